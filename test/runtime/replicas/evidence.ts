@@ -1,3 +1,4 @@
+import type { QueueItem } from '../../../lib/queue/queue-api';
 import type { DiaryLine } from './flow';
 
 /** Line of a replica's diary. */
@@ -26,11 +27,75 @@ export interface Asked {
   failed: string | null;
 }
 
+/** A message that adds an item to a queue. */
+export interface Added {
+  queue: string;
+  key: string;
+  copies: number;
+  /** Duration of a print, virtual s. */
+  seconds: number;
+  /** Number of the replica that received the message. */
+  replica: number;
+  /** ms since 1970. */
+  at: number;
+  /** Whether its message comes when the item has ended. */
+  isWait: boolean;
+  /** Answer: the id of the item, or the error code; both null until there is an answer. */
+  itemId: string | null;
+  failed: string | null;
+}
+
+/** A message that says that a plate is clear: from its sending to its answer. */
+export interface Clearing extends Stretch {
+  queue: string;
+  clusterId: string;
+}
+
+/** A print of a queue that the service has accepted. */
+export interface Dispatch {
+  clusterId: string;
+  /** Name of the replica that sent it. */
+  by: string;
+  /** ms since 1970. */
+  at: number;
+}
+
+/** One print on a printer of the queues; times in ms since 1970. */
+export interface QueuePrinting {
+  uuid: string;
+  /** Queue key of its item. */
+  key: string;
+  clusterId: string;
+  createdAt: number;
+  /** Null if it has not begun. */
+  startedAt: number | null;
+  /** When its part was first seen to be ready: the printer may ask for a clear plate before the print has ended. */
+  doneAt: number | null;
+  endedAt: number | null;
+  outcome: 'finished' | 'failed' | 'aborted' | null;
+}
+
+/** Observations of the queues. */
+export interface QueuesSeen {
+  added: readonly Added[];
+  clearings: readonly Clearing[];
+  dispatches: readonly Dispatch[];
+  printings: readonly QueuePrinting[];
+  /** Clusters of all queues. */
+  printers: readonly string[];
+  /** Items of each queue, as each running replica lists them; null without an answer. */
+  lists: readonly { queue: string; replica: number; at: number; items: readonly QueueItem[] | null }[];
+  /** Attempts (`itemId/copy/attempt`) that the operator settled as not printed. */
+  settled: ReadonlySet<string>;
+}
+
 export type HazardKind =
   | 'kill'
   /** Kill in the middle of a token renewal. */
   | 'renewal'
   | 'pause'
+  /** A replica is killed, or cut off from the database, while it sends a print of a queue. */
+  | 'dispatch'
   | 'cut'
   | 'outage'
   | 'deploy'
@@ -100,6 +165,7 @@ export interface Evidence {
   told: readonly ReplicaDiaryLine[];
   printings: readonly Printing[];
   asked: readonly Asked[];
+  queues: QueuesSeen;
   /** Polls by cluster. */
   polls: ReadonlyMap<string, readonly Poll[]>;
   /** Times of the successful answers of the token endpoint, ms since 1970. */
@@ -111,6 +177,8 @@ export interface Evidence {
   stuck: readonly Stretch[];
   /** Sign-ins by the hazards, from their begin to their end. */
   signIns: readonly Stretch[];
+  /** Errors of the sign-ins that did not succeed in time. */
+  failedSignIns: readonly string[];
   /** Periods without a sign-in. */
   signedOut: readonly Stretch[];
   followed: readonly Followed[];

@@ -29,11 +29,10 @@ import type {
 } from './evidence';
 import { flowsOf, settings, type DiaryLine } from './flow';
 import { Network } from './network';
-import { PRINTERS, QUIET, REPLICAS, TOKEN_LIFETIME } from './rules';
+import { Queues } from './queues';
+import { PRINTERS, QUEUED, QUIET, REPLICAS, TIME_FACTOR, TOKEN_LIFETIME } from './size';
 
 const credentialSecret = 'the secret of all';
-/** Virtual seconds per real second. */
-export const TIME_FACTOR = 60;
 /** Interval between two collections of evidence, ms. */
 const LOOK = 250;
 /** Longest wait until every printer was seen, ms. */
@@ -56,6 +55,7 @@ export class Farm {
   readonly hazards: Hazard[] = [];
   readonly simulator: Simulator;
   readonly postgres: RunningPostgres;
+  readonly queues: Queues;
   /** Serializes hazards that concern the same thing. */
   readonly locks = new Locks();
   readonly #folder: string;
@@ -72,6 +72,7 @@ export class Farm {
   readonly #stuck: Stretch[] = [];
   readonly #expired: number[] = [];
   readonly #signIns: Stretch[] = [];
+  readonly #failedSignIns: string[] = [];
   readonly #signedOut: Stretch[] = [];
   readonly #followed: Followed[] = [];
   readonly #lost: Stretch[] = [];
@@ -94,6 +95,12 @@ export class Farm {
       REMOTE_PRINTING_STATE_STORE: `postgresql://nodered@127.0.0.1:${database.port}/postgres`,
       CLOCK_AHEAD: '0',
     }));
+    this.queues = new Queues({
+      simulator,
+      clusters: () => clustersOf(simulator).slice(-QUIET - QUEUED, -QUIET),
+      running: () => this.running,
+      healthy: () => this.healthy,
+    });
     this.replicas = this.#env.map((env, at) => this.#replica(at + 1, env));
     const silent = { warn: () => undefined, info: () => undefined };
     this.#state = new PostgresStore({
@@ -136,11 +143,12 @@ export class Farm {
     const farm = new Farm({ folder, simulator, postgres, networks });
     try {
       await Promise.all(farm.replicas.map((replica) => replica.start()));
-      await farm.signIn();
+      await farm.#signIn();
       simulator.requests.clear();
       farm.#since = Date.now();
       farm.#watching = farm.#watch();
       await farm.#seen();
+      farm.queues.start();
     } catch (error) {
       await farm.stop();
       throw error;
@@ -160,6 +168,7 @@ export class Farm {
 
   async stop(): Promise<void> {
     this.#over = true;
+    await this.queues.stop();
     await this.#watching;
     await Promise.all(this.replicas.map((replica) => replica.kill()));
     await this.#state.close();
@@ -169,9 +178,9 @@ export class Farm {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** Clusters that print. */
+  /** Clusters that print without a queue. */
   get printers(): string[] {
-    return [...this.#polls.keys()].slice(0, -QUIET);
+    return [...this.#polls.keys()].slice(0, -QUIET - QUEUED);
   }
 
   get running(): Replica[] {
@@ -289,12 +298,14 @@ export class Farm {
       told: [...this.#told].sort((one, other) => one.at - other.at),
       printings: [...this.#printings.values()],
       asked: this.#asked,
+      queues: this.queues.seen,
       polls: this.#polls,
       refreshes: this.#refreshes,
       expired: this.#expired,
       hazards: this.hazards,
       stuck: this.#stuck.filter(({ from, to }) => to - from > LONGEST_RENEWAL),
       signIns: this.#signIns,
+      failedSignIns: this.#failedSignIns,
       signedOut: this.#signedOut,
       followed: this.#followed,
       lost: this.#lost,
@@ -304,19 +315,25 @@ export class Farm {
     };
   }
 
-  /** Signs in, however long that takes: starts at one replica and completes at another. */
+  /** Signs in, however long that takes: starts at one replica and completes at another. A failure becomes evidence. */
   async signIn(): Promise<void> {
+    await this.#signIn().catch((error: unknown) => this.#failedSignIns.push(String(error)));
+  }
+
+  async #signIn(): Promise<void> {
     const stretch = { from: Date.now(), to: Infinity };
     this.#signIns.push(stretch);
-    for (const end = Date.now() + LONGEST_SIGN_IN; ; await pause(500)) {
-      const { healthy } = this;
-      try {
-        await signIn(healthy[0]?.url ?? '', 'account', healthy.at(-1)?.url);
-        stretch.to = Date.now();
-        return;
-      } catch (error) {
-        if (Date.now() > end) throw error;
+    try {
+      for (const end = Date.now() + LONGEST_SIGN_IN; ; await pause(500)) {
+        const { healthy } = this;
+        try {
+          return await signIn(healthy[0]?.url ?? '', 'account', healthy.at(-1)?.url);
+        } catch (error) {
+          if (Date.now() > end) throw error;
+        }
       }
+    } finally {
+      stretch.to = Date.now();
     }
   }
 
@@ -394,6 +411,8 @@ export class Farm {
     for (const { endpoint, status, path, agent, at } of requests.list()) {
       if (status !== 200) continue;
       if (endpoint === 'token') this.#refreshes.push(at);
+      if (endpoint === 'print')
+        this.queues.dispatched({ clusterId: path.split('/').at(-3) ?? '', at, by: agent ?? 'nobody' });
       if (endpoint === 'clusterStatus')
         this.#polls.get(path.split('/').at(-2) ?? '')?.push({ at, by: agent ?? 'nobody' });
     }
@@ -401,6 +420,7 @@ export class Farm {
     for (const { clusterId, queue, history } of clustersOf(this.simulator))
       for (const { uuid, name, createdAt } of [...queue, ...history])
         this.#printings.set(uuid, { uuid, name: name.replace(/\.gcode$/, ''), clusterId, createdAt });
+    this.queues.look();
     for (const at of this.replicas.keys()) await this.#read(at);
   }
 

@@ -1,9 +1,14 @@
 import type { Simulator } from '../../../simulator/index';
 import { lean } from '../../helpers/lean';
 import { accountOf } from '../sign-in';
+import { QUEUED, QUEUES, QUIET } from './size';
 
 /** Polling interval, s. */
 export const INTERVAL = 10;
+/** Timeout of a message with a print, s. */
+export const PRINT_TIMEOUT = 150;
+/** Timeout of a message to a queue, s. */
+export const ADD_TIMEOUT = 60;
 
 /** Settings that load only the core nodes of the flow. */
 export const settings = lean('10-function.js', '21-httpin.js', '25-catch.js');
@@ -11,8 +16,8 @@ export const settings = lean('10-function.js', '21-httpin.js', '25-catch.js');
 /** Line of a diary: a message or error that the flow received. */
 export interface DiaryLine {
   at: number;
-  kind: 'status' | 'event' | 'end' | 'error';
-  /** Source node: `all` watches all printers, `one` the first, and `waits` waits for the end of prints. */
+  kind: 'status' | 'event' | 'end' | 'error' | 'queue-event' | 'queue-end' | 'queue-error';
+  /** Source node: `all` watches all printers, `one` the first, `waits` waits for the end of prints, a queue's id its items. */
   node: string;
   clusterId?: string;
   /** Id of the print. */
@@ -21,12 +26,16 @@ export interface DiaryLine {
   id?: string;
   type?: string;
   text?: string;
+  /** Id of a queue's item, and the print of an event. */
+  item?: string;
+  print?: { copy: number; attempt: number };
 }
 
 /**
  * Flow of every replica. It watches all printers, and the first one with an additional node. `/print` answers with the
  * result of the print. `/wait` answers at once and records the end of the print in the diary. The diary is written
- * synchronously, so before the nodes save the delivery.
+ * synchronously, so before the nodes save the delivery. For each queue, `/add/…` answers with the new item, `/await/…` at once,
+ * with the item's end in the diary, and `/ask/…` with the result of any other action.
  */
 export function flowsOf(simulator: Simulator): object[] {
   const node = (id: string, type: string, fields: object, ...wires: string[][]) => ({
@@ -35,7 +44,7 @@ export function flowsOf(simulator: Simulator): object[] {
     wires,
   });
   const status = { account: 'account', clusterType: 'str', interval: INTERVAL, milestones: '' };
-  const print = { account: 'account', cluster: '', clusterType: 'str', source: 'payload', timeout: 150 };
+  const print = { account: 'account', cluster: '', clusterType: 'str', source: 'payload', timeout: PRINT_TIMEOUT };
   const note = (of: string, kind: DiaryLine['kind'], fields: string) =>
     node(`${of}-${kind}`, 'function', {
       func: `const line = { at: Date.now() - Number(env.get('CLOCK_AHEAD')), kind: '${kind}', node: '${of}', ${fields} };
@@ -58,6 +67,43 @@ export function flowsOf(simulator: Simulator): object[] {
     node(`in-${what}`, 'http in', { url: `/${what}`, method: 'post' }, [`make-${what}`]),
     node(`make-${what}`, 'function', { func: MAKE, outputs: 1 }, to),
   ];
+  const clusters = simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const printers = clusters.slice(-QUIET - QUEUED, -QUIET).map(({ clusterId }) => clusterId);
+  const item = 'item: msg.itemId';
+  const queues = QUEUES.flatMap(({ id, gate, retries, printers: own }) => {
+    const rules = {
+      gate,
+      retries,
+      match: 'lenient',
+      material: 'any',
+      printers: JSON.stringify(own.map((at) => printers[at])),
+    };
+    const add = { queue: id, source: 'payload', copies: 'copies', copiesType: 'msg', timeout: ADD_TIMEOUT };
+    const queueNode = (name: string, fields: object, ...wires: string[][]) =>
+      node(`${name}-${id}`, 'remote-printing-print-queue', { queue: id, ...fields }, ...wires);
+    const entry = (name: string, func: string, ...to: string[][]) => [
+      node(`in-${name}-${id}`, 'http in', { url: `/${name}/${id}`, method: 'post' }, [`make-${name}-${id}`]),
+      node(`make-${name}-${id}`, 'function', { func, outputs: to.length }, ...to),
+    ];
+    return [
+      { id, type: 'remote-printing-queue', name: '', account: 'account', ...rules },
+      ...entry('add', MAKE_ITEM, [`add-${id}`]),
+      queueNode('add', add, ['answer'], [`${id}-queue-event`]),
+      note(
+        id,
+        'queue-event',
+        `id: msg.payload.id, type: msg.payload.type, ${item}, print: msg.payload.print, ${cluster}`,
+      ),
+      ...entry('await', MAKE_ITEM, [`await-${id}`], ['answer']),
+      queueNode('await', { ...add, waitFor: 'finished' }, [`${id}-queue-end`], []),
+      note(id, 'queue-end', item),
+      node(`${id}-failed`, 'catch', { scope: [`await-${id}`] }, [`${id}-queue-error`]),
+      note(id, 'queue-error', `${item}, text: msg.error.code + ": " + msg.error.message`),
+      ...entry('ask', 'return { ...msg, ...msg.payload };', [`ask-${id}`]),
+      queueNode('ask', { action: 'msg.action', source: 'stored', timeout: ADD_TIMEOUT }, ['answer'], []),
+      node(`${id}-refused`, 'catch', { scope: [`add-${id}`, `ask-${id}`] }, ['say']),
+    ];
+  });
   return [
     { id: 'tab', type: 'tab', label: 'replica' },
     accountOf(simulator),
@@ -72,11 +118,16 @@ export function flowsOf(simulator: Simulator): object[] {
     note('waits', 'end', `${cluster}, job: msg.clusterJobId`),
     node('failed', 'catch', { scope: ['waits', 'all', 'one'] }, ['waits-error']),
     note('waits', 'error', failure),
+    ...queues,
   ];
 }
 
 const MAKE = `const { key, clusterId, name } = msg.payload;
   return { ...msg, clusterId, printKey: key, filename: name, payload: ';TIME:60\\nG28\\n;' + name + '\\n' };`;
+/** The second output answers at once. */
+const MAKE_ITEM = `const { queueKey, seconds } = msg.payload;
+  const payload = ';TIME:' + seconds + '\\nG28\\n;' + queueKey + '\\n';
+  return [{ ...msg, ...msg.payload, filename: queueKey + '.gcode', payload }, { ...msg, payload: {} }];`;
 const SAY = `msg.statusCode = 409;
   msg.payload = { code: msg.error.code, error: msg.error.message };
   return msg;`;

@@ -7,8 +7,11 @@ import { grantKey } from '../../../lib/sign-in/grant';
 import { SCHEMA } from '../../../lib/postgres/schema';
 import { post } from '../../../scripts/demo.mjs';
 import type { Replica } from '../../../scripts/replica.mjs';
+import type { Passage } from '../../helpers/proxy';
 import type { HazardKind } from './evidence';
-import { TIME_FACTOR, type Farm } from './farm';
+import type { Farm } from './farm';
+import { INTERVAL, PRINT_TIMEOUT } from './flow';
+import { TIME_FACTOR, TOKEN_LIFETIME } from './size';
 
 /** A hazard with all its random choices. */
 interface Planned {
@@ -22,6 +25,12 @@ interface Planned {
 const AIM = 12_000;
 /** Interval between the tries to see something, ms. */
 const LOOK = 50;
+/** Longest wait for the write of the end of a print, ms: uploads, the print, and two polls. */
+const AIM_END = 45_000;
+/** Time for which a statement is held back, ms: longer than the wait for it before a handover, shorter than its timeout. */
+const HELD_BACK = 8_000;
+/** Lifetime of an access token that outlasts a hazard, s. */
+const LONG_LIFETIME = 600;
 const TEN_MINUTES = 600_000;
 
 const lasting = (ms: number): string => `for ${(ms / 1000).toFixed(1)} s`;
@@ -81,6 +90,10 @@ const silence = (farm: Farm, kind: HazardKind, victim: Replica | null, ms: numbe
     await pause(ms);
     for (const { database } of networks) database.speak();
   });
+
+/** Resolves once the promise has a value; never if it has none. */
+const arrived = async <T>(promise: Promise<T | undefined>): Promise<T> =>
+  (await promise) ?? (await new Promise<T>(() => undefined));
 
 /** All hazards by kind. A lease lasts 20 s. */
 export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
@@ -155,7 +168,8 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
 
   'half-open': (chance) => {
     const isAll = chance.is(0.3);
-    const ms = chance.whole(14_000, 20_000);
+    // A write gives up after 10 to 15 s. Whether the release of its lock arrives depends on the second it ends in.
+    const ms = chance.whole(8_000, 20_000);
     return {
       words: `${isAll ? '(all) ' : ''}${lasting(ms)}`,
       run: async (farm, victim) => {
@@ -170,23 +184,65 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
   },
 
   unlisted: (chance) => {
-    const ms = chance.whole(16_000, 20_000);
-    const hiddenFor = chance.whole(5_000, 25_000);
+    // A short one aims at the failing write. A long one outlasts the two locks of a print (77 s each) and a usual search.
+    const isLong = chance.is(0.3);
+    const ms = isLong ? chance.whole(195_000, 205_000) : chance.whole(8_000, 20_000);
+    const hiddenFor = isLong ? ms : chance.whole(5_000, 25_000);
     const key = `unlisted-${chance.whole(0, 1e9)}`;
     const at = chance.random();
     return {
       words: `${lasting(ms)}, listed after ${(hiddenFor / 1000).toFixed(1)} s`,
       run: async (farm, victim) => {
         const cluster = farm.printers[Math.floor(at * farm.printers.length)] ?? '';
-        const request = farm.network(victim).next([/^POST \S*\/print\//], AIM);
+        const request = farm.network(victim).next([new RegExp(`^POST \\S*/${cluster}/print/`)], AIM);
         farm.ask('print', key, cluster, [victim]);
         const passage = await request;
         const others = farm.running.filter((replica) => replica !== victim);
         farm.ask('print', key, cluster, others);
         await passage?.answered();
         farm.hide(key, hiddenFor * TIME_FACTOR);
-        await silence(farm, 'unlisted', victim, ms);
+        const silent = silence(farm, 'unlisted', victim, ms);
+        if (isLong) {
+          // By then, the first messages have timed out.
+          await pause(PRINT_TIMEOUT * 1000);
+          farm.ask('print', key, cluster, others);
+        }
+        await silent;
         return passage !== undefined;
+      },
+    };
+  },
+
+  dispatch: (chance) => {
+    const ms = chance.spread(10, 10_000);
+    const how = chance.pick(['killed before', 'killed after', 'killed after', 'cut off after'] as const);
+    const hiddenFor = chance.pick([0, chance.whole(5_000, 25_000)]);
+    const key = `dispatch-${chance.whole(0, 1e9)}`;
+    return {
+      words: `(${how}) ${lasting(ms)}, listed after ${(hiddenFor / 1000).toFixed(1)} s`,
+      run: async (farm, victim) => {
+        const isQueued = new RegExp(`^POST \\S*/(${farm.queues.printers.join('|')})/print/`);
+        // Any of them may be the one that plans.
+        const keep = (passage: Passage) => (how === 'killed before' ? passage.keep() : undefined);
+        const requests = farm.running.map(async (replica) => {
+          const passage = await farm.network(replica).next([isQueued], AIM_END, keep);
+          return passage && { replica, passage };
+        });
+        farm.queues.add({ queue: 'left', key, copies: 1, seconds: 60 }, [victim]);
+        const first = await Promise.race([...requests.map(arrived), pause(AIM_END, undefined, { ref: false })]);
+        if (!first) return false;
+        const { replica, passage } = first;
+        if (how !== 'killed before') await passage.answered();
+        farm.hide(key, hiddenFor * TIME_FACTOR);
+        if (how === 'cut off after') await silence(farm, 'dispatch', replica, HELD_BACK + ms);
+        else
+          await farm.during('dispatch', replica, async () => {
+            await replica.kill();
+            await farm.mendSignIn();
+            await pause(ms);
+            await replica.start();
+          });
+        return true;
       },
     };
   },
@@ -232,7 +288,8 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
   },
 
   unreached: (chance) => {
-    const ms = chance.whole(20_000, 90_000);
+    // The rule allows a gap of 70 s.
+    const ms = chance.pick([chance.whole(20_000, 70_000), chance.whole(75_000, 120_000)]);
     return {
       words: lasting(ms),
       run: (farm, victim) =>
@@ -292,11 +349,14 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
         farm.during('secret', victim, async () => {
           const stranger = farm.stranger();
           await stranger.start();
-          const redirectUri = `${stranger.url}remote-printing/callback`;
-          await post(`${stranger.url}remote-printing/accounts/account/sign-in`, { redirectUri });
-          await farm.signIn();
-          await farm.follow('signed-in', farm.healthy);
-          await stranger.stop();
+          try {
+            const redirectUri = `${stranger.url}remote-printing/callback`;
+            await post(`${stranger.url}remote-printing/accounts/account/sign-in`, { redirectUri });
+            await farm.signIn();
+            await farm.follow('signed-in', farm.healthy);
+          } finally {
+            await stranger.stop();
+          }
         }),
       ),
   }),
@@ -305,7 +365,10 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
     words: '',
     run: (farm, victim) =>
       farm.locks.hold('sign-in', async () => {
+        const { tokens } = farm.simulator;
         const statement = farm.network(victim).next(['SET content', GRANT_ROW], AIM);
+        // A token that has to be renewed meanwhile would end the sign-in as well.
+        tokens.lifetime = LONG_LIFETIME;
         farm.renewAt(victim);
         const passage = await statement;
         passage?.deafen(0);
@@ -314,6 +377,7 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
           const others = farm.healthy.filter((replica) => replica !== victim);
           const end = await farm.signOut(others[0] ?? victim);
           await farm.follow('signed-out', [...others, victim]);
+          tokens.lifetime = TOKEN_LIFETIME;
           await farm.signIn();
           end();
           await farm.follow('signed-in', [...others, victim]);
@@ -323,19 +387,39 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
   }),
 
   slow: (chance) => {
+    const isOne = chance.is(0.5);
     const ms = chance.whole(3_000, 10_000);
     const type = chance.pick(DEPLOY_TYPES);
+    const key = `slow-${chance.whole(0, 1e9)}`;
+    const all = async (farm: Farm, victim: Replica) => {
+      const { database } = farm.network(victim);
+      database.slow(1_000);
+      await pause(ms / 2);
+      await deployRenamed(victim, type);
+      await pause(ms / 2);
+      database.slow(0);
+    };
+    /**
+     * Holds back the write of an end that was told, until the replica has left. It stays away until another one has
+     * polled the printer: its own memory would know the end.
+     */
+    const one = async (farm: Farm, victim: Replica) => {
+      const write = ['SET content', '"checkpoint"', new RegExp(`"ended":\\[.*${key}-\\d\\.gcode.*"figures":`)];
+      const held = farm.network(victim).next(write, AIM_END, (passage) => passage.keep());
+      for (const [at, cluster] of farm.printers.entries())
+        farm.ask('print', `${key}-${at}`, cluster, farm.healthy.slice(0, 1));
+      const passage = await held;
+      const stopped = victim.stop();
+      await pause(HELD_BACK);
+      passage?.sendOn();
+      await stopped;
+      await pause(INTERVAL * 1000 - HELD_BACK);
+      await victim.start();
+      return passage !== undefined;
+    };
     return {
-      words: `(${type}) ${lasting(ms)}`,
-      run: (farm, victim) =>
-        farm.during('slow', victim, async () => {
-          const { database } = farm.network(victim);
-          database.slow(1_000);
-          await pause(ms / 2);
-          await deployRenamed(victim, type);
-          await pause(ms / 2);
-          database.slow(0);
-        }),
+      words: isOne ? '(the write of an end)' : `(${type}) ${lasting(ms)}`,
+      run: (farm, victim) => farm.during<unknown>('slow', victim, () => (isOne ? one : all)(farm, victim)),
     };
   },
 

@@ -54,8 +54,15 @@ export class Network {
     await rm(this.#unreached);
   }
 
-  /** Resolves with the connection of the first request or statement that matches all patterns; undefined after `ms`. */
-  next(patterns: readonly (RegExp | string)[], ms: number): Promise<Passage | undefined> {
+  /**
+   * Resolves with the connection of the first request or statement that matches all patterns; undefined after `ms`.
+   * `seen` gets it before the request leaves.
+   */
+  next(
+    patterns: readonly (RegExp | string)[],
+    ms: number,
+    seen?: (passage: Passage) => void,
+  ): Promise<Passage | undefined> {
     return new Promise((resolve) => {
       const end = (passage?: Passage) => {
         clearTimeout(timer);
@@ -63,7 +70,9 @@ export class Network {
         resolve(passage);
       };
       const look = (words: string, passage: Passage) => {
-        if (patterns.every((pattern) => words.search(pattern) >= 0)) end(passage);
+        if (!patterns.every((pattern) => words.search(pattern) >= 0)) return;
+        seen?.(passage);
+        end(passage);
       };
       const timer = setTimeout(end, ms);
       this.#waiting.add(look);

@@ -6,6 +6,7 @@ import type { Evidence, HazardKind } from './evidence';
 import { Farm } from './farm';
 import { HAZARDS, KINDS } from './hazards';
 import { gaps, RULES, slowest } from './rules';
+import { QUEUES } from './size';
 
 export interface RoundsOptions {
   seed: number;
@@ -19,9 +20,10 @@ export type Breaches = Map<string, string[]>;
 
 /**
  * Longest wait for open work after a round, ms. A replica that is killed in the middle of a renewal holds its lock for up
- * to two minutes, the token rests for two more, and only then do the others poll again.
+ * to two minutes, the token rests for two more, and only then do the others poll again. A dispatch that is cut off leaves
+ * its queue waiting for its lock (90 s), a search (150 s) and the operator.
  */
-const PATIENCE = 330_000;
+const PATIENCE = 420_000;
 
 /** Breaches of one rule that are printed per round. */
 const SHOWN = 5;
@@ -76,9 +78,21 @@ async function round(farm: Farm, chance: Chance, name: string, kinds: readonly H
     farm.ask('print', `${name}-${number}`, printers.pop() ?? '', shuffled(farm.running).slice(0, chance.whole(2, 3)));
   for (let number = chance.whole(1, 2); number > 0; number--)
     farm.ask('wait', `${name}-wait-${number}`, printers.pop() ?? '', shuffled(farm.running).slice(0, 1));
+  const adding = [3, 2, 1].map(async (number) => {
+    const [copies, seconds] = [chance.whole(1, 3), chance.spread(30, 900)];
+    const item = { queue: chance.pick(QUEUES).id, key: `${name}-item-${number}`, copies, seconds };
+    const [isAwaited, after, again] = [chance.is(0.5), chance.whole(0, 8_000), chance.whole(0, 8_000)];
+    const replicas = shuffled(farm.replicas);
+    await pause(number === 1 ? 0 : after);
+    farm.queues.add(item, replicas.slice(0, 2));
+    await pause(again);
+    // Some messages come twice.
+    farm.queues.add(item, replicas.slice(2), isAwaited);
+  });
+  const interrupted = chance.is(0.4) ? farm.queues.interrupt(chance) : null;
 
   const victims = shuffled(farm.replicas);
-  return Promise.all(
+  const done = await Promise.all(
     kinds.map(async (kind, at) => {
       const after = chance.whole(0, 5_000);
       const { words, run } = HAZARDS[kind](chance);
@@ -90,12 +104,15 @@ async function round(farm: Farm, chance: Chance, name: string, kinds: readonly H
       return `${kind} ${victim.number} at ${(after / 1000).toFixed(1)} s ${words}${aimed}`.trimEnd();
     }),
   );
+  await Promise.all(adding);
+  return interrupted ? [...done, await interrupted] : done;
 }
 
 /** Waits until no rule has open work, or until the patience ends. Returns the open work by rule. */
 async function settle(farm: Farm): Promise<{ seen: Evidence; open: Map<string, string[]> }> {
   for (const end = Date.now() + PATIENCE; ; await pause(500)) {
     farm.askAgain();
+    farm.queues.addAgain();
     const seen = await farm.evidence();
     const open = new Map(RULES.map(({ name, open: openOf }) => [name, openOf?.(seen) ?? []]));
     const isOver = [...open.values()].every((list) => list.length === 0);
@@ -108,7 +125,8 @@ function summary(seen: Evidence, say: (line: string) => void): void {
   const polls = [...seen.polls.values()].reduce((sum, times) => sum + times.length, 0);
   const minutes = (seen.now - seen.since) / 60_000;
   say(
-    `${minutes.toFixed(1)} minutes: ${seen.printings.length} prints, ${seen.refreshes.length} refreshes, ` +
+    `${minutes.toFixed(1)} minutes: ${seen.printings.length} prints, ` +
+      `${seen.queues.printings.length} of them for ${new Set(seen.queues.added.map(({ key }) => key)).size} queued items, ${seen.refreshes.length} refreshes, ` +
       `${polls} polls (${(polls / minutes / seen.polls.size).toFixed(1)} a minute for each printer), ` +
       `longest without one ${longest.toFixed(1)} s, ` +
       `slowest to follow a sign-in or a sign-out ${(slowest(seen) / 1000).toFixed(1)} s`,

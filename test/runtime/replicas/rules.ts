@@ -1,12 +1,8 @@
+import { BREAKS, hits, isCutOff, KILLS, repeats, RETRIED, sentences, type Rule } from './deliveries';
 import { INTERVAL } from './flow';
-import type { Evidence, Followed, Hazard, HazardKind, Poll, Stretch, ReplicaDiaryLine } from './evidence';
-
-/** Lifetime of an access token, s. */
-export const TOKEN_LIFETIME = 10;
-export const REPLICAS = 3;
-export const PRINTERS = 9;
-/** Number of printers, the last ones, that never print: only watching nodes poll them. */
-export const QUIET = 3;
+import { QUEUE_RULES } from './queue-rules';
+import { PRINTERS, QUIET, REPLICAS, TOKEN_LIFETIME } from './size';
+import type { Evidence, Followed, HazardKind, Poll, Stretch, ReplicaDiaryLine } from './evidence';
 
 /** Duration of a lease, ms. */
 const LEASE = 20_000;
@@ -16,8 +12,6 @@ const STEADY = 10_000;
 const BUSY = 3_000;
 /** Minimum time between two polls of a printer, ms: closer polls show two uncoordinated pollers. */
 const TOGETHER = 4_000;
-/** Time between an answer and its write, ms: no client can survive a crash in between. */
-const WINDOW = 1_500;
 /** Time until a sign-in lost to a kill is replaced, ms. */
 const SIGN_IN = 30_000;
 /** Longest time until a replica follows a sign-in or a sign-out elsewhere, even without notifications, ms. */
@@ -27,24 +21,6 @@ const FOLLOWED = 15_000;
  * probes after it (25 s), and the repeats of a poll in flight that it waits for. A lease is part of the rule already.
  */
 const UNREACHED = 16_000 + 25_000 + 16_000 - LEASE;
-/** Longest time between two tries to write a value, or to renew the sign-in, ms. */
-const RETRIED = 5_000;
-
-export interface Rule {
-  name: string;
-  /** Open work: conditions that must still become true. */
-  open?(seen: Evidence): string[];
-  /** Breaches of the rule. */
-  broken(seen: Evidence): string[];
-  /** Unavoidable breaches. */
-  excused?(seen: Evidence): string[];
-}
-
-const KILLS: readonly HazardKind[] = ['kill', 'renewal', 'clock'];
-/** Hazards that break a lease of a running replica. */
-const BREAKS: readonly HazardKind[] = ['cut', 'outage', 'half-open', 'unlisted', 'failover'];
-/** Hazards after which a replica can't save what it did last. */
-const CUTS_OFF: readonly HazardKind[] = [...KILLS, ...BREAKS, 'pause'];
 /** Hazards whose sign-ins and sign-outs the replicas have to follow. */
 const TO_FOLLOW: readonly HazardKind[] = ['deaf', 'secret', 'sign-out'];
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
@@ -73,39 +49,6 @@ function waits({ told, printings, asked }: Evidence) {
       told: told.filter(({ kind, job }) => (kind === 'end' || kind === 'error') && job === uuid),
     }));
 }
-
-const hits = ({ replica }: Hazard, whom: number): boolean => replica === whom || replica === 0;
-
-/** Whether a hazard hit the replica before it could save its work of `at`. */
-function isCutOff({ hazards }: Evidence, replica: number, at: number): boolean {
-  // A full database refuses to save it.
-  const refused = hazards.filter(({ kind, from, to }) => kind === 'full' && from < at + WINDOW && at < to);
-  const savedBy = Math.max(at, ...refused.map(({ to }) => to + RETRIED)) + WINDOW;
-  return hazards.some(
-    (hazard) =>
-      CUTS_OFF.includes(hazard.kind) && hits(hazard, replica) && hazard.from > at - WINDOW && hazard.from < savedBy,
-  );
-}
-
-/** Repeated deliveries. One is excused if it has the same id and the first sender could not save its delivery. */
-function repeats(
-  seen: Evidence,
-  list: { what: string; told: ReplicaDiaryLine[] }[],
-): { sentence: string; isExcused: boolean }[] {
-  return list.flatMap(({ what, told }) =>
-    told.slice(1).map((again, at) => {
-      const before = told[at] as ReplicaDiaryLine;
-      const after = `${((again.at - before.at) / 1000).toFixed(1)} s`;
-      return {
-        sentence: `${what} was told by ${before.replica}, and ${after} later by ${again.replica} (${again.at})`,
-        isExcused: again.id === before.id && isCutOff(seen, before.replica, before.at),
-      };
-    }),
-  );
-}
-
-const sentences = (list: { sentence: string; isExcused: boolean }[], isExcused: boolean): string[] =>
-  list.filter((one) => one.isExcused === isExcused).map(({ sentence }) => sentence);
 
 /** Length of the part of `of` that any of `stretches` covers, ms. */
 function covered(of: Stretch, stretches: readonly Stretch[]): number {
@@ -184,6 +127,10 @@ export const RULES: Rule[] = [
     excused: ({ lost }) => lost.map(({ from }) => `a kill cost the sign-in (${from})`),
   },
   {
+    name: 'completes each sign-in',
+    broken: ({ failedSignIns }) => [...failedSignIns],
+  },
+  {
     name: 'extends a sign-in and a sign-out at one replica to all within 15 s',
     broken: (seen) =>
       unhindered(seen)
@@ -251,6 +198,7 @@ export const RULES: Rule[] = [
       shares === null || (shares && isEven(shares.members)) ? [] : [`the shares are ${shares?.members.join(', ')}`],
     broken: ({ shares }) => (shares === null ? ['the replicas do not know of each other'] : []),
   },
+  ...QUEUE_RULES,
 ];
 
 const keysOf = (asked: Evidence['asked'], kind?: 'print' | 'wait'): string[] => [
