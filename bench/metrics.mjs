@@ -1,10 +1,11 @@
 // @ts-nocheck The built library has no types.
 // Time of a scrape on the event loop's thread, compared with JSON.stringify of the same statuses, and the cost of the
 // figures per poll and in memory. Needs Linux, for the processor time of the thread.
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+
+import { timed } from './thread-time.mjs';
 
 /** Path of the build, in a variable so that the type check does not follow it: the source is checked as TypeScript. */
 const built = '../dist/lib/';
@@ -20,18 +21,6 @@ const heap = () => {
   collectGarbage();
   return process.memoryUsage().heapUsed / 2 ** 20;
 };
-
-/** Processor time of this thread, ms; the reading of all threads first brings it up to date. */
-function threadTime() {
-  process.cpuUsage();
-  return Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6;
-}
-
-function timed(work) {
-  const start = threadTime();
-  work();
-  return threadTime() - start;
-}
 
 const median = (values) => values.toSorted((one, other) => one - other)[values.length >> 1];
 

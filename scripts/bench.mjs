@@ -21,6 +21,14 @@ try {
     const { benchMetrics } = await import('../bench/metrics.mjs');
     process.exit(benchMetrics(process.argv.slice(3)));
   }
+  if (process.argv[2] === 'queue') {
+    const { benchQueue } = await import('../bench/queue.mjs');
+    process.exit(await benchQueue(process.argv.slice(3)));
+  }
+  if (process.argv[2] === 'queue-store') {
+    const { benchQueueStore } = await import('../bench/queue-store.mjs');
+    process.exit(await benchQueueStore());
+  }
   if (process.argv[2] === 'replicas') {
     const { benchReplicas } = await import('../bench/replicas.mjs');
     process.exit(await benchReplicas(process.argv.slice(3)));
