@@ -256,12 +256,12 @@ export class Editor {
     return this.page.evaluate('RED.nodes.filterNodes({}).map((node) => node.id)');
   }
 
-  /** Checks the visible form with axe-core, in light and dark colours. */
-  async assertAccessible(what: string): Promise<void> {
+  /** Checks the visible form, or rows of it, with axe-core, in light and dark colours. */
+  async assertAccessible(what: string, rows = this.form): Promise<void> {
     for (const colorScheme of ['light', 'dark'] as const) {
       await this.page.emulateMedia({ colorScheme });
       await this.colored(colorScheme);
-      await assertAccessible(this.form, `${what}, ${colorScheme}`, colorScheme === 'dark' ? COLORS : undefined);
+      await assertAccessible(rows, `${what}, ${colorScheme}`, colorScheme === 'dark' ? COLORS : undefined);
     }
     await this.page.emulateMedia({ colorScheme: 'light' });
     await this.colored('light');
@@ -284,9 +284,9 @@ export class Editor {
     await this.#opened(1);
   }
 
-  /** Opens the dialog of a new account from a flow node's dialog; returns the account's id. */
-  async addAccount(): Promise<string> {
-    await this.page.click('#node-input-btn-account-add');
+  /** Opens the dialog of a new account, or of a new queue, from a flow node's dialog; returns its id. */
+  async addAccount(kind = 'account'): Promise<string> {
+    await this.page.click(`#node-input-btn-${kind}-add`);
     return this.#accountOpened();
   }
 
@@ -296,8 +296,8 @@ export class Editor {
   }
 
   /** Opens an account's dialog alone, like the sidebar of configuration nodes; a new account's by default. Returns its id. */
-  async openAlone(account = '_ADD_'): Promise<string> {
-    await this.page.evaluate(`RED.editor.editConfig('', 'remote-printing-account', '${account}')`);
+  async openAlone(account = '_ADD_', type = 'remote-printing-account'): Promise<string> {
+    await this.page.evaluate(`RED.editor.editConfig('', '${type}', '${account}')`);
     await this.#opened(1);
     return this.page.evaluate('RED.editor.getEditStack().at(-1).id');
   }

@@ -25,6 +25,7 @@ for (const runtime of editors) {
       const labels = await category.locator('.red-ui-palette-label').allTextContents();
       const words = labels.map((label) => label.replace(/\s+/g, ' '));
       assert.deepEqual(words, [
+        'print queue',
         'upload and print',
         'cluster status',
         'job control',
@@ -38,15 +39,15 @@ for (const runtime of editors) {
         `Promise.all($('.red-ui-palette-node[data-palette-type^=remote-printing] .red-ui-palette-icon').toArray().map((icon) =>
           fetch(getComputedStyle(icon).backgroundImage.slice(5, -2)).then((answer) => answer.ok && answer.text())))`,
       );
-      assert.equal(icons.length, 8);
+      assert.equal(icons.length, 9);
       for (const icon of icons) assert.match(icon, /^<svg/);
     });
 
     it('finds the nodes in the palette by common search words', async () => {
       const { page } = editor;
       const search = page.locator('#red-ui-palette-search input[type=text]').last();
-      const all = 8;
-      const found = { '3d': all, gcode: 2, camera: 1, printer: all, pause: 1, webcam: 1, print: all };
+      const all = 9;
+      const found = { '3d': all, gcode: 3, camera: 1, printer: all, pause: 1, webcam: 1, print: all };
       for (const [word, count] of Object.entries(found)) {
         await search.fill(word);
         await search.press('End');
@@ -293,13 +294,13 @@ for (const runtime of editors) {
       await labelled(`print on ${printer}`);
 
       const ports = await editor.page.evaluate<Record<string, string[]>>(`Object.fromEntries(
-        RED.nodes.registry.getNodeTypes().filter((type) => /^remote-printing-(?!account)/.test(type)).map((type) => {
+        RED.nodes.registry.getNodeTypes().filter((type) => /^remote-printing-(?!account$|queue$)/.test(type)).map((type) => {
           const definition = RED.nodes.getType(type);
           const node = { _: (key) => definition._(key) };
           const outputs = Array.from({ length: definition.outputs }, (_, index) => definition.outputLabels.call(node, index));
           return [type, [definition.inputLabels.call(node), ...outputs]];
         }))`);
-      assert.equal(Object.keys(ports).length, 8);
+      assert.equal(Object.keys(ports).length, 9);
       assert.deepEqual(ports['remote-printing-cluster-status'], ['poll now', 'status', 'events']);
       for (const [type, labels] of Object.entries(ports)) {
         assert.equal(new Set(labels).size, labels.length, type);

@@ -5,10 +5,13 @@ import { join } from 'node:path';
 import { account, Editor, editors, withAccount } from './editor';
 
 const NODES = [
+  'print-queue',
   ...['upload-and-print', 'cluster-status', 'job-control', 'webcam-snapshot'],
   ...['report-generator', 'library-file', 'query', 'request'],
 ].map((name) => `remote-printing-${name}`);
 const ACCOUNT = 'remote-printing-account';
+const QUEUE = 'remote-printing-queue';
+const TYPES = [...NODES, QUEUE, ACCOUNT];
 const NAMESPACE = '@remote-printing/node-red-remote-printing/';
 
 /** Reads a catalogue of texts from the build. */
@@ -47,8 +50,18 @@ const asking = [
 const flows = [
   ...withAccount,
   { id: 'real', type: ACCOUNT, service: 'remote' },
+  { id: 'farm', type: QUEUE, account },
   ...asking,
-  ...NODES.map((type, index) => ({ id: type, type, account, wires: [[], []], z: 'tab', x: 200, y: 60 * index })),
+  ...NODES.map((type, index) => ({
+    id: type,
+    type,
+    account,
+    queue: 'farm',
+    wires: [[], []],
+    z: 'tab',
+    x: 200,
+    y: 60 * index,
+  })),
 ];
 
 /** Collects the form's translated texts, and all elements whose content exceeds their box. */
@@ -65,7 +78,8 @@ const INSPECT = `(() => {
     const range = document.createRange();
     range.selectNodeContents(element);
     const text = range.getBoundingClientRect();
-    const place = element.getBoundingClientRect();
+    // Of several tips, one is visible.
+    const place = (element.matches('.form-tips > span') ? element.parentElement : element).getBoundingClientRect();
     // A trailing space may extend beyond the box.
     return text.right > place.right + 5 || text.left < place.left - 5;
   };
@@ -78,7 +92,7 @@ const INSPECT = `(() => {
   const { right } = form[0].getBoundingClientRect();
   const cut = [
     ...form.find('*').filter(':visible').toArray().filter((element) => element.getBoundingClientRect().right > right + 1),
-    ...form.find('label, button, summary, .form-tips, td, th').filter(':visible').toArray().filter(outside),
+    ...form.find('label:not(.remote-printing-list label), button, summary, .form-tips > span, td, th').filter(':visible').toArray().filter(outside),
     ...form.find('select:has([data-i18n])').filter(':visible').toArray().filter(narrow),
   ];
   const words = [form[0].innerText, ...form.find('[placeholder]').toArray().map((field) => field.placeholder)];
@@ -142,7 +156,7 @@ const CLIPPED = `(catalogues, own) => {
       over > 1 && clipped.push(language + ': ' + text + ' (' + Math.ceil(over) + ' px)');
     for (const field of form.find('input[placeholder]').filter(':visible').toArray())
       report(field, field.placeholder, widthOf(field, field.placeholder) - inside(field));
-    for (const element of form.find('label, button, summary, td, th, .remote-printing-note, .remote-printing-call').filter(':visible').toArray())
+    for (const element of form.find('label:not(.remote-printing-list label), button, summary, td, th, .remote-printing-note, .remote-printing-call').filter(':visible').toArray())
       report(element, element.textContent.trim(), element.scrollWidth - element.clientWidth);
     // The user names the accounts.
     for (const select of form.find('select:not(#node-input-account)').filter(':visible').toArray())
@@ -165,7 +179,7 @@ const LOCALES = ['de-DE', 'fr-FR'];
 for (const runtime of editors) {
   const locale = LOCALES[runtime.name.includes('4.1') ? 0 : 1] ?? assert.fail();
   const language = locale.slice(0, 2);
-  const texts = new Map([...NODES, ACCOUNT, 'sentences'].map((name) => [name, catalogue(language, name)]));
+  const texts = new Map([...TYPES, 'sentences'].map((name) => [name, catalogue(language, name)]));
   const own = (name: string) => texts.get(name) ?? assert.fail(name);
 
   describe(`a German Node-RED for a ${locale} browser in ${runtime.name}`, function () {
@@ -218,10 +232,7 @@ for (const runtime of editors) {
 
     it('cuts off no text of any form in any language', async () => {
       const catalogues = Object.fromEntries(
-        LANGUAGES.map((each) => [
-          each,
-          Object.fromEntries([...NODES, ACCOUNT].map((name) => [name, catalogue(each, name)])),
-        ]),
+        LANGUAGES.map((each) => [each, Object.fromEntries(TYPES.map((name) => [name, catalogue(each, name)]))]),
       );
       const own = LANGUAGES.find((each) => each.startsWith(language)) ?? assert.fail();
       const clipped: string[] = [];
@@ -238,6 +249,11 @@ for (const runtime of editors) {
         await look(type);
         await editor.cancel();
       }
+      await editor.openAlone('farm', QUEUE);
+      await editor.page.locator('.remote-printing-list li').first().waitFor();
+      await editor.page.selectOption('#node-config-input-choose', 'list');
+      await look(QUEUE);
+      await editor.cancelAccount(0);
       await editor.openAlone('real');
       await editor.page.evaluate(
         `$('.red-ui-tray form').find('.remote-printing-token, #remote-printing-use-token').show()`,
@@ -248,7 +264,7 @@ for (const runtime of editors) {
     });
 
     it('translates every text of every form, and cuts none off', async () => {
-      const heads = [...NODES, ACCOUNT].flatMap((name) => Object.keys(own(name)));
+      const heads = TYPES.flatMap((name) => Object.keys(own(name)));
       const keyPath = new RegExp(`${NAMESPACE}|(^|\\s)(${heads.join('|')})\\.[a-z]`);
       const cut: string[] = [];
       const check = async (type: string) => {
@@ -267,6 +283,10 @@ for (const runtime of editors) {
         await check(type);
         await editor.cancel();
       }
+      await editor.openAlone('farm', QUEUE);
+      await editor.page.locator('.remote-printing-list li').first().waitFor();
+      await check(QUEUE);
+      await editor.cancelAccount(0);
       await editor.openAlone('real');
       await editor.page.evaluate(`$('.red-ui-tray details').prop('open', true)`);
       await check(ACCOUNT);

@@ -5,10 +5,25 @@ import type { Locator, Page } from 'playwright-core';
 
 import { startSimulatorProcess, type RunningSimulator } from '../../scripts/simulator.mjs';
 import { freshUserDir, type Runtime } from '../helpers/real-node-red';
+import { dashboardPack } from '../examples/wall';
 import { packTarball, type Tarball } from '../runtime/palette';
 import { Editor, editors } from './editor';
 
 type Scheme = 'light' | 'dark';
+
+/** Time from the import of the board to its first print, ms. */
+const FIRST_PRINT = 180_000;
+const GCODE = [
+  ';START_OF_HEADER',
+  ';FLAVOR:Griffin',
+  ';TARGET_MACHINE.NAME:Simulated Maker One',
+  ';PRINT.TIME:3600',
+  ';END_OF_HEADER',
+  ';TIME:3600',
+  'G28',
+  'M104 S0',
+  '',
+].join('\n');
 
 /** The colour scheme of each Node-RED's newcomer. Further tests check the dialogs in both schemes on both. */
 const schemeOn = ({ name }: Runtime): Scheme => (name.includes('4.1') ? 'light' : 'dark');
@@ -28,7 +43,9 @@ class Newcomer {
   static async start(runtime: Runtime, colorScheme: Scheme): Promise<Newcomer> {
     const userDir = await freshUserDir();
     // The palette manager, which the editor of the tests goes without, installs the pack.
-    const options = { withPack: false, userDir, settings: { externalModules: {} } };
+    // The dashboard, which it would install likewise, comes from the tests' own packages.
+    const settings = { externalModules: {}, nodesDir: [dashboardPack] };
+    const options = { withPack: false, userDir, settings };
     return new Newcomer(colorScheme, await Editor.start(runtime, options, colorScheme), userDir);
   }
 
@@ -100,6 +117,19 @@ class Newcomer {
     await this.click('#red-ui-clipboard-dialog-ok');
   }
 
+  /** Imports an example that shares nodes with those that are there. */
+  async importBeside(pack: string, name: string): Promise<void> {
+    // The question is a notification, which the editor of the tests hides.
+    await this.page.evaluate('RED.notifications.hide = false');
+    await this.importExample(pack, name);
+    await this.click(this.page.getByRole('button', { name: 'Import copy' }));
+    await this.page.evaluate('RED.notifications.hide = true');
+  }
+
+  /** Returns the number of nodes of a type. */
+  count = (type: string): Promise<number> =>
+    this.page.evaluate<number>(`RED.nodes.createCompleteNodeSet().filter((node) => node.type === '${type}').length`);
+
   showFlow = (label: string): Promise<void> => this.click(this.page.locator('.red-ui-tab', { hasText: label }));
 
   /** Advances the time of the simulated printers inside Node-RED. */
@@ -127,6 +157,22 @@ class Newcomer {
     });
     await page.close();
     return width;
+  }
+
+  /** On the board of the print queue: clears the plates, adds a file, and waits until it prints. */
+  async printOnTheBoard(): Promise<void> {
+    const board = await this.editor.context.newPage();
+    await board.goto(`${this.editor.nodeRed.url}dashboard/queue`);
+    this.keystrokes += 'dashboard/queue'.length + 1;
+    for (const name of ['Workbench printer', 'Window printer', 'Back room printer'])
+      await this.click(board.getByRole('button', { name: `${name} is clear` }));
+    const chooser = board.waitForEvent('filechooser');
+    await this.click(board.getByRole('button', { name: 'Add files' }));
+    await (await chooser).setFiles({ name: 'mine.gcode', mimeType: '', buffer: Buffer.from(GCODE) });
+    await this.click(board.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }));
+    const printer = board.getByRole('article', { name: 'Workbench printer', exact: true });
+    await printer.getByText('printing: mine.gcode, copy 1 of 1').waitFor();
+    await board.close();
   }
 
   /** Starts the installed pack's simulator, and fills in an account for it. */
@@ -190,6 +236,18 @@ for (const runtime of editors) {
       await newcomer.pass(1200);
       await newcomer.status('message', /square\.gcode has finished on/);
       assert.equal(await newcomer.pictureAt('print-chat'), 640);
+    });
+
+    it('imports the board of the print queue beside it, and sees the first print in under three minutes', async () => {
+      const start = performance.now();
+      await newcomer.importBeside(tarball.manifest.name, '06-print-queue-with-a-board');
+      await newcomer.showFlow('Print queue with a board');
+      await newcomer.deploy();
+      await newcomer.printOnTheBoard();
+      const taken = performance.now() - start;
+      assert.ok(taken < FIRST_PRINT, `${Math.round(taken / 1000)} s`);
+      assert.equal(await newcomer.count('remote-printing-account'), 1, 'both examples use one account');
+      await newcomer.showFlow('Print ended');
     });
 
     it('signs in a second account after a refusal, and tests it without a problem', async () => {
