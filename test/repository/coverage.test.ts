@@ -17,7 +17,8 @@ describe('docs/coverage.md', () => {
   });
 
   it('names every node, and no other', () => {
-    const nodes = all(textOf('docs/nodes/README.md'), /^\| \[([^\]]+)\]/gm);
+    // A queue and its flow node have the same name.
+    const nodes = [...new Set(all(textOf('docs/nodes/README.md'), /^\| \[([^\]]+)\]/gm))];
     const named = new Set(rows.flatMap(([, , names = '']) => names.split(', ')));
     assert.deepEqual([...named].sort(), nodes.sort());
   });

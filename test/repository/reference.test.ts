@@ -4,8 +4,10 @@ import { OVERRIDABLE } from '../../lib/rules/path-overrides';
 import { ERROR_CODES } from '../../lib/service/errors';
 import type { JobState } from '../../lib/service/print-job';
 import type { EventType } from '../../lib/events/print-event';
+import type { QueueEventType } from '../../lib/queue/queue-events';
 import { addAdminEndpoints } from '../../nodes/shared/admin';
 import { forms as htmlFiles } from '../../scripts/form.mjs';
+import { readNodes } from '../../scripts/nodes.mjs';
 import { textOf } from '../helpers/sources';
 
 const page = textOf('docs/reference.md');
@@ -72,6 +74,12 @@ function described(part: string): Record<string, string> {
 const forms = registered();
 const types = Object.keys(manifest['node-red'].nodes);
 const account = 'remote-printing-account';
+const parents = new Map(readNodes().map(({ type, definition }) => [type, definition.parent]));
+/** Numbered headings of the configuration nodes. */
+const NUMBERS = new Map([
+  [account, '2.1'],
+  ['remote-printing-queue', '2.3'],
+]);
 
 describe('docs/reference.md', () => {
   it('names the package and its node types', () => {
@@ -84,19 +92,19 @@ describe('docs/reference.md', () => {
   });
 
   for (const type of types) {
-    const heading = type === account ? '2.1' : `\`${type}\``;
+    const heading = NUMBERS.get(type) ?? `\`${type}\``;
 
     it(`lists each property of ${type} with its default`, () => {
       const { defaults, category } = forms[type]!;
-      const { name, account: link, ...own } = defaults;
+      const { name, [parents.get(type) ?? '']: link, ...own } = defaults;
       assert.equal(name?.value, '');
       assert.equal(link?.value, type === account ? undefined : '');
-      assert.equal(category, type === account ? 'config' : /`([^`]+)`/.exec(section('2. Node types'))![1]);
+      assert.equal(category, NUMBERS.has(type) ? 'config' : /`([^`]+)`/.exec(section('2. Node types'))![1]);
       const values = Object.entries(own).map(([property, { value }]) => [property, String(value)]);
       assert.deepEqual(described(section(heading)), Object.fromEntries(values));
     });
 
-    if (type === account) continue;
+    if (NUMBERS.has(type)) continue;
     it(`states the number of inputs and outputs of ${type}`, () => {
       const [, inputs, outputs] = /\((\d) inputs?, (\d) outputs?/.exec(section(heading))!;
       assert.deepEqual([forms[type]!.inputs, forms[type]!.outputs], [Number(inputs), Number(outputs)]);
@@ -153,6 +161,48 @@ describe('docs/reference.md', () => {
     };
     const named = rows(section('3.3')).flatMap(([type = '']) => spans(type));
     assert.deepEqual(named.sort(), Object.keys(events).sort());
+  });
+
+  it('lists every event of a print queue', () => {
+    const events: Record<QueueEventType, true> = {
+      'item.queued': true,
+      'item.approval': true,
+      'item.cancelled': true,
+      'item.finished': true,
+      'item.failed': true,
+      'item.reopened': true,
+      'item.blocked': true,
+      'item.unblocked': true,
+      'item.overdue': true,
+      'order.finished': true,
+      'print.dispatched': true,
+      'print.started': true,
+      'print.finished': true,
+      'print.rejected': true,
+      'print.failed': true,
+      'print.aborted': true,
+      'print.recalled': true,
+      'print.unknown': true,
+      'print.extra': true,
+      'plate.awaiting': true,
+      'plate.cleared': true,
+      'queue.idle': true,
+    };
+    const named = rows(section('3.6')).flatMap(([type = '']) => spans(type));
+    assert.deepEqual(
+      named.filter((name) => name.includes('.')),
+      Object.keys(events),
+    );
+  });
+
+  it('lists every action of a print queue', () => {
+    const { action } = readNodes().find(({ name }) => name === 'print-queue')!.definition.properties;
+    assert.ok(action?.kind === 'select');
+    const named = rows(section('3.6')).flatMap(([name = '']) => spans(name));
+    assert.deepEqual(
+      named.filter((name) => !name.includes('.')),
+      action.options.filter((name) => name !== 'msg.action'),
+    );
   });
 
   it('lists every state of a job', () => {
