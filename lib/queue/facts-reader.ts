@@ -9,8 +9,11 @@ import type { FileFacts } from './requirement';
 
 /** Time between two reads of a stored job whose file the service has not parsed yet, ms. */
 const EVERY = 60_000;
-/** Reads of one stored job; a file that was not parsed after them has no metadata. */
+/** Reads of one stored job; a file that was not parsed after them has no metadata. Fewer where the file itself says enough. */
 const MOST = 12;
+const MOST_OF_KNOWN = 3;
+/** Age up to which the facts of an item may still come, ms. */
+const PENDING_FOR = (MOST + 1) * EVERY;
 /** Timeout of a read, ms. */
 const READ_FOR = 30_000;
 
@@ -23,7 +26,17 @@ interface FactsReaderDeps {
   failed: (thrown: unknown) => void;
 }
 
-/** Reads what the service says about the files of which nothing is known, such as those that came as a stream. */
+/** Whether nothing is known of a file of an item yet, but the service may still say it. */
+export const areFactsPending = ({ createdAt, files }: ItemRecord, now: number): boolean =>
+  now - createdAt < PENDING_FOR && files.some(({ facts, jobId, isGone }) => !facts && jobId !== null && !isGone);
+
+/** A stored job of which the service has not said anything: its items, and whether its file says something in each. */
+interface Unread {
+  itemIds: string[];
+  isKnown: boolean;
+}
+
+/** Reads what the service says about the files, which precedes what they state themselves (print queue, 6). */
 export class FactsReader {
   readonly #deps: FactsReaderDeps;
   /** Reads so far, and when the next one is due, monotonic ms, by stored job. */
@@ -44,12 +57,17 @@ export class FactsReader {
   async read(items: Iterable<ItemRecord>): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
-    const unknown = new Map<string, string>();
+    const unread = new Map<string, Unread>();
     for (const { itemId, endedAt, files } of items)
-      for (const { jobId, facts, isGone } of files)
-        if (endedAt === null && jobId !== null && !facts && !isGone) unknown.set(jobId, itemId);
-    for (const jobId of this.#tries.keys()) if (!unknown.has(jobId)) this.#tries.delete(jobId);
-    for (const [jobId, itemId] of unknown) if (this.#isDue(jobId)) await this.#readOne(itemId, jobId);
+      for (const { jobId, facts, isGone } of files) {
+        if (endedAt !== null || jobId === null || isGone || facts?.source === 'service') continue;
+        const about = unread.get(jobId) ?? { itemIds: [], isKnown: true };
+        about.itemIds.push(itemId);
+        about.isKnown &&= facts !== null;
+        unread.set(jobId, about);
+      }
+    for (const jobId of this.#tries.keys()) if (!unread.has(jobId)) this.#tries.delete(jobId);
+    for (const [jobId, about] of unread) if (this.#isDue(jobId)) await this.#readOne(jobId, about);
     this.#isReading = false;
   }
 
@@ -61,16 +79,17 @@ export class FactsReader {
     return false;
   }
 
-  async #readOne(itemId: string, jobId: string): Promise<void> {
+  async #readOne(jobId: string, { itemIds, isKnown }: Unread): Promise<void> {
     const { service, clock, closing, found, failed } = this.#deps;
     const limit = closing.within(READ_FOR);
     const count = (this.#tries.get(jobId)?.count ?? 0) + 1;
-    const dueAt = count < MOST ? clock.monotonic() + EVERY : Infinity;
+    const dueAt = count < (isKnown ? MOST_OF_KNOWN : MOST) ? clock.monotonic() + EVERY : Infinity;
     this.#tries.set(jobId, { count, dueAt });
     try {
       const stored = await readStored(service, { kind: 'job', id: jobId }, { deadline: limit });
       const facts = factsOfMetadata(stored.metadata);
-      if (facts) await found(itemId, jobId, facts);
+      // What the service knows without the model is no more than the file states.
+      if (facts && (facts.model !== null || !isKnown)) for (const itemId of itemIds) await found(itemId, jobId, facts);
     } catch (thrown) {
       // The service is asked again; only the store's failure concerns the queue.
       if (asPrintingError(thrown).code === 'FILE_NOT_WRITABLE') failed(thrown);

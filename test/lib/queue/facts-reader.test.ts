@@ -41,9 +41,22 @@ describe('queue/facts-reader', () => {
     assert.deepEqual([found, service.count('storedJob')], [['item job'], 3]);
   });
 
-  it('asks nothing about known files, ended items and files that are gone', async () => {
+  it('saves what the service says for every item of a stored job, and prefers it to what the file states', async () => {
+    const parsed = { job_id: 'job', metadata: { machine_variant: 'Maker' } };
+    const service = new ScriptedService({ storedJob: [PARSED, parsed] });
+    const facts = { source: 'file', model: 'X5' } as never;
+    const items = ['a', 'b'].map((itemId) => item({}, { itemId, files: [{ ...FILE, facts }] }));
+    await rounds(reader(service), items, 10);
+    assert.deepEqual([found, service.count('storedJob')], [['a job', 'b job'], 2]);
+    found = [];
+    const silent = new ScriptedService({ storedJob: [{ job_id: 'job' }] });
+    await rounds(reader(silent), items, 40);
+    assert.deepEqual([found, silent.count('storedJob')], [[], 3]);
+  });
+
+  it('asks nothing about read files, ended items and files that are gone', async () => {
     const service = new ScriptedService({ storedJob: [PARSED] });
-    const facts = { source: 'file' } as never;
+    const facts = { source: 'service' } as never;
     const known = item({}, { files: [{ ...FILE, facts }] });
     const gone = item({}, { files: [{ ...FILE, isGone: true }] });
     await rounds(reader(service), [known, gone, { ...item(), endedAt: 1 }], 5);

@@ -55,6 +55,16 @@ describe('queue/print-queue', () => {
     );
   });
 
+  it('is not blocked while the service may still name the model of a file', async () => {
+    await begin({ match: 'strict' });
+    await all.add(one, 'a');
+    await all.pass(30);
+    const { state, waitingFor } = await item('a');
+    assert.deepEqual([state, waitingFor.map(({ code }) => code)], ['waiting', ['MODEL_UNKNOWN']]);
+    await all.pass(900);
+    assert.equal((await item('a')).state, 'blocked');
+  });
+
   it('names the printer at which the outcome of a copy is unknown', async () => {
     await begin({ printers: ['C1'] });
     all.farm.isLossy = true;
