@@ -1,17 +1,7 @@
-import type { FileFacts, MaterialNeed, Require, Requirement } from './requirement';
+import type { FileFacts, Require, Requirement } from './requirement';
 
-/** Facts about a material by its GUID; null: unknown. */
-export type MaterialFinder = (guid: string) => MaterialNeed | null;
-
-/**
- * The requirement of a file: what the message names replaces what the file says. `find` completes a material of which
- * only the GUID is known, so that materials can be compared by type.
- */
-export function requirementOf(
-  require: Require | null,
-  facts: FileFacts | null,
-  find: MaterialFinder = () => null,
-): Requirement {
+/** The requirement of a file: what the message names replaces what the file says. */
+export function requirementOf(require: Require | null, facts: FileFacts | null): Requirement {
   const named = require ?? {};
   const source = <T>(given: unknown, found: T | null, isFound = found !== null) =>
     given !== undefined ? 'message' : isFound ? (facts?.source ?? 'unknown') : 'unknown';
@@ -24,7 +14,7 @@ export function requirementOf(
   return {
     models: named.models ?? (model === null ? null : [model]),
     printCores: named.printCores ?? printCores,
-    materials: (named.materials ?? materials).map((need) => completed(need, find)),
+    materials: named.materials ?? materials,
     buildPlate: named.buildPlate === undefined ? buildPlate : named.buildPlate || null,
     tags: named.tags ?? [],
     printers: named.printers && named.printers.length > 0 ? named.printers : null,
@@ -49,8 +39,3 @@ const nozzlesWithoutCore = (facts: FileFacts | null): (number | null)[] =>
   (facts?.nozzles ?? []).map((diameter, at) => ((facts?.printCores[at] ?? null) === null ? diameter : null));
 
 const isAnyKnown = (values: readonly unknown[]): boolean => values.some((value) => value !== null);
-
-function completed(need: MaterialNeed | null, find: MaterialFinder): MaterialNeed | null {
-  if (!need?.guid || need.type) return need;
-  return { ...find(need.guid), ...need };
-}

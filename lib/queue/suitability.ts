@@ -146,7 +146,10 @@ function nozzleMismatch(at: number, diameter: number | null, extruder: PlannedEx
   );
 }
 
-type Criteria = { [Member in keyof MaterialNeed]: MaterialNeed[Member] | undefined };
+type Criteria = { [Member in keyof MaterialNeed]: MaterialNeed[Member] | undefined } & {
+  /** Whether the GUID stands for a type that nobody knows, so that another GUID is no known mismatch. */
+  isStandIn?: boolean;
+};
 
 /**
  * The members of a needed material that count. A message that describes a material without a GUID means each word, save
@@ -158,7 +161,7 @@ function criteriaOf(need: MaterialNeed, rule: QueueRules['material'], isNamed: b
   if (rule === 'guid' && guid) return { guid };
   if (rule === 'guid' || (isNamed && !guid)) return { type, brand, color };
   // Of some materials only the GUID is known: it then stands for the type.
-  if (!type && guid) return { guid };
+  if (!type && guid) return { guid, isStandIn: true };
   return rule === 'type' ? { type } : { type, color };
 }
 
@@ -186,7 +189,8 @@ function materialMismatch(at: number, need: MaterialNeed, criteria: Criteria, lo
       'MATERIAL',
       () => phrase`Extruder ${at + 1} needs the material ${words()[0]}, it has none that is known.`,
     );
-  return known('MATERIAL', () => phrase`Extruder ${at + 1} needs the material ${words()[0]}, it has ${words()[1]}.`);
+  const say = () => phrase`Extruder ${at + 1} needs the material ${words()[0]}, it has ${words()[1]}.`;
+  return criteria.isStandIn ? unknown('MATERIAL', say) : known('MATERIAL', say);
 }
 
 /** Whether a color is a code such as `#FF8000`, which says nothing about the color's name. */

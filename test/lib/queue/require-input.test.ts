@@ -92,11 +92,4 @@ describe('queue/requirement-of', () => {
     assert.deepEqual([...new Set(Object.values(sources))], ['unknown']);
     assert.equal(requirementOf(null, { ...facts, source: 'service' }).sources.volumes, 'service');
   });
-
-  it('completes a material of which only the GUID is known', () => {
-    const find = (guid: string) => (guid === GUID ? { type: 'PLA', color: 'Red' } : null);
-    assert.deepEqual(requirementOf(null, facts, find).materials, [{ guid: GUID, type: 'PLA', color: 'Red' }, null]);
-    const other = requirementOf({ materials: [{ guid: 'other' }] }, facts, find);
-    assert.deepEqual(other.materials, [{ guid: 'other' }]);
-  });
 });

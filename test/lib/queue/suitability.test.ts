@@ -68,6 +68,15 @@ describe('queue/suitability', () => {
     assert.equal(codeOf(needs, blue, { material: 'any' }), null);
   });
 
+  it('knows no mismatch of types where only the GUID of the needed material is known', () => {
+    const state = { extruders: [loaded('PLA', 'Blue', 'g-blue')] };
+    const code = (material: QueueRules['material'], match: QueueRules['match'], guid = 'g-red') =>
+      codeOf({ materials: [{ guid }] }, state, { material, match });
+    assert.deepEqual([code('type', 'lenient'), code('type-color', 'lenient')], [null, null]);
+    assert.deepEqual([code('type', 'strict'), code('guid', 'lenient')], ['MATERIAL', 'MATERIAL']);
+    assert.equal(code('type', 'strict', 'g-blue'), null);
+  });
+
   it('compares no color code with the name of a color', () => {
     const orange = { materials: [{ type: 'PLA', color: '#FF8000' }] };
     for (const match of ['strict', 'lenient'] as const) {
