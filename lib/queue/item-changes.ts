@@ -4,7 +4,7 @@ import { settledAs, withCopy } from './attempt-changes';
 import { copiesIn, hasEnded, isBeingSent, isOpen, isStuck, openAttempts, waitingCopies } from './copies';
 import { concluded, withItemEvent, type ChangeContext } from './item-events';
 import type { ItemChanges, Settlement } from './queue-api';
-import type { CopyState, ItemFile, ItemRecord } from './queue-item';
+import type { Attempt, CopyState, ItemFile, ItemRecord } from './queue-item';
 import type { QueueRules } from './queue-rules';
 import type { FileFacts } from './requirement';
 
@@ -120,19 +120,23 @@ export function removed(record: ItemRecord, context: ChangeContext): ItemRecord 
   return concluded(cancelled, context);
 }
 
+/** The attempts of unknown outcome that a person settles. */
+export const inDoubt = ({ prints }: ItemRecord, { copy }: Pick<Settlement, 'copy'>): Attempt[] =>
+  prints.filter((one) => one.state === 'unknown' && (copy === null || one.copy === copy));
+
 /** Records what a person says about the copies whose outcome is unknown. Throws NOT_ACCEPTED if there is none. */
 export function settled(
   record: ItemRecord,
-  { outcome, copy }: Settlement,
+  verdict: Settlement,
   context: ChangeContext & { rules: Pick<QueueRules, 'retries' | 'gate'> },
 ): ItemRecord {
-  const open = record.prints.filter((one) => one.state === 'unknown' && (copy === null || one.copy === copy));
+  const open = inDoubt(record, verdict);
   if (open.length === 0)
     throw new PrintingError(
       'NOT_ACCEPTED',
       phrase`No copy of the item has an unknown outcome, so there is nothing to settle.`,
     );
-  return open.reduce((after, attempt) => settledAs(after, attempt, outcome, context), record);
+  return open.reduce((after, attempt) => settledAs(after, attempt, verdict.outcome, context), record);
 }
 
 /** Records whether only a person can help. */

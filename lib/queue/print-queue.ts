@@ -4,13 +4,14 @@ import { guard } from '../time/guard';
 import type { Uploads } from '../upload/uploads';
 import { addItem, alternativeFiles } from './add-item';
 import { AwaitedEnds } from './awaited-ends';
-import { openAttempts, itemStateOf } from './copies';
+import { itemStateOf } from './copies';
 import * as changes from './item-changes';
 import { withoutEvents } from './item-events';
 import { printShape } from './item-shape';
 import { itemNotFound } from './item-store';
 import { movedRanks } from './moves';
 import { Outbox, type Undelivered } from './outbox';
+import { pausedPrinters } from './paused-printers';
 import type * as api from './queue-api';
 import type { QueueData } from './queue-data';
 import { figuresOf } from './queue-figures';
@@ -18,7 +19,7 @@ import { attemptKey, type ItemRecord } from './queue-item';
 import type { QueueReading } from './queue-meter';
 import type { QueueOptions, QueueRuntimeDeps } from './queue-options';
 import { QueueRuntime, type Loaded } from './queue-runtime';
-import { paused, withoutQueueEvents } from './queue-state';
+import { paused, withoutQueueEvents, type QueueRecord } from './queue-state';
 import { rankAfter } from './rank';
 
 export type { QueueOptions } from './queue-options';
@@ -108,7 +109,13 @@ export class PrintQueue implements api.QueueApi {
     const records = await this.#find(data, target);
     // The printer must not count as free before its gate is closed.
     if (verdict.outcome === 'printed') await this.#runtime.written(this.#closeGates(data, records, verdict));
-    return this.#changeAll(target, deadline, (record) => changes.settled(record, verdict, this.#context));
+    // Of an order, the items without doubt stay as they are.
+    const isInDoubt = records.some((record) => changes.inDoubt(record, verdict).length > 0);
+    return this.#changeAll(target, deadline, (record) =>
+      isInDoubt && changes.inDoubt(record, verdict).length === 0
+        ? record
+        : changes.settled(record, verdict, this.#context),
+    );
   }
 
   async plateCleared(printer: api.PrinterTarget, good: boolean, deadline: Deadline): Promise<api.QueueExplanation> {
@@ -215,13 +222,12 @@ export class PrintQueue implements api.QueueApi {
     return changed.map((record) => view.item(record));
   }
 
-  async #closeGates(data: QueueData, records: readonly ItemRecord[], { copy }: api.Settlement): Promise<void> {
+  async #closeGates(data: QueueData, records: readonly ItemRecord[], verdict: api.Settlement): Promise<void> {
     for (const record of records)
-      for (const attempt of openAttempts(record))
-        if (attempt.state === 'unknown' && (copy === null || attempt.copy === copy)) {
-          const id = attempt.clusterJobId ?? attemptKey(this.#options.queueId, record.itemId, attempt);
-          await data.gates.close(attempt, id, 'finished');
-        }
+      for (const attempt of changes.inDoubt(record, verdict)) {
+        const id = attempt.clusterJobId ?? attemptKey(this.#options.queueId, record.itemId, attempt);
+        await data.gates.close(attempt, id, 'finished');
+      }
   }
 
   async #setPause(
@@ -230,7 +236,10 @@ export class PrintQueue implements api.QueueApi {
     deadline: Deadline,
   ): Promise<api.QueueExplanation> {
     const { data, view } = await this.#runtime.ready(deadline);
-    await this.#runtime.written(deadline.wait(data.state.change((state) => paused(state, printer, pause))));
+    const { printers } = view.input;
+    const change = (state: QueueRecord) =>
+      printer ? pausedPrinters(state, printers, printer, pause) : paused(state, null, pause);
+    await this.#runtime.written(deadline.wait(data.state.change(change)));
     this.#runtime.changed();
     return view.explanation();
   }

@@ -140,6 +140,43 @@ describe('queue/print-queue', () => {
     assert.deepEqual(awaiting, [first?.prints[0]?.clusterId], '"not-printed" leaves the gate alone');
   });
 
+  it('settles those items of an order whose outcome is unknown', async () => {
+    await begin({ printers: ['C1'] });
+    await all.add(one, 'done', { orderId: 'order' });
+    await all.pass(120);
+    all.farm.isLossy = true;
+    all.farm.isHidden = true;
+    await all.add(one, 'lost', { orderId: 'order' });
+    await all.pass(300);
+    const settle = () =>
+      all.ask(one, (queue, deadline) =>
+        queue.settle({ orderId: 'order' }, { outcome: 'printed', copy: null }, deadline),
+      );
+    assert.deepEqual(
+      (await settle()).map(({ state }) => state),
+      ['finished', 'finished'],
+    );
+    await assert.rejects(settle(), { code: 'NOT_ACCEPTED' });
+  });
+
+  it('pauses a printer whether or not it is named by its own id, or all printers of a group', async () => {
+    await begin();
+    const pause = async (clusterId: string, printerId: string | null, isOver = false) => {
+      const printer = { clusterId, printerId };
+      const { printers } = await all.ask(one, (queue, deadline) =>
+        isOver ? queue.resume(printer, deadline) : queue.pause({ printer, until: null, reason: null }, deadline),
+      );
+      return printers.map(({ code }) => code);
+    };
+    assert.deepEqual(await pause('C1', 'P'), ['PAUSED', null]);
+    assert.deepEqual(await pause('C1', null, true), [null, null]);
+    all.farm.changes.set('C2', { printers: ['P', 'Q'].map((uuid) => ({ uuid, status: 'idle' })) });
+    await all.pass(10);
+    assert.deepEqual(await pause('C2', 'Q'), [null, null, 'PAUSED']);
+    assert.deepEqual(await pause('C2', null), [null, 'PAUSED', 'PAUSED']);
+    await assert.rejects(pause('C9', null), { code: 'NOT_FOUND' });
+  });
+
   it('clears a plate once, also of an offline printer, and owes a rejected part again', async () => {
     await begin({ gate: 'confirm', printers: ['C1'] });
     await all.add(one, 'a', { orderId: 'order' });
