@@ -36,7 +36,7 @@ class Run {
   readonly choices: Choice[] = [];
   /** 1 for each printer that is given away. */
   readonly #taken: Uint8Array;
-  /** When the oldest item of a priority was added that has no other printer, ms since 1970. */
+  /** For each printer: when the oldest item that has no other printer was added, ms since 1970. */
   readonly #since: Float64Array;
   #id = 0;
 
@@ -113,7 +113,7 @@ class Run {
         return at;
       isAnyLeft = true;
     }
-    // What is reserved for another item is kept from all of the group, so that equal items keep their order.
+    // A printer that is reserved for another item is kept from the whole group, so that equal items keep their order.
     if (!isAnyLeft && turn.only < 0) group.isExhausted = true;
     return null;
   }

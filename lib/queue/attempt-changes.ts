@@ -53,7 +53,7 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now }: Chan
   return withCopy({ ...record, prints: [...record.prints, attempt] }, copy, 'active');
 }
 
-/** Takes back an assignment of which nothing was sent: the copy waits again, and the attempt never was. */
+/** Deletes an attempt of which nothing was sent: the copy waits again. */
 export function unassigned(record: ItemRecord, of: AttemptOf, context: ChangeContext): ItemRecord {
   const found = findAttempt(record, of);
   if (found?.state !== 'assigned') return record;
@@ -101,7 +101,7 @@ export function started(
   return withPrintEvent(withCopy(after, of.copy, 'active'), context, 'print.started', now);
 }
 
-/** Records the end of a print, and what it means for the copy. */
+/** Records the end of a print, and its consequence for the copy. */
 export function ended(record: ItemRecord, of: AttemptOf, end: AttemptEnd, context: EndContext): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found)) return record;
@@ -128,7 +128,7 @@ export function recallWanted(record: ItemRecord, of: AttemptOf, recall: Recall |
   return withAttempt(record, found, { recall });
 }
 
-/** Records what a person says about an attempt whose outcome is unknown. */
+/** Records a person's verdict on an attempt of unknown outcome. */
 export function settledAs(
   record: ItemRecord,
   of: AttemptOf,

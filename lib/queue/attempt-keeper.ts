@@ -40,7 +40,7 @@ const SHOWN_WITHIN = 900_000;
 /** Follows the dispatched prints of a queue to their ends, on the shared polls, and recalls those that do not begin. */
 export class AttemptKeeper {
   readonly #deps: AttemptKeeperDeps;
-  /** Attempts whose end is followed, and those at whose job something is being done. */
+  /** Attempts whose end is followed, and attempts whose job is being changed. */
   readonly #followed = new Set<string>();
   readonly #busy = new Set<string>();
 
@@ -84,7 +84,7 @@ export class AttemptKeeper {
     }
   }
 
-  /** Records what a person said about a part, from the verdict on its plate. */
+  /** Records the verdict on a part, which a person gave with its plate. */
   async judge(itemId: string, of: AttemptOf, good: boolean): Promise<void> {
     await this.#change(itemId, (record) => changes.judged(record, of, good, this.#context));
   }
@@ -95,7 +95,7 @@ export class AttemptKeeper {
     const named = () => this.#change(itemId, (record) => changes.dispatched(record, attempt, id, this.#context));
     const listed = status.jobs.find(({ clusterJobId }) => clusterJobId === id);
     const past = status.history.find(({ clusterJobId }) => clusterJobId === id);
-    // What an offline printer shows may be old.
+    // The lists of an offline printer may be old.
     const isCurrent = status.online !== false && !status.stale;
     if (listed && isCurrent && hasBegun(listed)) await this.#started(itemId, attempt, listed, id);
     else if (listed || attempt.clusterJobId === null) await named();
@@ -142,7 +142,7 @@ export class AttemptKeeper {
     const { rules } = this.#deps;
     if (isDisconnected || outcome === 'ended') {
       if (attempt.startedAt !== null && !isDisconnected) await this.#closeGate(itemId, attempt, 'vanished');
-      // Nobody knows what became of it.
+      // Its outcome is unknown.
       if (!this.#busy.has(nameOf(itemId, attempt)))
         await this.#change(itemId, (record) => changes.unknown(record, attempt, this.#context));
       return;
@@ -205,7 +205,7 @@ export class AttemptKeeper {
     return { why, since: this.#deps.now(), isStuck: false, configuration };
   }
 
-  /** Runs work at an attempt's job, once at a time. */
+  /** Runs the work on an attempt's job, one at a time. */
   #run(itemId: string, attempt: Attempt, work: () => Promise<void>): void {
     const name = nameOf(itemId, attempt);
     if (this.#busy.has(name)) return;

@@ -2,7 +2,7 @@ import type { QueueItem } from './queue-api';
 import { itemNotFound } from './item-store';
 import type { Loaded } from './queue-runtime';
 
-/** Waits for the ends of items. They look at the records after each change, at whichever runtime it was made. */
+/** Waits for the ends of items. Each reads its record after every change, at whichever runtime that was made. */
 export class AwaitedEnds {
   readonly #loaded: () => Loaded | null;
   readonly #looks = new Set<() => void>();

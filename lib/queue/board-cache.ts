@@ -3,14 +3,14 @@ import { printerBoard, type BoardInput } from './printer-board';
 import { printerKey, type QueuePrinter } from './queue-printer';
 
 interface KnownCluster {
-  /** What its printers depend on, compared by identity. */
+  /** Facts that decide about its printers, compared by identity. */
   facts: readonly unknown[];
   printers: readonly QueuePrinter[];
 }
 
 /**
- * The board of a queue, of which only the clusters are computed again that changed: the plan recognises by identity what
- * did not.
+ * The board of a queue, which computes again only the clusters that changed. Printers that did not change keep their
+ * identity, by which the plan recognises them.
  */
 export class BoardCache {
   #clusters = new Map<string, KnownCluster>();

@@ -7,7 +7,7 @@ import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 import type { ClusterView } from './printer-board';
 
-/** A status that is older than the last one by at most this is a late one, ms; by more, the service's clock was set. */
+/** Most by which a late status is older than the last one, ms; where it is older still, the service's clock was set. */
 const LATE = 3_600_000;
 
 interface Seen {

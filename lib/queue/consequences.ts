@@ -5,7 +5,7 @@ import { overdue, withBlocked } from './item-changes';
 import type { QueueData } from './queue-data';
 import { LateForecast } from './late-forecast';
 import { attemptKey, type ItemRecord } from './queue-item';
-import { observedEnds } from './queue-ends';
+import { observedEnds } from './order-ends';
 import type { QueueRules } from './queue-rules';
 import { busyFollowed, plateFollowed } from './queue-state';
 import type { QueueView } from './queue-view';
@@ -22,7 +22,7 @@ interface ConsequencesDeps {
 
 const PLANNER = { asPlanner: true };
 
-/** Records what follows for items, orders and the queue from their printers, their plates and the time. */
+/** Records the consequences that printers, plates and the time have for items, orders and the queue. */
 export class Consequences {
   readonly #deps: ConsequencesDeps;
   /** Verdicts that were applied. */

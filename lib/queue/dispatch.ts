@@ -41,7 +41,7 @@ export interface DispatchDeps {
 
 /**
  * Sends copies to printers, each attempt exactly once: the assignment is durable before anything is sent, and the print
- * key `queue/item/copy/attempt` keeps what was sent (print queue, rule 5). A copy leaves its printer only with proof.
+ * key `queue/item/copy/attempt` identifies its one dispatch (print queue, rule 5). A copy leaves its printer only with proof.
  */
 export class Dispatches {
   readonly #deps: DispatchDeps;
@@ -83,8 +83,8 @@ export class Dispatches {
   }
 
   /**
-   * Finds out what became of an assignment that nobody is sending: of an earlier process, of another instance of the
-   * queue, or one whose outcome could not be written.
+   * Determines the outcome of an assignment that is not being sent here: of an earlier process, of another instance of
+   * the queue, or one whose outcome could not be written.
    */
   async settle(itemId: string, of: AttemptOf): Promise<void> {
     const holder = reservationOf(this.#deps.queueId, itemId, of.copy);
@@ -172,7 +172,7 @@ export class Dispatches {
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (error.code === 'PRINT_OUTCOME_UNKNOWN') return this.#lost(itemId, attempt);
-      // Every other error of a dispatch says that nothing was printed.
+      // After every other error of a dispatch, nothing was printed.
       await this.#unassign(itemId, attempt);
       return refused(record, attempt, error);
     }
@@ -208,6 +208,6 @@ export class Dispatches {
 
 const PLANNER = { asPlanner: true };
 
-/** Whether a copy of the item may start, as far as its own record says: a person may have changed it since the plan. */
+/** Whether a copy may start by the item's own record, which a person may have changed since the plan. */
 const mayStart = ({ isHeld, awaitsApproval, isRemoved }: ItemRecord): boolean =>
   !isHeld && !awaitsApproval && !isRemoved;

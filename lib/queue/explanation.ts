@@ -15,7 +15,7 @@ interface ExplanationContext {
   copies: { waiting: number; active: number };
 }
 
-/** Each printer of a queue, with what occupies it or keeps it from printing. */
+/** Each printer of a queue, with the copy that occupies it, or the reason for which it can't print. */
 export function explanationOf(
   printers: readonly QueuePrinter[],
   { data, rules, now, copies }: ExplanationContext,

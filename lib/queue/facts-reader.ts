@@ -9,7 +9,7 @@ import type { FileFacts } from './requirement';
 
 /** Time between two reads of a stored job whose file the service has not parsed yet, ms. */
 const EVERY = 60_000;
-/** Reads of one stored job; a file that was not parsed after them has no metadata. Fewer where the file itself says enough. */
+/** Reads of one stored job: a file that was not parsed after them has no metadata. Fewer where the file states its own facts. */
 const MOST = 12;
 const MOST_OF_KNOWN = 3;
 /** Age up to which the facts of an item may still come, ms. */
@@ -26,17 +26,17 @@ interface FactsReaderDeps {
   failed: (thrown: unknown) => void;
 }
 
-/** Whether nothing is known of a file of an item yet, but the service may still say it. */
+/** Whether an item has a file without facts that the service may still parse. */
 export const areFactsPending = ({ createdAt, files }: ItemRecord, now: number): boolean =>
   now - createdAt < PENDING_FOR && files.some(({ facts, jobId, isGone }) => !facts && jobId !== null && !isGone);
 
-/** A stored job of which the service has not said anything: its items, and whether its file says something in each. */
+/** A stored job without metadata so far: its items, and whether all of them know the file's own facts. */
 interface Unread {
   itemIds: string[];
   isKnown: boolean;
 }
 
-/** Reads what the service says about the files, which precedes what they state themselves (print queue, 6). */
+/** Reads the service's facts about the files, which precede the files' own (print queue, 6). */
 export class FactsReader {
   readonly #deps: FactsReaderDeps;
   /** Reads so far, and when the next one is due, monotonic ms, by stored job. */
@@ -88,7 +88,7 @@ export class FactsReader {
     try {
       const stored = await readStored(service, { kind: 'job', id: jobId }, { deadline: limit });
       const facts = factsOfMetadata(stored.metadata);
-      // What the service knows without the model is no more than the file states.
+      // Without the model, the service knows no more than the file states.
       if (facts && (facts.model !== null || !isKnown)) for (const itemId of itemIds) await found(itemId, jobId, facts);
     } catch (thrown) {
       // The service is asked again; only the store's failure concerns the queue.

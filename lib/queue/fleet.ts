@@ -11,16 +11,16 @@ export class Fleet {
   kinds: readonly number[] = [];
   /** A printer of each kind. */
   readonly samples: QueuePrinter[] = [];
-  /** Grows with each change of what the printers suit, be it of one of them. */
+  /** Grows with each change of any printer's configuration. */
   version = 0;
-  /** Grows with each change of that, and of what is left of a material. */
+  /** Grows with each change that `version` counts, and with each change of the rest of a material. */
   stock = 0;
   /** Indexes of the printers of each cluster. */
   #members = new Map<string, number[]>();
   #kindsByKey = new Map<string, number>();
   #keys: string[] = [];
 
-  /** Takes over the printers of the next plan. */
+  /** Sets the printers of the next plan. */
   update(printers: readonly QueuePrinter[]): void {
     if (printers === this.printers) return;
     const before = this.printers;

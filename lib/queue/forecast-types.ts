@@ -16,7 +16,7 @@ export interface ActivePrint {
   endAt: number | null;
 }
 
-/** What a forecast expects; null: unknown, or beyond its end. Times in ms since 1970. */
+/** Result of a forecast; null: unknown, or beyond its end. Times in ms since 1970. */
 export interface QueueForecast {
   items: ReadonlyMap<string, ItemForecast>;
   orders: ReadonlyMap<string, { endAt: number | null; late: boolean }>;

@@ -78,7 +78,7 @@ export function confirmed(gate: PlateGate, good: boolean, now: number): PlateGat
   return { ...gate, ended: { ...ended, clearedAt: ended.clearedAt ?? now }, verdicts: isNews ? after : verdicts };
 }
 
-/** Whether the printer itself says that it prints, so that a missing job proves nothing. */
+/** Whether the printer's own status is that of a print, so that a missing job proves nothing. */
 const isBusy = ({ status }: Printer): boolean => status === 'printing' || status === 'pre_print';
 
 /** A job that occupies the plate; one that waits for a clear plate has ended. */

@@ -22,7 +22,7 @@ export interface PlateGate {
   hasShownCleanup: boolean;
   /** Ids of jobs that are known to have ended, oldest first. */
   known: readonly string[];
-  /** What people said about the parts, oldest first. */
+  /** Verdicts of people on the parts, oldest first. */
   verdicts: readonly PlateVerdict[];
 }
 
@@ -51,7 +51,7 @@ export function isClear({ printing, ended }: PlateGate, mode: QueueRules['gate']
   return !ended || isOver(ended, mode);
 }
 
-/** Whether the plate is not clear and stays so until somebody has seen to it. */
+/** Whether the plate waits to be cleared: no print is under way. */
 export const isPlateToClear = (gate: PlateGate, mode: QueueRules['gate']): boolean =>
   !gate.printing && !isClear(gate, mode);
 

@@ -8,7 +8,7 @@ import type { Attempt, CopyState, ItemFile, ItemRecord } from './queue-item';
 import type { QueueRules } from './queue-rules';
 import type { FileFacts } from './requirement';
 
-/** What people say about an item. Each returns the same record if nothing changes; throws QUEUE_ITEM_BUSY, INVALID_INPUT. */
+/** People's changes of an item. Each returns the same record if nothing changes. All throw QUEUE_ITEM_BUSY. */
 
 export interface NewItem {
   itemId: string;
@@ -94,8 +94,8 @@ export function released(record: ItemRecord, { now }: Pick<ChangeContext, 'now'>
 }
 
 /**
- * Revives the failed copies; their earlier failures no longer count. Forgets what the service refused, and has a job
- * removed again that could not be removed.
+ * Revives the failed copies; their earlier failures no longer count. Forgets the refusals of the service, and requests
+ * the removal of a stuck job again.
  */
 export function retried(record: ItemRecord, context: ChangeContext): ItemRecord {
   const failed = copiesIn(record, 'failed');
@@ -111,7 +111,7 @@ export function retried(record: ItemRecord, context: ChangeContext): ItemRecord 
   return concluded(withCopies({ ...record, waitsSince: context.now, files, prints }, failed, null), context);
 }
 
-/** Cancels what has not begun. A print under way goes on; a job that waits in a printer is recalled. */
+/** Cancels the copies that have not begun. A print under way goes on; a job that waits in a printer is recalled. */
 export function removed(record: ItemRecord, context: ChangeContext): ItemRecord {
   if (record.endedAt !== null) return record;
   if (isBeingSent(record)) throw busy();
@@ -124,7 +124,7 @@ export function removed(record: ItemRecord, context: ChangeContext): ItemRecord 
 export const inDoubt = ({ prints }: ItemRecord, { copy }: Pick<Settlement, 'copy'>): Attempt[] =>
   prints.filter((one) => one.state === 'unknown' && (copy === null || one.copy === copy));
 
-/** Records what a person says about the copies whose outcome is unknown. Throws NOT_ACCEPTED if there is none. */
+/** Records a person's verdict on the copies of unknown outcome. Throws NOT_ACCEPTED if there is none. */
 export function settled(
   record: ItemRecord,
   verdict: Settlement,
@@ -160,7 +160,7 @@ export const withoutFile = (record: ItemRecord, file: number): ItemRecord => ({
   files: record.files.map((one, at) => (at === file ? { ...one, isGone: true } : one)),
 });
 
-/** Records what the service says about a file of which nothing was known. */
+/** Records the service's facts about a file. */
 export const withFacts = (record: ItemRecord, jobId: string, facts: FileFacts): ItemRecord => ({
   ...record,
   files: record.files.map((file) => (file.jobId === jobId ? { ...file, facts } : file)),

@@ -13,7 +13,7 @@ export interface ChangeContext {
 export const eventId = (queueId: string, type: QueueEventType, ...subject: (string | number | null)[]): string =>
   [queueId, type, ...subject].join('/');
 
-/** Adds an event of the item. `occurrence` tells events of one type apart; missing: it happens once per item. */
+/** Adds an event of the item. `occurrence` distinguishes events of one type; missing: it happens once per item. */
 export function withItemEvent(
   record: ItemRecord,
   { queueId, now }: ChangeContext,
@@ -40,7 +40,7 @@ export function withPrintEvent(
   return queued({ ...record, prints }, { id, type, at, print: { copy, attempt }, clusterId, clusterName, value: null });
 }
 
-/** Adds what follows from the item's copies: its end, or that it owes copies again. */
+/** Adds the consequence of the item's copies: its end, or its reopening. */
 export function concluded(record: ItemRecord, context: ChangeContext): ItemRecord {
   const ended = hasEnded(record);
   if (ended === (record.endedAt !== null)) return record;

@@ -46,7 +46,7 @@ function refusedBy({ prints }: ItemRecord, configurations: ReadonlyMap<string, s
   return new Set(refused.map(printerKey));
 }
 
-/** Why nothing of the item may start, as far as the item itself says. */
+/** The reason in the item itself for which nothing of it may start; null: it may. */
 function obstacleOf({ awaitsApproval, isHeld, files }: ItemRecord): Reason<ItemReason> | null {
   if (awaitsApproval) return APPROVAL;
   if (isHeld) return HELD;

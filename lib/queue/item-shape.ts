@@ -6,7 +6,7 @@ import type { Attempt, ItemRecord } from './queue-item';
 import type { QueueRules } from './queue-rules';
 import { requirementOf } from './requirement-of';
 
-/** What only the queue as a whole knows about an item. */
+/** Facts about an item that only the queue as a whole knows. */
 export interface ItemPlace {
   /** Null: the item can't be planned. */
   position: number | null;

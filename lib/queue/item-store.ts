@@ -5,7 +5,7 @@ import type { Clock } from '../time/clock';
 import { phrase } from '../words/sentence';
 import type { ItemRecord } from './queue-item';
 import type { QueueStore } from './queue-store';
-import { waitsOver } from './waited';
+import { waitsOver } from './waiting-times';
 
 /** Least time for which a queue key is known, ms. */
 const KEY_KEPT = 90 * 24 * 3_600_000;
@@ -99,13 +99,13 @@ export class ItemStore {
 
   /** Reads an item again that another runtime has changed. */
   async reload(itemId: string): Promise<void> {
-    // An update, so that the read queues behind a change of this runtime that is being written.
+    // An update waits for a change of this runtime that is being written; a plain read would not.
     await this.#update(itemId, (current) => current);
   }
 
   /**
    * Drops the items from memory whose time has passed; the store removes their records. Waits until the clock has proved
-   * itself: one that was wrong before would drop what has just ended.
+   * itself: one that was wrong before would drop items that have just ended.
    */
   forgetOld(): void {
     const { clock, keepFor } = this.#deps;
@@ -147,7 +147,7 @@ export class ItemStore {
     const change = (current?: ItemRecord) => (current && isOver(current) ? { ...current } : current);
     await this.#deps.store
       .update<ItemRecord>(this.#key(ended.itemId), change, { keepFor })
-      // It only takes up room.
+      // The record only occupies space.
       .catch(() => undefined);
   }
 

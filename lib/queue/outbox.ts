@@ -54,7 +54,7 @@ export class Outbox {
     return () => this.#receivers.delete(own);
   }
 
-  /** Delivers what waits, in the order in which it happened. */
+  /** Delivers the waiting events, in the order in which they happened. */
   deliver(): void {
     const { undelivered, mayDeliver, failed } = this.#deps;
     if (!mayDeliver()) return;

@@ -56,7 +56,7 @@ export interface Assignment {
 }
 
 export interface Plan {
-  /** What to start now. */
+  /** Copies to start now. */
   assignments: readonly Assignment[];
   /** Items in the order of their turn: those that can be planned. */
   order: readonly string[];

@@ -7,7 +7,7 @@ import type { QueueRules } from './queue-rules';
 import { RequirementGroups, type RequirementGroup } from './requirement-group';
 import { compareTurns, keyReader, findOnly, NONE, takes, turnOf, type Turn } from './turns';
 
-/** What a plan decides, with its printers as indexes into the fleet. */
+/** Decision of a plan, with its printers as indexes into the fleet. */
 export interface Decision {
   choices: readonly Choice[];
   /** Turns that can be planned, in their order; valid until the next decision. */
@@ -21,8 +21,8 @@ export interface Decision {
 export const plan = (input: PlanInput): Plan => new Planner().plan(input);
 
 /**
- * Plans again and again. What did not change since the last plan is recognised by identity and is not computed again:
- * give an item, a printer or the rules as a new object if, and only if, they changed.
+ * Plans again and again, and computes only what has changed since the last plan. It recognises changes by identity: pass
+ * an item, a printer or the rules as a new object if, and only if, they changed.
  */
 export class Planner {
   #rules: QueueRules | null = null;
@@ -181,7 +181,7 @@ export class Planner {
   }
 }
 
-/** Groups and kinds of printers without use to keep. */
+/** Number of unused groups and kinds of printers up to which they are kept. */
 const SPARE = 1_000;
 
 /** Number of turns up to which each is put into its place; more are sorted. */

@@ -44,7 +44,7 @@ export class PlannerLease {
     await this.#membership?.leave(new Map([[PLANNING, null]]));
   }
 
-  /** Takes the planning over where it is free. Never rejects. */
+  /** Becomes the planner if no runtime plans. Never rejects. */
   async #take(): Promise<void> {
     const membership = this.#membership;
     if (!membership) return;

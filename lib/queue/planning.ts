@@ -52,7 +52,7 @@ export interface PlanningDeps {
   isGone: (jobId: string, deadline: Deadline) => Promise<boolean>;
 }
 
-/** Shortest time between two rounds that the time demands, ms. */
+/** Shortest time between two rounds without a change, ms. */
 const LEAST = 100;
 /** Reads of a printer after a dispatch, until its print shows, ms. */
 const LOOKS = { first: 5_000, longest: 20_000, within: 36_000 };
@@ -134,7 +134,7 @@ export class Planning {
     this.#deadline.end();
   }
 
-  /** Resolves when what was sent is written, or can't be. */
+  /** Resolves when the outcomes of all sends are written, or can't be. */
   async settled(): Promise<void> {
     await Promise.allSettled([this.#running, ...this.#underWay]);
     await Promise.allSettled(this.#underWay);
@@ -150,7 +150,7 @@ export class Planning {
     }
   }
 
-  /** Plans anew: after any change, and when the time demands it. */
+  /** Plans anew: after any change, and at the time that `#arm` has found. */
   round(): void {
     this.#runsAgain = true;
     if (!this.#isRunning && this.#isReady && !this.#deadline.aborted) this.#running = this.#run();
@@ -217,7 +217,7 @@ export class Planning {
     return jobs.some((job) => job.clusterJobId === clusterJobId);
   }
 
-  /** Reads the printer again, and decides by what it shows now. */
+  /** Reads the printer again, and decides by its present status. */
   async #check(record: ItemRecord, print: AssignedPrint, deadline: Deadline): Promise<boolean> {
     const { view, rules, isStopped } = this.#deps;
     await this.#read(print.clusterId, deadline);
@@ -263,7 +263,7 @@ export class Planning {
       .catch((thrown: unknown) => this.#failed(thrown))
       .finally(() => {
         this.#underWay.delete(tracked);
-        // What was settled has changed its item, and that plans again.
+        // Work that changed an item has planned again by that.
         if (!quietly) this.round();
       });
     this.#underWay.add(tracked);
@@ -279,7 +279,7 @@ export class Planning {
     this.#disarm();
     const due = [...data.open.values()].map((record) => this.#keeper.dueAt(record));
     const now = clock.now();
-    // What is due already is under way, or awaits a change that plans again.
+    // Work that is due already is under way, or awaits a change that plans again.
     const times = [view.plan.nextAt, view.pauseEndsAt, view.overdueAt, ...due].filter((at) => at > now);
     const wait = Math.min(
       ...times.map((at) => at - now),

@@ -28,7 +28,7 @@ export function readPrices(given: unknown): Prices {
 
 /**
  * Cost of one print in the prices' currency: its time and the material of each extruder. Null where a price or a
- * quantity is missing: a price of 0 says that something costs nothing.
+ * quantity is missing: a price of 0 means that something costs nothing.
  */
 export function costOf(prices: Prices, { seconds, materials, weights }: Consumption): number | null {
   if (seconds === null || prices.hour === null) return null;

@@ -9,7 +9,7 @@ import * as changes from './item-changes';
 import { withoutEvents } from './item-events';
 import { printShape } from './item-shape';
 import { itemNotFound } from './item-store';
-import { movedRanks } from './moves';
+import { movedRanks } from './moved-ranks';
 import { Outbox, type Undelivered } from './outbox';
 import { pausedPrinters } from './paused-printers';
 import type * as api from './queue-api';
@@ -31,7 +31,7 @@ export interface PrintQueueDeps extends QueueRuntimeDeps {
   closed?: () => void;
 }
 
-/** One print queue of an account: keeps items, sends their copies exactly once, and says why each of them waits. */
+/** One print queue of an account: keeps items, sends their copies exactly once, and explains why each of them waits. */
 export class PrintQueue implements api.QueueApi {
   readonly #options: QueueOptions;
   readonly #deps: PrintQueueDeps;
@@ -180,7 +180,7 @@ export class PrintQueue implements api.QueueApi {
     return loaded && lease.isOurs ? figuresOf(loaded, this.#options.rules) : null;
   }
 
-  /** Ends everything that has not been sent. Resolves when what was sent is written. Never rejects. */
+  /** Ends everything that has not been sent. Resolves when the outcomes of all sends are written. Never rejects. */
   close(): Promise<void> {
     this.#listeners.clear();
     this.#ends.close();

@@ -10,7 +10,7 @@ import { printerKey, type QueuePrinter } from './queue-printer';
 import type { QueueRules } from './queue-rules';
 import { OUTCOME_UNKNOWN, type PrinterReason, type Reason } from './reasons';
 
-/** What is known of one cluster. */
+/** The last status of one cluster. */
 export interface ClusterView {
   status: ClusterStatus;
   /** Printers of the last status that had any: an offline cluster shows none. */
@@ -72,7 +72,7 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
   });
 }
 
-/** Whether the service may choose a member of a group whose plate nobody cleared: the printer does not ask for that. */
+/** Whether the service may choose a member of a group although its plate was not cleared: the printer does not ask for that. */
 const mayBeChosen = ({ obstacle, printerId }: QueuePrinter, { jobs, printers }: ClusterStatus): boolean =>
   obstacle === PLATE &&
   printers.some((printer) => printer.printerId === printerId && printer.status === 'idle') &&
@@ -118,7 +118,7 @@ function obstacleOf(input: BoardInput, { view, printer, printerId, open }: Print
     [status.authorized === false, INACTIVE],
     [printer.status === 'error' || printer.errors.length > 0 || printer.faults.some(isBlocking), fault(printer)],
     [printer.status === 'maintenance' || printer.maintenanceRequired === true, MAINTENANCE],
-    // First sight has not been, or the printer does something that its jobs don't show.
+    // The printer was not seen yet, or it does something that its jobs don't show.
     [gate === undefined, STALE],
     [printer.status !== 'idle', BUSY],
     [paused !== undefined, pausedBy(paused?.reason ?? null)],
@@ -170,7 +170,7 @@ function about(input: BoardInput, { clusterId, printerId, view, printer, obstacl
   };
 }
 
-/** What the service's second match depends on: changed, a printer that was refused may suit. */
+/** Configuration that decides the service's second match: a printer that was refused may suit after its change. */
 export const configurationOf = ({ extruders, buildPlate }: Pick<QueuePrinter, 'extruders' | 'buildPlate'>): string =>
   JSON.stringify([
     extruders?.map(({ printCore, material }) => [printCore, material?.guid, material?.name]),

@@ -36,7 +36,7 @@ export interface QueueApi {
   subscribe(onEvents: (events: readonly QueueEvent[]) => void): () => void;
   /** Figures for the node's status; calls `onChange` at once and after each change. Returns a function that ends it. */
   watchState(onChange: (state: QueueFigures) => void): () => void;
-  /** Stops planning and delivering. What is being sent goes on to its end. */
+  /** Stops planning and delivering. Sends under way go on to their ends. */
   close(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export interface AddRequest extends ItemChanges {
   onProgress: (percent: number | null) => void;
 }
 
-/** What a message may name; undefined members stay as they are. */
+/** Properties that a message may name; undefined members stay as they are. */
 export interface ItemChanges {
   copies?: number | undefined;
   priority?: number | undefined;

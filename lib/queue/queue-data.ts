@@ -30,7 +30,7 @@ interface QueueDataDeps {
   failed: (thrown: unknown) => void;
 }
 
-/** Everything durable of a queue in one workspace, and its copy in memory. */
+/** All durable data of a queue in one workspace, and its copy in memory. */
 export class QueueData {
   readonly items: ItemStore;
   readonly gates: PlateGates;
@@ -108,7 +108,7 @@ export class QueueData {
   /** From when the next start is allowed, ms since 1970; Infinity: a print that was sent has not begun yet. */
   nextStartAt(stagger: number): number {
     if (stagger === 0) return 0;
-    // A heater that does not heat yet may begin at any moment.
+    // A print that was sent may begin to heat at any moment.
     if ([...this.open.values()].some(({ prints }) => prints.some(isToBegin))) return Infinity;
     const { clock } = this.#deps;
     const since = clock.monotonic() - this.#lastStart.monotonic;
@@ -147,7 +147,7 @@ export class QueueData {
     if (before?.dispatchedAt !== dispatchedAt || before.startedAt !== startedAt) {
       const at = Math.max(dispatchedAt, startedAt ?? 0);
       const { monotonic } = this.#lastStart;
-      // What is read at the start may be of any age.
+      // A record that is read at the start may be of any age.
       this.#lastStart = this.#isLoaded
         ? { at, monotonic: this.#deps.clock.monotonic() }
         : { at: Math.max(at, this.#lastStart.at), monotonic };
@@ -191,7 +191,7 @@ interface Usage {
   usedFor: number;
 }
 
-/** Whether nothing more can become of an attempt by a status. */
+/** Whether no status can change an attempt any more. */
 const isOver = ({ state }: Attempt): boolean =>
   state === 'finished' || state === 'rejected' || state === 'failed' || state === 'aborted';
 

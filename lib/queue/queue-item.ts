@@ -1,7 +1,7 @@
 import type { FileFacts, Require } from './requirement';
 import type { QueueEventDraft, QueueEventType } from './queue-events';
 
-/** Saved record of an item: everything about it, under the key `['queue-item', ...scope, queueId, itemId]`. Times in ms since 1970. */
+/** Saved record of an item, under the key `['queue-item', ...scope, queueId, itemId]`. Times in ms since 1970. */
 export interface ItemRecord {
   version: 1;
   /** Derived from the queue and its queue key, or random without one. */
@@ -24,7 +24,7 @@ export interface ItemRecord {
   deadline: number | null;
   isHeld: boolean;
   awaitsApproval: boolean;
-  /** Whether a person removed it: what has not begun is recalled, and copies that end otherwise than well are cancelled. */
+  /** Whether a person removed it: jobs that have not begun are recalled, and copies that do not end well are cancelled. */
   isRemoved: boolean;
   /** Owed copies, from 1. */
   copies: number;
@@ -33,12 +33,12 @@ export interface ItemRecord {
   /** Copies owed again after a rejection: they go first, in this order. */
   front: readonly number[];
   prints: readonly Attempt[];
-  /** Number of times that the item has ended: part of the ids of `item.finished` and of its like. */
+  /** Number of times that the item has ended: part of the ids of `item.finished` and of the other ends. */
   ends: number;
   /** Null while it has not ended. */
   endedAt: number | null;
   isOverdue: boolean;
-  /** Whether `item.blocked` was the last word, and how often that happened. */
+  /** Whether `item.blocked` is reported and `item.unblocked` not yet, and the number of `item.blocked` so far. */
   blocked: { is: boolean; count: number };
   /** Events that no node has received yet, oldest first. */
   outbox: readonly QueueEventDraft[];
@@ -77,13 +77,13 @@ export interface Attempt {
   /** Time that it printed, s. */
   seconds: number | null;
   cost: number | null;
-  /** Types of the events that it has caused: each happens once per attempt. */
+  /** Types of its events so far: each happens once per attempt. */
   told: readonly QueueEventType[];
   /** Whether it counts against the retries. */
   counts: boolean;
   /** Why its job is to be removed from the printer, or was; null: it is not. */
   recall: Recall | null;
-  /** What a person said about its unknown outcome; null: nothing. */
+  /** A person's verdict on its unknown outcome; null: none. */
   settledAs: 'printed' | 'not-printed' | null;
 }
 

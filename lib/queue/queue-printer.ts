@@ -12,7 +12,7 @@ export interface QueuePrinter {
   extruders: readonly PlannedExtruder[] | null;
   buildPlate: string | null;
   tags: readonly string[];
-  /** Why it can't take a copy now, whatever the item; null: it is free. */
+  /** The reason for which it can't print any item now; null: it is free. */
   obstacle: Reason<PrinterReason> | null;
   /** For the choice among several, ms since 1970 and ms; null: never used by this queue. */
   lastUsedAt: number | null;

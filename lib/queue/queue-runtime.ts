@@ -17,7 +17,7 @@ import type { ItemReason, Reason } from './reasons';
 
 /** Debounce before reacting to a change, ms. */
 const DEBOUNCE = 20;
-/** Backoff for reading the records, and for repeating what failed, ms. */
+/** Backoff for reading the records, and for repeating failed work, ms. */
 const RELOAD = { first: 1_000, longest: 30_000 };
 const REPEAT = { first: 2_000, longest: 60_000 };
 /** Age up to which the list of printers suffices at the start, ms. */
@@ -25,7 +25,7 @@ const LIST_FOR = 600_000;
 /** Longest wait for the records of an operation without a deadline, ms. */
 const LOADED_WITHIN = 10_000;
 
-/** What a queue has loaded. */
+/** The loaded records of a queue, and their view. */
 export interface Loaded {
   data: QueueData;
   view: QueueView;
@@ -127,13 +127,13 @@ export class QueueRuntime {
     if (this.isClosed) return;
     this.#disarm ??= this.#deps.clock.after(DEBOUNCE, () => {
       this.#disarm = undefined;
-      // What failed is not repeated at once, whatever changes meanwhile.
+      // Failed work is not repeated at once, whatever changes meanwhile.
       if (!this.isRepeating) this.#planning?.round();
       this.#onChange();
     });
   }
 
-  /** Repeats later what failed. */
+  /** Repeats failed work later. */
   failed(thrown: unknown): void {
     if (this.isClosed) return;
     const error = asPrintingError(thrown);
@@ -142,7 +142,7 @@ export class QueueRuntime {
     this.changed();
   }
 
-  /** Ends everything that has not been sent. Resolves when what was sent is written. Never rejects. */
+  /** Ends everything that has not been sent. Resolves when the outcomes of all sends are written. Never rejects. */
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.#closing.abort(closed());
@@ -288,5 +288,5 @@ export class QueueRuntime {
   }
 }
 
-/** Whether a failure says that the state can't be read or written. */
+/** Whether a failure means that the state can't be read or written. */
 const isOfStore = ({ code }: PrintingError): boolean => code === 'FILE_NOT_WRITABLE' || code === 'FILE_NOT_READABLE';

@@ -23,7 +23,7 @@ export interface QueueRecord {
   plates: Readonly<Record<string, { closing: number; isAwaiting: boolean }>>;
   /** By order: the sum of its items' ends that is reported, and the number of its `order.finished`. */
   orders: Readonly<Record<string, { ends: number; reports: number }>>;
-  /** Whether a copy was active or waiting, and how often there was none any more. */
+  /** Whether a copy was active or waiting, and the number of `queue.idle` so far. */
   isBusy: boolean;
   idles: number;
   /** Events that no node has received yet, oldest first. */

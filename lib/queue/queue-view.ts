@@ -46,7 +46,7 @@ interface Planned {
   positions: ReadonlyMap<string, number>;
 }
 
-/** What the queue is like at one moment: its printers, its plan, its items in the shape of messages. */
+/** The queue at one moment: its printers, its plan, its items in the shape of messages. */
 export class QueueView {
   readonly #deps: QueueViewDeps;
   readonly #planner = new Planner();
@@ -158,7 +158,7 @@ export class QueueView {
     return { ...this.copies, blocked: blocked.length, firstReason, isPaused, error };
   }
 
-  /** Runs the plan forward. What it expects also becomes the items' `eta`, until the next change. */
+  /** Runs the plan forward. The result also becomes the items' `eta`, until the next change. */
   async forecast(): Promise<Forecast> {
     const found = await this.#forecast();
     for (const [itemId, { startAt, endAt }] of found.items)

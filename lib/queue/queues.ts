@@ -34,7 +34,7 @@ export class Queues {
     return queue;
   }
 
-  /** Resolves when what the queues sent is written. Never rejects. */
+  /** Resolves when the outcomes of all sends are written. Never rejects. */
   async close(): Promise<void> {
     await Promise.all([...this.#open].map((queue) => queue.close()));
   }

@@ -1,6 +1,6 @@
 /**
  * Ranks: texts whose order, code unit by code unit, is the order of items. Between two ranks there is always room for
- * another. A rank has an integer, whose first letter says how many digits follow, and digits behind it as a fraction
+ * another. A rank has an integer, whose first letter gives the number of digits that follow, and digits behind it as a fraction
  * that does not end in 0. A rank at either end is as long as the number of items needs; one between two neighbours
  * grows by at most a digit for five further ones at the same place.
  */
@@ -8,7 +8,7 @@
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BASE = DIGITS.length;
 const HIGHEST = 'z';
-/** Digits of an id that tell ranks of the same moment apart. */
+/** Digits of an id that distinguish ranks of the same moment. */
 const UNIQUE = 8;
 /** Integers begin with `a` (1 digit) to `z` (26); those below them with `Z` (1 digit) down to `A` (26). */
 const FIRST = 'a0';

@@ -1,6 +1,6 @@
 import { phrase, type Sentence } from '../words/sentence';
 
-/** Why a printer can't take a copy (print queue, 4), in the order of precedence after suitability. */
+/** Reason for which a printer can't print a copy (print queue, 4), in the order of precedence after suitability. */
 export type PrinterReason =
   | 'BUSY'
   | 'FOREIGN_JOB'
@@ -16,10 +16,10 @@ export type PrinterReason =
   | 'REFUSED'
   | 'OUTCOME_UNKNOWN';
 
-/** Why a printer does not suit. */
+/** Reason for which a printer does not suit. */
 export type Suitability = 'MODEL' | 'PRINT_CORE' | 'MATERIAL' | 'MATERIAL_LOW' | 'BUILD_PLATE' | 'TAG' | 'NOT_CHOSEN';
 
-/** Why an item or a queue waits. */
+/** Reason for which an item or a queue waits. */
 export type ItemReason =
   | 'MODEL_UNKNOWN'
   | 'NO_PRINTER'

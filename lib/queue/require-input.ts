@@ -10,7 +10,7 @@ const MATERIAL_MEMBERS = ['guid', 'type', 'brand', 'color'] as const;
 
 /**
  * Reads what a message requires of a printer: an object or its JSON; null for nothing. An empty array requires nothing,
- * whatever the file says. Throws INVALID_INPUT with the cause.
+ * whatever the file states. Throws INVALID_INPUT with the cause.
  */
 export function readRequire(given: unknown): Require | null {
   if (given === undefined || given === null || (typeof given === 'string' && given.trim() === '')) return null;

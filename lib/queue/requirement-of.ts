@@ -1,6 +1,6 @@
 import type { FileFacts, Require, Requirement } from './requirement';
 
-/** The requirement of a file: what the message names replaces what the file says. */
+/** The requirement of a file: the members that the message names replace the file's. */
 export function requirementOf(require: Require | null, facts: FileFacts | null): Requirement {
   const named = require ?? {};
   const source = <T>(given: unknown, found: T | null, isFound = found !== null) =>

@@ -74,7 +74,7 @@ export function isLow(volumes: Requirement['volumes'], { extruders }: QueuePrint
   return false;
 }
 
-/** Says which extruder has too little material; null: none. */
+/** The first extruder with too little material, as a mismatch; null: none. */
 export function lowMaterial(volumes: Requirement['volumes'], printer: QueuePrinter): Mismatch | null {
   if (!isLow(volumes, printer)) return null;
   const at = volumes.findIndex((volume, index) => volume !== null && isLow(volumes.slice(0, index + 1), printer));
@@ -193,7 +193,7 @@ function materialMismatch(at: number, need: MaterialNeed, criteria: Criteria, lo
   return criteria.isStandIn ? unknown('MATERIAL', say) : known('MATERIAL', say);
 }
 
-/** Whether a color is a code such as `#FF8000`, which says nothing about the color's name. */
+/** Whether a color is a code such as `#FF8000`, which can't be compared with a name. */
 const isCode = (color: string): boolean => /^#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/i.test(color.trim());
 
 /** Names of a needed and of a loaded material: their GUIDs, where the words are the same or missing. */

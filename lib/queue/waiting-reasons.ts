@@ -14,7 +14,7 @@ export interface ReasonCount extends Reason {
   printers: number;
 }
 
-/** What a requirement and a kind of printer have against each other, before and after the rest of the material. */
+/** Mismatches of a requirement and a kind of printer: those that precede MATERIAL_LOW, and those that follow it. */
 interface Verdict {
   tools: Mismatch | null;
   place: Mismatch | null;
@@ -44,7 +44,7 @@ export class Explainer {
     this.#decision = planner.decide(input);
   }
 
-  /** Reasons of the item and the queue, then each printer that can't take the item, with its first reason. */
+  /** Reasons of the item and the queue, then each printer that can't print the item, with its first reason. */
   reasonsOf(itemId: string): WaitingReasons {
     const turn = this.#planner.turnOf(itemId);
     if (!turn) return { own: [], printers: [] };
@@ -76,7 +76,7 @@ export class Explainer {
     return [...own, ...others];
   }
 
-  /** Whether a printer could take an item one day, as far as that is known of those that are offline. */
+  /** Whether a printer could print an item as it is configured, or one that is offline is not known well enough. */
   canBeTaken(itemId: string): boolean {
     const turn = this.#planner.turnOf(itemId);
     return turn?.fault === null && !this.#isHopeless(turn);
@@ -122,7 +122,7 @@ export class Explainer {
     return found.filter((reason) => reason !== null);
   }
 
-  /** Whether no printer could take an item as it is configured, as far as that is known of those that are offline. */
+  /** Whether no printer could print an item as it is configured, not even one that is offline. */
   #isHopeless(turn: Turn): boolean {
     findOnly(turn, this.#planner.fleet);
     if (turn.only !== NONE) return false;
@@ -132,7 +132,7 @@ export class Explainer {
     );
   }
 
-  /** The first reason why a printer can't take an item; null: it could. */
+  /** The first reason for which a printer can't print an item; null: it could. */
   #reasonAt(turn: Turn, at: number): Reason<PrinterReason> | null {
     const mismatch = this.#mismatchAt(turn, at);
     if (mismatch) return mismatch;
@@ -142,7 +142,7 @@ export class Explainer {
     return isRefused && obstacle?.code === 'OUTCOME_UNKNOWN' ? REFUSED : obstacle;
   }
 
-  /** Why none of an item's files suits a printer, as the first one says; null: one does. */
+  /** The mismatch of an item's first file with a printer; null: one of its files suits. */
   #mismatchAt({ files }: Turn, at: number): Mismatch | null {
     const { fleet } = this.#planner;
     const printer = fleet.printers[at] as QueuePrinter;
@@ -168,7 +168,7 @@ export class Explainer {
     });
   }
 
-  /** Number of items that go first and could take one of the same printers. */
+  /** Number of items that go first and could be printed on one of the same printers. */
   #aheadOf({ group, files, position }: Turn): number {
     const { order } = this.#decision;
     const competes = (one: RequirementGroup, other: Turn) =>

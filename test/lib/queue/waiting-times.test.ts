@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as attempts from '../../../lib/queue/attempt-changes';
 import * as items from '../../../lib/queue/item-changes';
 import type { ItemRecord } from '../../../lib/queue/queue-item';
-import { waitsOver } from '../../../lib/queue/waited';
+import { waitsOver } from '../../../lib/queue/waiting-times';
 import { CONTEXT, item, NOW, PRINT } from './items';
 
 const HOUR = 3_600_000;
@@ -25,7 +25,7 @@ const wait = (record: ItemRecord, attempt: number, hours: number): number[] => {
 };
 const begun = begin(sent(item(), 1, 0), 1, 0);
 
-describe('queue/waited', () => {
+describe('queue/waiting-times', () => {
   it('measures from the addition of an item to the beginning of a print', () => {
     assert.deepEqual(wait(item(), 1, 5), [5]);
   });
