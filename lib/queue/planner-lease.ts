@@ -9,6 +9,8 @@ interface PlannerLeaseOptions {
   topic: Key;
   /** Name of this runtime. */
   name: string;
+  /** Whether this runtime could plan: one that can't must not keep others from it. */
+  mayPlan: () => boolean;
   /** Called after this runtime has become the planner, or is none any more. */
   changed: () => void;
 }
@@ -16,16 +18,18 @@ interface PlannerLeaseOptions {
 /** Which runtime plans a queue: one of those that share the store, under a lease (ADR 12); without others, this one. */
 export class PlannerLease {
   readonly #membership: Membership | null;
+  readonly #mayPlan: () => boolean;
   readonly #changed: () => void;
   /** Lease under which this runtime plans. */
   #lock: Lock | null = null;
   #isTaking = false;
   #wanted = false;
 
-  constructor(store: StateStore, { topic, name, changed }: PlannerLeaseOptions) {
+  constructor(store: StateStore, { topic, name, mayPlan, changed }: PlannerLeaseOptions) {
+    this.#mayPlan = mayPlan;
     this.#changed = changed;
-    this.#membership = store.join?.(topic, { name, wants: null, onChange: () => void this.#take() }) ?? null;
-    void this.#take();
+    this.#membership = store.join?.(topic, { name, wants: null, onChange: () => void this.take() }) ?? null;
+    void this.take();
   }
 
   /** Whether this runtime plans. */
@@ -44,8 +48,8 @@ export class PlannerLease {
     await this.#membership?.leave(new Map([[PLANNING, null]]));
   }
 
-  /** Becomes the planner if no runtime plans. Never rejects. */
-  async #take(): Promise<void> {
+  /** Becomes the planner if no runtime plans and this one could. Never rejects. */
+  async take(): Promise<void> {
     const membership = this.#membership;
     if (!membership) return;
     this.#wanted = true;
@@ -58,7 +62,7 @@ export class PlannerLease {
         this.#changed();
       }
       const { lock } = membership;
-      if (this.#lock || !lock) continue;
+      if (this.#lock || !lock || !this.#mayPlan()) continue;
       const taken = await membership.take([PLANNING], 1);
       if (taken.length === 0 || membership.lock !== lock) continue;
       this.#lock = lock;

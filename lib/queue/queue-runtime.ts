@@ -64,11 +64,15 @@ export class QueueRuntime {
     this.#views = new ClusterViews({ service, clock, identityOf });
     this.#endings = [
       watcher.onObservation((_, status) => void this.#observe(status)),
-      signIn.onChange(() => void this.#load()),
+      signIn.onChange(() => {
+        void this.#load();
+        void this.lease.take();
+      }),
     ];
     this.lease = new PlannerLease(store, {
       topic: ['queue', ...deps.topic, options.queueId],
       name: deps.runtimeName,
+      mayPlan: () => signIn.usable,
       changed: () => this.#beginTenure(),
     });
     void this.#load();
@@ -168,7 +172,9 @@ export class QueueRuntime {
   async #read(): Promise<void> {
     const scope = await this.#deps.scope();
     const isSame = this.#loaded?.data.scope.every((word, at) => word === scope[at]) ?? false;
-    if (isSame) {
+    // Without a sign-in the workspace is unknown.
+    const isKept = this.#loaded !== null && !this.#deps.signIn.usable;
+    if (isSame || isKept) {
       await this.#holdClusters();
       return this.changed();
     }

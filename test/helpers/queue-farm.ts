@@ -9,6 +9,7 @@ import { readCluster } from '../../lib/service/cluster';
 import { readClusterStatus } from '../../lib/service/cluster-status';
 import { PrintingError } from '../../lib/service/errors';
 import type { EndpointName } from '../../lib/service/paths';
+import type { SignInState, SignInWatch } from '../../lib/sign-in/sign-in-state';
 import type { Scope } from '../../lib/state/scope';
 import { isoTime } from '../../lib/time/clock';
 import { underDeadline, type Deadline } from '../../lib/time/deadline';
@@ -80,6 +81,30 @@ class Farm extends ScriptedService {
   }
 }
 
+/** A sign-in; the workspace is unknown without it. */
+export class Account implements SignInWatch {
+  state: SignInState = 'signed-in';
+  readonly #listeners = new Set<() => void>();
+
+  get usable(): boolean {
+    return this.state === 'signed-in';
+  }
+
+  get scope(): Scope {
+    return this.usable ? SCOPE : ['account', 'service', ''];
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  become(state: SignInState): void {
+    this.state = state;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
 export interface Runtime {
   memory: SharedRuntime;
   queue: PrintQueue;
@@ -92,11 +117,10 @@ export class QueueFarm {
   readonly clock = new ManualClock();
   readonly shared = new SharedMemory(this.clock);
   readonly farm = new Farm(this.clock);
-  /** Whether the account is signed in. */
-  isUsable = true;
+  readonly account = new Account();
   runtimes: Runtime[] = [];
 
-  start(rules: Partial<QueueRules> = {}): Runtime {
+  start(rules: Partial<QueueRules> = {}, account = this.account): Runtime {
     const { farm } = this;
     const memory = new SharedRuntime(this.shared);
     this.shared.runtimes.add(memory);
@@ -112,19 +136,12 @@ export class QueueFarm {
     } as unknown as Watcher;
     const jobListReader = new JobListReader(farm);
     const { store } = memory;
-    const isUsable = () => this.isUsable;
     const queue = new PrintQueue(
       { queueId: 'queue', name: 'Queue', rules: { ...RULES, printers: CLUSTERS, ...rules } },
       {
         ...{ service: farm, store, watcher, jobListReader, clock: memory.clock, localChanges: LocalChanges.of(store) },
-        scope: () => Promise.resolve(SCOPE),
-        signIn: {
-          state: 'signed-in',
-          onChange: () => () => undefined,
-          get usable() {
-            return isUsable();
-          },
-        },
+        scope: () => Promise.resolve(account.scope),
+        signIn: account,
         dispatcher: new Dispatcher({ service: farm, jobListReader, clock: memory.clock, warn: () => undefined }),
         jobControl: { run: () => Promise.reject(new Error('unused')) },
         uploads: { send: () => Promise.reject(new Error('unused')) },

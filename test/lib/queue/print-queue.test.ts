@@ -233,7 +233,7 @@ describe('queue/print-queue', () => {
 
   it('keeps everything and starts nothing while its account is not signed in', async () => {
     await begin();
-    all.isUsable = false;
+    all.account.become('signed-out');
     await all.add(one, 'a');
     await all.pass(60);
     const [explained] = await all.ask(one, (queue) => queue.explain({ queueKey: 'a' }));
@@ -242,7 +242,7 @@ describe('queue/print-queue', () => {
       [['QUEUE_PAUSED', null]],
     );
     assert.equal(all.farm.prints.length, 0);
-    all.isUsable = true;
+    all.account.become('signed-in');
     await all.pass(120);
     assert.equal((await item('a')).state, 'finished');
   });

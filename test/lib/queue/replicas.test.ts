@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { QueueFarm, type Runtime } from '../../helpers/queue-farm';
+import { Account, QueueFarm, type Runtime } from '../../helpers/queue-farm';
 
 describe('queue/print-queue in several runtimes', () => {
   let all: QueueFarm;
@@ -67,6 +67,36 @@ describe('queue/print-queue in several runtimes', () => {
     all.farm.isSilent = false;
     await pass(600);
     assert.deepEqual([all.farm.prints.length, await states(other)], [1, ['finished 1']]);
+  });
+
+  it('keeps its items and the waits for them while the account is signed out', async () => {
+    const runtime = start();
+    await pass(20);
+    await add(runtime, 'a');
+    const { itemId } = (await runtime.queue.list({ from: 0, limit: 1 }))[0]!;
+    let end: unknown = 'awaited';
+    runtime.queue.endOf(itemId, new AbortController().signal).then(
+      (item) => (end = item?.state),
+      (error: unknown) => (end = error),
+    );
+    all.account.become('signed-out');
+    await pass(20);
+    assert.deepEqual([end, (await states(runtime)).length], ['awaited', 1]);
+    all.account.become('signed-in');
+    await pass(120);
+    assert.deepEqual([end, all.farm.prints.length], ['finished', 1]);
+  });
+
+  it('leaves the planning to a runtime whose account is signed in', async () => {
+    const stranger = new Account();
+    stranger.become('sign-in-needed');
+    const useless = all.start({}, stranger);
+    await pass(20);
+    const other = start();
+    await add(other, 'a');
+    await pass(120);
+    assert.deepEqual([all.farm.prints.length, await states(other)], [1, ['finished 1']]);
+    assert.deepEqual(useless.events, []);
   });
 
   it('sends nothing from a planner that is cut off from the database', async () => {
