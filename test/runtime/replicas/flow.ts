@@ -26,8 +26,9 @@ export interface DiaryLine {
   id?: string;
   type?: string;
   text?: string;
-  /** Id of a queue's item, and the print of an event. */
+  /** Id of a queue's item, its queue key, and the print of an event. */
   item?: string;
+  key?: string;
   print?: { copy: number; attempt: number };
 }
 
@@ -70,6 +71,7 @@ export function flowsOf(simulator: Simulator): object[] {
   const clusters = simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
   const printers = clusters.slice(-QUIET - QUEUED, -QUIET).map(({ clusterId }) => clusterId);
   const item = 'item: msg.itemId';
+  const key = 'key: msg.queueKey';
   const queues = QUEUES.flatMap(({ id, gate, retries, printers: own }) => {
     const rules = {
       gate,
@@ -96,9 +98,9 @@ export function flowsOf(simulator: Simulator): object[] {
       ),
       ...entry('await', MAKE_ITEM, [`await-${id}`], ['answer']),
       queueNode('await', { ...add, waitFor: 'finished' }, [`${id}-queue-end`], []),
-      note(id, 'queue-end', item),
+      note(id, 'queue-end', key),
       node(`${id}-failed`, 'catch', { scope: [`await-${id}`] }, [`${id}-queue-error`]),
-      note(id, 'queue-error', `${item}, text: msg.error.code + ": " + msg.error.message`),
+      note(id, 'queue-error', `${key}, text: msg.error.code + ": " + msg.error.message`),
       ...entry('ask', 'return { ...msg, ...msg.payload };', [`ask-${id}`]),
       queueNode('ask', { action: 'msg.action', source: 'stored', timeout: ADD_TIMEOUT }, ['answer'], []),
       node(`${id}-refused`, 'catch', { scope: [`add-${id}`, `ask-${id}`] }, ['say']),

@@ -83,24 +83,18 @@ const platesOf = (seen: Evidence, { printers, gate }: Queue): { clusterId: strin
     return [{ clusterId, count: closing.length }];
   });
 
-/** Ends of waits for an item. */
-const waitsOf = (seen: Evidence) =>
-  itemsOf(seen).flatMap(({ queue, key, item }) =>
-    seen.queues.added
-      .filter((one) => one.isWait && one.key === key)
-      .map(({ replica, at }) => ({
-        what: `the end of the wait for ${key}`,
-        replica,
-        at,
-        told: seen.told.filter(
-          (line) =>
-            line.node === queue.id &&
-            (line.kind === 'queue-end' || line.kind === 'queue-error') &&
-            item !== undefined &&
-            line.item === item.itemId,
-        ),
-      })),
-  );
+/** Ends of waits for an item. A message that added nothing ends with an error, too. */
+const waitsOf = ({ queues, told }: Evidence) =>
+  queues.added
+    .filter(({ isWait }) => isWait)
+    .map(({ queue, key, replica, at }) => ({
+      what: `the end of the wait for ${key}`,
+      replica,
+      at,
+      told: told.filter(
+        (line) => line.node === queue && line.key === key && (line.kind === 'queue-end' || line.kind === 'queue-error'),
+      ),
+    }));
 
 export const QUEUE_RULES: Rule[] = [
   {
@@ -227,7 +221,14 @@ export const QUEUE_RULES: Rule[] = [
       waitsOf(seen).flatMap(({ what, told, replica, at }) =>
         told.length > 0 || isLost(seen, replica, at) ? [] : [`${what} never came`],
       ),
-    broken: (seen) => sentences(repeats(seen, waitsOf(seen)), false),
+    broken: (seen) => [
+      ...sentences(repeats(seen, waitsOf(seen)), false),
+      ...waitsOf(seen).flatMap(({ what, told }) =>
+        told
+          .filter(({ text = '' }) => text.startsWith('QUEUE_ITEM_NOT_FOUND'))
+          .map(({ text, replica, at }) => `${what} was at ${replica}: ${text} (${at})`),
+      ),
+    ],
     excused: (seen) => sentences(repeats(seen, waitsOf(seen)), true),
   },
   {
