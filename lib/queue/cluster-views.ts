@@ -1,14 +1,19 @@
 import type { ApiClient } from '../account/api-client';
 import type { ClusterIdentity } from '../service/cluster';
 import { readClusterStatus, statusRecord, type ClusterStatus } from '../service/cluster-status';
-import type { Printer } from '../service/printer';
+import type { Material, Printer } from '../service/printer';
 import { isoTime, type Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 import type { ClusterView } from './printer-board';
+import type { MaterialNeed } from './requirement';
+import type { MaterialFinder } from './requirement-of';
 
 /** Most by which a late status is older than the last one, ms; where it is older still, the service's clock was set. */
 const LATE = 3_600_000;
+
+/** Most materials that are remembered. */
+const MATERIALS = 2_000;
 
 interface Seen {
   status: ClusterStatus;
@@ -28,6 +33,7 @@ interface ClusterViewsDeps {
 export class ClusterViews {
   readonly #deps: ClusterViewsDeps;
   readonly #seen = new Map<string, Seen>();
+  readonly #materials = new Map<string, MaterialNeed>();
 
   constructor(deps: ClusterViewsDeps) {
     this.#deps = deps;
@@ -42,6 +48,14 @@ export class ClusterViews {
     return [...this.#seen.keys()];
   }
 
+  /** Materials that some printer has or had loaded: of most materials, a file states only the GUID. */
+  readonly materialOf: MaterialFinder = (guid) => this.#materials.get(guid.toLowerCase()) ?? null;
+
+  /** Grows with each material that `materialOf` comes to know. */
+  get materialCount(): number {
+    return this.#materials.size;
+  }
+
   /** Records a status; false if a newer one is known. */
   see(status: ClusterStatus): boolean {
     const { clusterId, generatedAt } = status;
@@ -51,7 +65,16 @@ export class ClusterViews {
     if (lateBy > 0 && lateBy <= LATE) return false;
     const printers = status.printers.length > 0 ? status.printers : (before?.printers ?? []);
     this.#seen.set(clusterId, { status, printers, at: this.#deps.clock.monotonic() });
+    for (const { extruders } of status.printers) for (const { material } of extruders) this.#learn(material);
     return true;
+  }
+
+  #learn(material: Material | null): void {
+    const { guid, name: type, brand, color } = material ?? {};
+    if (!guid || !type) return;
+    const key = guid.toLowerCase();
+    if (this.#materials.size >= MATERIALS && !this.#materials.has(key)) return;
+    this.#materials.set(key, { guid, type, brand: brand ?? null, color: color ?? null });
   }
 
   /** Reads a status anew, and records it. Throws the errors of the service's call. */

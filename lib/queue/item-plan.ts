@@ -4,10 +4,14 @@ import type { PlanItem } from './plan-types';
 import type { ItemRecord } from './queue-item';
 import { printerKey } from './queue-printer';
 import type { ItemReason, Reason } from './reasons';
-import { requirementOf } from './requirement-of';
+import { requirementOf, type MaterialFinder } from './requirement-of';
 
 /** The item as the plan sees it; `configurations`: present ones by `printerKey`. */
-export function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string>): PlanItem {
+export function planItem(
+  record: ItemRecord,
+  configurations: ReadonlyMap<string, string>,
+  find: MaterialFinder,
+): PlanItem {
   const waiting = waitingCopies(record);
   const [first] = waiting;
   const isFront = first !== undefined && record.front.includes(first);
@@ -22,7 +26,7 @@ export function planItem(record: ItemRecord, configurations: ReadonlyMap<string,
     deadline: record.deadline,
     notBefore: record.notBefore,
     files: record.files.map(({ facts, jobId, isGone }) => ({
-      requirement: requirementOf(record.require, facts),
+      requirement: requirementOf(record.require, facts, find),
       seconds: facts?.seconds ?? null,
       isStored: jobId !== null && !isGone,
     })),

@@ -4,7 +4,7 @@ import { countCopies, itemStateOf } from './copies';
 import type { QueueItem, QueuePrint } from './queue-api';
 import type { Attempt, ItemRecord } from './queue-item';
 import type { QueueRules } from './queue-rules';
-import { requirementOf } from './requirement-of';
+import { requirementOf, type MaterialFinder } from './requirement-of';
 
 /** Facts about an item that only the queue as a whole knows. */
 export interface ItemPlace {
@@ -18,13 +18,14 @@ export interface ItemPlace {
 interface ShapeContext {
   queueId: string;
   rules: Pick<QueueRules, 'prices'>;
+  views: { materialOf: MaterialFinder };
 }
 
 /** An item in the shape of messages (print queue, 4). */
-export function itemShape(record: ItemRecord, { queueId, rules }: ShapeContext, place: ItemPlace): QueueItem {
+export function itemShape(record: ItemRecord, { queueId, rules, views }: ShapeContext, place: ItemPlace): QueueItem {
   const [file] = record.files;
   const facts = file?.facts ?? null;
-  const { nozzles: _, ...requires } = requirementOf(record.require, facts);
+  const { nozzles: _, ...requires } = requirementOf(record.require, facts, views.materialOf);
   const { eta } = place;
   return {
     itemId: record.itemId,

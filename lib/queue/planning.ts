@@ -219,10 +219,10 @@ export class Planning {
 
   /** Reads the printer again, and decides by its present status. */
   async #check(record: ItemRecord, print: AssignedPrint, deadline: Deadline): Promise<boolean> {
-    const { view, rules, isStopped } = this.#deps;
+    const { view, views, rules, isStopped } = this.#deps;
     await this.#read(print.clusterId, deadline);
     if (isStopped()) return false;
-    const requirement = requirementOf(record.require, record.files[print.file]?.facts ?? null);
+    const requirement = requirementOf(record.require, record.files[print.file]?.facts ?? null, views.materialOf);
     view.invalidate();
     const others = view.printersWithout(record.itemId, print.copy);
     const here = others.filter(({ clusterId }) => clusterId === print.clusterId);

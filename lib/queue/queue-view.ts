@@ -52,7 +52,9 @@ export class QueueView {
   readonly #planner = new Planner();
   readonly #etas = new Map<string, { startAt: number; endAt: number }>();
   #explained: Explainer | null = null;
-  readonly #planItems = new WeakMap<ItemRecord, PlanItem>();
+  #planItems = new WeakMap<ItemRecord, PlanItem>();
+  /** Materials that were known to `#planItems`. */
+  #materialCount = 0;
   readonly #board = new BoardCache();
   #last: Planned | null = null;
 
@@ -223,9 +225,11 @@ export class QueueView {
   }
 
   #input(): PlanInput {
-    const { data, rules, clock, obstacle } = this.#deps;
+    const { data, rules, clock, views, obstacle } = this.#deps;
     const now = clock.now();
     const printers = this.#board.printers(this.#boardInput(now));
+    if (this.#materialCount !== views.materialCount) this.#planItems = new WeakMap();
+    this.#materialCount = views.materialCount;
     const configurations = new Map(printers.map((printer) => [printerKey(printer), configurationOf(printer)]));
     const items = data.items.all
       .filter((record) => record.endedAt === null)
@@ -247,7 +251,7 @@ export class QueueView {
   #planItem(record: ItemRecord, configurations: ReadonlyMap<string, string>): PlanItem {
     const known = this.#planItems.get(record);
     if (known && !wasRefused(record)) return known;
-    const item = planItem(record, configurations);
+    const item = planItem(record, configurations, this.#deps.views.materialOf);
     this.#planItems.set(record, item);
     return item;
   }

@@ -1,7 +1,13 @@
-import type { FileFacts, Require, Requirement } from './requirement';
+import type { FileFacts, MaterialNeed, Require, Requirement } from './requirement';
 
-/** The requirement of a file: the members that the message names replace the file's. */
-export function requirementOf(require: Require | null, facts: FileFacts | null): Requirement {
+/** Facts about a material by its GUID; null: unknown. */
+export type MaterialFinder = (guid: string) => MaterialNeed | null;
+
+/**
+ * The requirement of a file: the members that the message names replace the file's. `find` completes a material of which
+ * only the GUID is known, so that materials can be compared by type.
+ */
+export function requirementOf(require: Require | null, facts: FileFacts | null, find: MaterialFinder): Requirement {
   const named = require ?? {};
   const source = <T>(given: unknown, found: T | null, isFound = found !== null) =>
     given !== undefined ? 'message' : isFound ? (facts?.source ?? 'unknown') : 'unknown';
@@ -14,7 +20,7 @@ export function requirementOf(require: Require | null, facts: FileFacts | null):
   return {
     models: named.models ?? (model === null ? null : [model]),
     printCores: named.printCores ?? printCores,
-    materials: named.materials ?? materials,
+    materials: (named.materials ?? materials).map((need) => completed(need, find)),
     buildPlate: named.buildPlate === undefined ? buildPlate : named.buildPlate || null,
     tags: named.tags ?? [],
     printers: named.printers && named.printers.length > 0 ? named.printers : null,
@@ -39,3 +45,9 @@ const nozzlesWithoutCore = (facts: FileFacts | null): (number | null)[] =>
   (facts?.nozzles ?? []).map((diameter, at) => ((facts?.printCores[at] ?? null) === null ? diameter : null));
 
 const isAnyKnown = (values: readonly unknown[]): boolean => values.some((value) => value !== null);
+
+function completed(need: MaterialNeed | null, find: MaterialFinder): MaterialNeed | null {
+  if (!need?.guid || need.type) return need;
+  const known = Object.fromEntries(Object.entries(need).filter(([, word]) => word));
+  return { ...need, ...find(need.guid), ...known };
+}

@@ -634,9 +634,15 @@ const READERS: Record<string, (words: string) => unknown> = {
     ['printers', 'tags', 'prices', 'hours', 'sort', 'retries'].map((name) =>
       attempt(() => readRules({ [name]: words })),
     ),
-  'queue/requirement-of.requirementOf': (words) => requirementOf({ models: [words], tags: [words] }, null),
+  'queue/requirement-of.requirementOf': (words) => requirementOf({ models: [words], tags: [words] }, null, () => null),
   'queue/suitability.mismatchOf': (words) =>
-    String(mismatchOf(requirementOf({ models: [words], tags: [words] }, null), PRINTER, STRICT)?.sentence),
+    String(
+      mismatchOf(
+        requirementOf({ models: [words], tags: [words] }, null, () => null),
+        PRINTER,
+        STRICT,
+      )?.sentence,
+    ),
   'rules/hours.parseHours': (words) => [parseHours(words), parseHours(words.slice(0, TEXT.matched))],
   'rules/queue-settings.readPrinterIds': (words) => [readPrinterIds(words), readPrinterIds([words])],
   'rules/queue-settings.readTags': (words) => [readTags(words), readTags({ [words]: [words] })],

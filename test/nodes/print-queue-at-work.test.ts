@@ -18,14 +18,14 @@ describe('nodes/print-queue: at the simulator', () => {
   let events: Inbox;
   let caught: Inbox;
 
-  const deploy = async (changes: object = {}, account: object = {}) => {
+  const deploy = async (changes: object = {}, account: object = {}, queue: object = {}) => {
     const node = { id: 'node', type: 'remote-printing-print-queue', queue: 'queue', wires: [['answers'], ['events']] };
     const nodes = [
       { ...node, source: 'payload', waitFor: 'finished', ...changes },
       ...['answers', 'events', 'caught'].map(helperNode),
       catchNode(['caught']),
     ];
-    await time.until(flow.deploy(nodes, { account: { ...flow.account, ...account }, more: [QUEUE] }));
+    await time.until(flow.deploy(nodes, { account: { ...flow.account, ...account }, more: [{ ...QUEUE, ...queue }] }));
     [answers, events, caught] = ['answers', 'events', 'caught'].map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox];
   };
   const types = () => events.all.map(({ topic }) => topic);
@@ -72,6 +72,24 @@ describe('nodes/print-queue: at the simulator', () => {
       `queue_wait_seconds_count{${labels}} 2`,
     ])
       assert.ok(text.includes(`remote_printing_${line}\n`), `${line} in\n${text}`);
+  });
+
+  it('prints a file that states a GUID with another material of the same type, where that is enough', async () => {
+    const { world } = simulator;
+    world.load(1, 0, { material: 'PLA', color: 'Red' });
+    world.load(2, 0, { material: 'PLA', color: 'White' });
+    for (const other of [2, 3]) world.setEnabled(other, false);
+    const { guid } = world.clusters()[1]!.printers[0]!.extruders[0]!.material!;
+    await deploy({}, {}, { material: 'type' });
+    const head = [`FLAVOR:Griffin`, `EXTRUDER_TRAIN.0.MATERIAL.GUID:${guid}`, 'PRINT.TIME:600'];
+    const payload = [';START_OF_HEADER', ...head.map((line) => `;${line}`), ';END_OF_HEADER', 'G28\n'].join('\n');
+    flow.send('node', { payload, filename: 'white.gcode' });
+    await time.until(events.find(({ topic }) => topic === 'item.queued'));
+    await time.settled();
+    assert.equal(simulator.requests.count('print'), 1);
+    const { state, prints, requires } = (await time.until(answers.at(0))).payload as QueueItem;
+    assert.deepEqual([state, prints[0]?.clusterId], ['finished', world.clusters()[0]!.clusterId]);
+    assert.deepEqual(requires.materials, [{ guid, type: 'PLA', brand: 'Generic', color: 'White' }]);
   });
 
   it('answers late after a restart', async () => {

@@ -60,8 +60,10 @@ describe('queue/requirement-of', () => {
     size: null,
   };
 
+  const unknown = () => null;
+
   it('lets the message replace what the file says, and nothing else', () => {
-    const requirement = requirementOf({ models: [], materials: [{ type: 'PLA' }], printers: ['a='] }, facts);
+    const requirement = requirementOf({ models: [], materials: [{ type: 'PLA' }], printers: ['a='] }, facts, unknown);
     const { sources, ...needs } = requirement;
     assert.deepEqual(needs, {
       models: [],
@@ -87,9 +89,20 @@ describe('queue/requirement-of', () => {
   });
 
   it('knows nothing without facts', () => {
-    const { models, sources } = requirementOf(null, null);
+    const { models, sources } = requirementOf(null, null, unknown);
     assert.equal(models, null);
     assert.deepEqual([...new Set(Object.values(sources))], ['unknown']);
-    assert.equal(requirementOf(null, { ...facts, source: 'service' }).sources.volumes, 'service');
+    assert.equal(requirementOf(null, { ...facts, source: 'service' }, unknown).sources.volumes, 'service');
+  });
+
+  it('completes a material of which only the GUID is known', () => {
+    const find = (guid: string) => (guid === GUID ? { type: 'PLA', brand: 'Generic', color: 'Red' } : null);
+    const blank = { type: null, brand: null, color: null };
+    const found = requirementOf(null, { ...facts, materials: [{ guid: GUID, ...blank }, null] }, find);
+    assert.deepEqual(found.materials, [{ guid: GUID, type: 'PLA', brand: 'Generic', color: 'Red' }, null]);
+    const named = requirementOf({ materials: [{ guid: GUID, color: 'Scarlet' }] }, facts, find);
+    assert.deepEqual(named.materials, [{ guid: GUID, type: 'PLA', brand: 'Generic', color: 'Scarlet' }]);
+    const other = requirementOf({ materials: [{ guid: 'other' }] }, facts, find);
+    assert.deepEqual(other.materials, [{ guid: 'other' }]);
   });
 });
