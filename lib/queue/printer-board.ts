@@ -108,12 +108,12 @@ function obstacleOf(input: BoardInput, { view, printer, printerId, open }: Print
   const gate = input.gateOf(status.clusterId, printerId);
   const paused = input.paused.get(printerKey({ clusterId: status.clusterId, printerId }));
   const checks: [boolean, Obstacle][] = [
-    [isBusy(jobs, own, foreign), BUSY],
+    [isBusy(jobs, own, foreign), status.online === true ? BUSY : AWAY],
     [foreign.some((job) => !isPlateWaiting(job)), FOREIGN],
     [gate !== undefined && !isClear(gate, input.rules.gate), PLATE],
-    [jobs.some(isPlateWaiting), PLATE],
     [status.online !== true || printer.status === 'unreachable' || printer.status === 'booting', OFFLINE],
     [age > input.staleAfter || status.stale, STALE],
+    [jobs.some(isPlateWaiting), PLATE_THERE],
     [printer.enabled === false || printer.status === 'disabled', DISABLED],
     [status.authorized === false, INACTIVE],
     [printer.status === 'error' || printer.errors.length > 0 || printer.faults.some(isBlocking), fault(printer)],
@@ -179,10 +179,18 @@ export const configurationOf = ({ extruders, buildPlate }: Pick<QueuePrinter, 'e
 
 const BUSY = { code: 'BUSY', sentence: phrase`The printer is printing.` } as const;
 const FOREIGN = { code: 'FOREIGN_JOB', sentence: phrase`Another job waits in the printer.` } as const;
-const PLATE = { code: 'PLATE_NOT_CLEARED', sentence: phrase`The plate was not cleared after the last print.` } as const;
 const OTHER_PLATE = {
   code: 'PLATE_NOT_CLEARED',
   sentence: phrase`The service chooses the printer in the group, and the plate of one was not cleared.`,
+} as const;
+const AWAY = { code: 'BUSY', sentence: phrase`The printer had a print when it went offline.` } as const;
+const PLATE = {
+  code: 'PLATE_NOT_CLEARED',
+  sentence: phrase`Nobody has confirmed yet that the plate is clear.`,
+} as const;
+const PLATE_THERE = {
+  code: 'PLATE_NOT_CLEARED',
+  sentence: phrase`The printer asks for a clear plate: confirm it at the printer.`,
 } as const;
 const OFFLINE = { code: 'OFFLINE', sentence: phrase`The printer is offline.` } as const;
 const STALE = { code: 'STALE', sentence: phrase`The printer was not seen lately.` } as const;

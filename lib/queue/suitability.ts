@@ -45,15 +45,15 @@ export function placeMismatch(requirement: Requirement, printer: QueuePrinter): 
   const { buildPlate, tags } = requirement;
   const { buildPlate: mounted } = printer;
   if (buildPlate !== null && mounted !== null && !isSame(buildPlate, mounted))
-    return known('BUILD_PLATE', () => phrase`It needs the build plate ${buildPlate}, the printer has ${mounted}.`);
+    return known('BUILD_PLATE', () => phrase`It needs the build plate ${buildPlate}; the printer has ${mounted}.`);
   if (tags.length === 0) return null;
   const present = new Set(printer.tags.map(plainTag));
   const missing = tags.find((tag) => !present.has(plainTag(tag)));
   if (missing === undefined) return null;
   return known('TAG', () =>
     printer.tags.length > 0
-      ? phrase`It needs the tag ${missing}, the printer has ${printer.tags.join(', ')}.`
-      : phrase`It needs the tag ${missing}, the printer has none.`,
+      ? phrase`It needs the tag ${missing}; the printer has ${printer.tags.join(', ')}.`
+      : phrase`It needs the tag ${missing}; the printer has none.`,
   );
 }
 
@@ -83,7 +83,7 @@ export function lowMaterial(volumes: Requirement['volumes'], printer: QueuePrint
   );
   return known(
     'MATERIAL_LOW',
-    () => phrase`Extruder ${at + 1} needs ${needed ?? ''} cm³ of material, it has ${left ?? ''} cm³.`,
+    () => phrase`Extruder ${at + 1} needs ${needed ?? ''} cm³ of material; it has ${left ?? ''} cm³.`,
   );
 }
 
@@ -92,10 +92,10 @@ function modelMismatch({ models }: Requirement, { model }: QueuePrinter, strict:
   const wanted = () => models.join(', ');
   if (model === null)
     return strict
-      ? unknown('MODEL', () => phrase`It needs the model ${wanted()}, that of the printer is unknown.`)
+      ? unknown('MODEL', () => phrase`It needs the model ${wanted()}; that of the printer is unknown.`)
       : null;
   if (models.some((one) => one === model || plainModel(one) === plainModel(model))) return null;
-  return known('MODEL', () => phrase`It needs the model ${wanted()}, the printer is ${model}.`);
+  return known('MODEL', () => phrase`It needs the model ${wanted()}; the printer is ${model}.`);
 }
 
 function extruderMismatch(requirement: Requirement, printer: QueuePrinter, rules: MatchRules): Mismatch | null {
@@ -106,7 +106,7 @@ function extruderMismatch(requirement: Requirement, printer: QueuePrinter, rules
   for (let at = 0; at < count; at++) {
     const isUsed = (printCores[at] ?? materials[at] ?? nozzles[at] ?? null) !== null || (volumes[at] ?? 0) > 0;
     if (isUsed && extruders !== null && at >= extruders.length)
-      return known('PRINT_CORE', () => phrase`It needs extruder ${at + 1}, the printer has none.`);
+      return known('PRINT_CORE', () => phrase`It needs extruder ${at + 1}; the printer has none.`);
     const extruder = extruders?.[at] ?? null;
     const found =
       coreMismatch(at, printCores[at] ?? null, extruder) ?? nozzleMismatch(at, nozzles[at] ?? null, extruder);
@@ -128,10 +128,10 @@ function coreMismatch(at: number, core: string | null, extruder: PlannedExtruder
   if (found === null)
     return unknown(
       'PRINT_CORE',
-      () => phrase`Extruder ${at + 1} needs the print core ${core}, it has none that is known.`,
+      () => phrase`Extruder ${at + 1} needs the print core ${core}; it has none that is known.`,
     );
   if (isSame(core, found)) return null;
-  return known('PRINT_CORE', () => phrase`Extruder ${at + 1} needs the print core ${core}, it has ${found}.`);
+  return known('PRINT_CORE', () => phrase`Extruder ${at + 1} needs the print core ${core}; it has ${found}.`);
 }
 
 /** Compares diameters where the file names no print core; one that nobody knows is no obstacle. */
@@ -142,7 +142,7 @@ function nozzleMismatch(at: number, diameter: number | null, extruder: PlannedEx
   if (diameter === null || core === null || found === null || found === diameter) return null;
   return known(
     'PRINT_CORE',
-    () => phrase`Extruder ${at + 1} needs a nozzle of ${diameter} mm, it has the print core ${core}.`,
+    () => phrase`Extruder ${at + 1} needs a nozzle of ${diameter} mm; it has the print core ${core}.`,
   );
 }
 
@@ -187,9 +187,9 @@ function materialMismatch(at: number, need: MaterialNeed, criteria: Criteria, lo
   if (!differs)
     return unknown(
       'MATERIAL',
-      () => phrase`Extruder ${at + 1} needs the material ${words()[0]}, it has none that is known.`,
+      () => phrase`Extruder ${at + 1} needs the material ${words()[0]}; it has none that is known.`,
     );
-  const say = () => phrase`Extruder ${at + 1} needs the material ${words()[0]}, it has ${words()[1]}.`;
+  const say = () => phrase`Extruder ${at + 1} needs the material ${words()[0]}; it has ${words()[1]}.`;
   return criteria.isStandIn ? unknown('MATERIAL', say) : known('MATERIAL', say);
 }
 

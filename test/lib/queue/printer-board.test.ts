@@ -87,6 +87,23 @@ describe('queue/printer-board', () => {
     for (const [expected, found] of cases) assert.deepEqual(found, [expected]);
   });
 
+  it('does not ask for a confirmation at a printer that is offline', () => {
+    const asking = { print_jobs: [at('a', 'wait_cleanup', 100)] };
+    assert.deepEqual(codes(asking), ['PLATE_NOT_CLEARED']);
+    assert.deepEqual(codes({ ...asking, is_online: false }), ['OFFLINE']);
+  });
+
+  it('distinguishes in words what has one code', () => {
+    const text = (...given: Parameters<typeof board>) => String(board(...given)[0]?.obstacle?.sentence);
+    const asking = { print_jobs: [at('a', 'wait_cleanup', 100)] };
+    const confirm = { rules: { ...RULES, gate: 'confirm' } } as const;
+    assert.equal(text(asking), 'The printer asks for a clear plate: confirm it at the printer.');
+    assert.equal(text(asking, confirm), 'Nobody has confirmed yet that the plate is clear.');
+    const printing = { print_jobs: [at('x', 'printing', 10)] };
+    assert.equal(text(printing), 'The printer is printing.');
+    assert.equal(text({ ...printing, is_online: false }), 'The printer had a print when it went offline.');
+  });
+
   it('counts the free members of a group minus its own open dispatches', () => {
     const printers = [idle, { ...idle, uuid: 'P2' }, { ...idle, uuid: 'P3' }];
     assert.deepEqual(codes({ printers }), ['free', 'free', 'free']);

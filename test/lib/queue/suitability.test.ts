@@ -28,18 +28,18 @@ describe('queue/suitability', () => {
   });
 
   it('names both sides', () => {
-    assert.equal(textOf({ models: ['X3'] }, { model: 'X5' }), 'It needs the model X3, the printer is X5.');
+    assert.equal(textOf({ models: ['X3'] }, { model: 'X5' }), 'It needs the model X3; the printer is X5.');
     const blue = { extruders: [loaded('PLA', 'Blue', 'g-blue')] };
     assert.equal(
       textOf({ materials: [RED] }, blue),
-      'Extruder 1 needs the material Generic PLA Red, it has Generic PLA Blue.',
+      'Extruder 1 needs the material Generic PLA Red; it has Generic PLA Blue.',
     );
     assert.equal(
       textOf({ materials: [{ guid: 'g-red' }] }, blue),
-      'Extruder 1 needs the material g-red, it has Generic PLA Blue g-blue.',
+      'Extruder 1 needs the material g-red; it has Generic PLA Blue g-blue.',
     );
-    assert.equal(textOf({ volumes: [60_000] }, blue), 'Extruder 1 needs 60.0 cm³ of material, it has 50.0 cm³.');
-    assert.equal(textOf({ tags: ['clean'] }, { tags: ['a', 'b'] }), 'It needs the tag clean, the printer has a, b.');
+    assert.equal(textOf({ volumes: [60_000] }, blue), 'Extruder 1 needs 60.0 cm³ of material; it has 50.0 cm³.');
+    assert.equal(textOf({ tags: ['clean'] }, { tags: ['a', 'b'] }), 'It needs the tag clean; the printer has a, b.');
   });
 
   it('compares materials by GUID, by type and color, by type, or not at all', () => {
