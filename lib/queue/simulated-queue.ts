@@ -43,12 +43,16 @@ export class SimulatedQueue {
     this.#printers = [...input.printers];
     this.#now = input.now;
     this.#nextStartAt = input.nextStartAt;
-    this.#freeAt = Float64Array.from(input.printers, (printer) => this.#firstFreeAt(printer));
     const soon = input.now + HOUR * 1000;
-    for (const { itemId, clusterId, startAt, endAt } of input.active)
-      this.#record(itemId, { clusterId, startAt, endAt: endAt ?? soon });
+    // A print that takes longer than estimated ends now at the earliest.
+    const active = input.active.map((print) => ({ ...print, endAt: Math.max(input.now, print.endAt ?? soon) }));
+    for (const { itemId, ...print } of active) this.#record(itemId, print);
+    const ends = new Map(active.map(({ clusterId, endAt }) => [clusterId, endAt]));
+    this.#freeAt = Float64Array.from(input.printers, (printer) =>
+      this.#firstFreeAt(printer, ends.get(printer.clusterId) ?? soon),
+    );
     const unknown = Math.max(0, input.printing - input.active.length);
-    this.#ends = [...input.active.map(({ endAt }) => endAt ?? soon), ...Array.from({ length: unknown }, () => soon)];
+    this.#ends = [...active.map(({ endAt }) => endAt), ...Array.from({ length: unknown }, () => soon)];
   }
 
   /** Plans, and moves on; false once nothing more can happen. */
@@ -176,14 +180,15 @@ export class SimulatedQueue {
     if (startAt < known.startAt) Object.assign(known, { clusterId, startAt });
   }
 
-  #firstFreeAt({ obstacle, freeAt }: QueuePrinter): number {
+  /** When a printer becomes free; `expected`: the end of its print where the printer does not state one. */
+  #firstFreeAt({ obstacle, freeAt }: QueuePrinter, expected: number): number {
     const { now } = this.#input;
     switch (obstacle?.code) {
       case undefined:
         return now;
       case 'BUSY':
       case 'FOREIGN_JOB':
-        return this.#clearAt(Math.max(now, freeAt ?? now + HOUR * 1000));
+        return this.#clearAt(Math.max(now, freeAt ?? expected));
       case 'PLATE_NOT_CLEARED':
         return this.#clearAt(now);
       default:

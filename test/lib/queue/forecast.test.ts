@@ -95,6 +95,21 @@ describe('queue/forecast', () => {
     assert.deepEqual((await timesOf({ items, printers: [busy], rules: ejecting })).a, [30, 150, 'c1']);
   });
 
+  it('expects the estimated end of its own print while the printer does not state one', async () => {
+    const items = [item('a', { waiting: [] }), item('b')];
+    const busy = printer('c1', { obstacle: obstacle('BUSY') });
+    const times = (endAt: number | null) =>
+      timesOf({ items, printers: [busy], active: [{ itemId: 'a', clusterId: 'c1', startAt: NOW, endAt }] });
+    assert.deepEqual(await times(NOW + 15 * MINUTE), { a: [0, 15, 'c1'], b: [25, 85, 'c1'] });
+    assert.deepEqual(await times(null), { a: [0, 60, 'c1'], b: [70, 130, 'c1'] });
+  });
+
+  it('never expects an end in the past', async () => {
+    const active = [{ itemId: 'a', clusterId: 'c1', startAt: NOW - HOUR, endAt: NOW - MINUTE }];
+    const printers = [printer('c1', { obstacle: obstacle('BUSY'), freeAt: NOW + 5 * MINUTE })];
+    assert.deepEqual((await timesOf({ items: [item('a', { waiting: [] })], printers, active })).a, [-60, 0, 'c1']);
+  });
+
   it('expects nothing of a printer that needs a person, and of a paused queue', async () => {
     const items = [item('a')];
     for (const code of ['OFFLINE', 'FAULT', 'PAUSED', 'OUTCOME_UNKNOWN'] as const)
