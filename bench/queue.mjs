@@ -87,6 +87,7 @@ const itemOf = (nth) => ({
         tags: nth % 16 === 0 ? ['food-safe'] : [],
         printers: null,
         volumes: [1_000 + (mixed(nth, 'volume') % 20_000)],
+        nozzles: [],
         size: null,
         sources: UNKNOWN,
       },
