@@ -62,7 +62,7 @@ export function readChanges(msg: NodeMessage, target: ItemTarget): ItemChanges {
     orderId: 'orderId' in target ? undefined : orderId,
     copies: readCopies(msg.copies),
     priority: readPriority(msg.priority),
-    require: readRequire(msg.require) ?? undefined,
+    require: msg.require === undefined ? undefined : (readRequire(msg.require) ?? {}),
   };
 }
 
@@ -71,7 +71,8 @@ export const readPriority = (value: unknown): number | undefined =>
   wholeNumber(value, 'priority', -MOST.priority, MOST.priority);
 
 function readAlternatives(value: unknown): ItemChanges['alternatives'] {
-  if (isBlank(value)) return undefined;
+  if (value === undefined) return undefined;
+  if (isBlank(value)) return [];
   const wrong = () =>
     invalid(phrase`The property alternatives must be an array of objects with a jobId or a filename.`);
   if (!Array.isArray(value) || value.length > MOST.alternatives) throw wrong();

@@ -199,6 +199,7 @@ describe('nodes/print-queue', () => {
     await one({ ...target, copies: 4, owner: null, deadline: '' });
     await one({ orderId: 'o', priority: 1, require: { models: ['Model X'] } });
     await one({ queueKey: 'k', orderId: 'other', held: false });
+    await one({ queueKey: 'k', require: null, alternatives: null });
     const changes = queue.calls.map(([, at, changed]) => [
       at,
       Object.entries(changed as object).filter(([, value]) => value !== undefined),
@@ -224,6 +225,13 @@ describe('nodes/print-queue', () => {
         [
           ['held', false],
           ['orderId', 'other'],
+        ],
+      ],
+      [
+        { queueKey: 'k' },
+        [
+          ['alternatives', []],
+          ['require', {}],
         ],
       ],
     ]);
