@@ -7,7 +7,7 @@ import { LateForecast } from './late-forecast';
 import { attemptKey, type ItemRecord } from './queue-item';
 import { observedEnds } from './order-ends';
 import type { QueueRules } from './queue-rules';
-import { busyFollowed, plateFollowed } from './queue-state';
+import { busyFollowed, oldForgotten, plateFollowed } from './queue-state';
 import type { QueueView } from './queue-view';
 
 interface ConsequencesDeps {
@@ -72,11 +72,11 @@ export class Consequences {
     }
     const { waiting, active } = view.copies;
     const isBusy = waiting + active > 0;
-    await data.state.change(
-      (state) => observedEnds(busyFollowed(state, isBusy, context), data.items.all, rules.prices, context),
-      PLANNER,
-    );
-    data.items.forgetOld();
+    await data.state.change((state) => {
+      const ended = observedEnds(busyFollowed(state, isBusy, context), data.items.all, rules.prices, context);
+      return oldForgotten(ended, data.items.oldBefore);
+    }, PLANNER);
+    data.items.forget(data.state.record.oldBefore);
     void this.#lateForecast.look();
   }
 

@@ -104,16 +104,25 @@ export class ItemStore {
   }
 
   /**
-   * Drops the items from memory whose time has passed; the store removes their records. Waits until the clock has proved
-   * itself: one that was wrong before would drop items that have just ended.
+   * Time before which items that ended are old, ms since 1970; null until the clock has proved itself: one that was wrong
+   * before would hide items that have just ended.
    */
-  forgetOld(): void {
-    const { clock, keepFor } = this.#deps;
+  get oldBefore(): number | null {
+    const { clock } = this.#deps;
     const passed = clock.monotonic() - this.#startedAt.monotonic;
-    if (passed < PROOF || Math.abs(clock.now() - this.#startedAt.now - passed) > SET_BY) return;
-    const before = clock.now() - keepFor;
+    const isProved = passed >= PROOF && Math.abs(clock.now() - this.#startedAt.now - passed) <= SET_BY;
+    return isProved ? this.#cutoff : null;
+  }
+
+  /** Drops old items from memory, and none that ended at `before` or later; the store removes their records. */
+  forget(before: number): void {
+    const cutoff = Math.min(before, this.#cutoff);
     for (const [itemId, { endedAt, outbox }] of this.#items)
-      if (endedAt !== null && endedAt < before && outbox.length === 0) this.#set(itemId, undefined);
+      if (endedAt !== null && endedAt < cutoff && outbox.length === 0) this.#set(itemId, undefined);
+  }
+
+  get #cutoff(): number {
+    return this.#deps.clock.now() - this.#deps.keepFor;
   }
 
   async #update(

@@ -79,6 +79,7 @@ export class QueueData {
   /** Reads everything. Rejects while the store can't be read. */
   async load(): Promise<void> {
     await Promise.all([this.state.load(), this.gates.load(), this.items.load()]);
+    this.items.forget(this.state.record.oldBefore);
     this.#isLoaded = true;
     this.#deps.changed();
   }
@@ -161,6 +162,12 @@ export class QueueData {
     this.#usage.set(key, { lastUsedAt: Math.max(lastUsedAt, dispatchedAt), usedFor: usedFor + time });
   }
 
+  async #reloadState(): Promise<void> {
+    await this.state.load();
+    this.items.forget(this.state.record.oldBefore);
+    this.#deps.changed();
+  }
+
   /** Another runtime has changed a record; null: any may have changed. */
   #notified(key: Key | null): void {
     const { scope, queueId, failed } = this.#deps;
@@ -174,7 +181,7 @@ export class QueueData {
         : kind === 'queue-plate'
           ? this.gates.reload({ clusterId: first, printerId: second || null })
           : kind === 'queue-state' && first === queueId
-            ? this.state.load().then(this.#deps.changed)
+            ? this.#reloadState()
             : null;
     work?.catch(failed);
   }

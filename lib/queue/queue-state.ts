@@ -26,6 +26,8 @@ export interface QueueRecord {
   /** Whether a copy was active or waiting, and the number of `queue.idle` so far. */
   isBusy: boolean;
   idles: number;
+  /** Items that ended before are not listed any more, ms since 1970. */
+  oldBefore: number;
   /** Events that no node has received yet, oldest first. */
   outbox: readonly QueueEventDraft[];
 }
@@ -38,8 +40,11 @@ export const NEW_QUEUE: QueueRecord = {
   orders: {},
   isBusy: false,
   idles: 0,
+  oldBefore: 0,
   outbox: [],
 };
+
+const HOUR = 3_600_000;
 
 interface QueueChange {
   queueId: string;
@@ -134,6 +139,10 @@ export function orderReduced(record: QueueRecord, orderId: string, ends: number)
   if (!before || ends >= before.ends) return record;
   return { ...record, orders: { ...record.orders, [orderId]: { ...before, ends } } };
 }
+
+/** Records, at most once an hour, since when ended items are listed; null: not known yet. */
+export const oldForgotten = (record: QueueRecord, oldBefore: number | null): QueueRecord =>
+  oldBefore !== null && oldBefore >= record.oldBefore + HOUR ? { ...record, oldBefore } : record;
 
 /** The state without delivered events. */
 export function withoutQueueEvents(record: QueueRecord, ids: ReadonlySet<string>): QueueRecord {

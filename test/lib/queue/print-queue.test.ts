@@ -306,6 +306,24 @@ describe('queue/print-queue', () => {
     assert.deepEqual(types('item.'), ['item.queued', 'item.approval', 'item.queued', 'item.approval']);
   });
 
+  it('lists ended items for their time, also after a restart, and knows their keys for longer', async () => {
+    const rules = { keepFor: 60 * MINUTE };
+    await begin(rules);
+    await all.add(one, 'old');
+    await all.pass(120);
+    await all.clock.advance(25 * 60 * MINUTE);
+    await all.add(one, 'new');
+    await all.pass(120);
+    const listed = async () => (await all.list(one)).map(({ queueKey }) => queueKey);
+    assert.deepEqual(await listed(), ['new']);
+    await one.queue.close();
+    one.memory.kill();
+    all.runtimes = [];
+    await begin(rules);
+    assert.deepEqual(await listed(), ['new']);
+    assert.equal((await all.add(one, 'old')).duplicate, true);
+  });
+
   it('moves items among those of the same priority, and never past a higher one', async () => {
     await begin();
     await all.ask(one, (queue, deadline) => queue.pause({ printer: null, until: null, reason: null }, deadline));
