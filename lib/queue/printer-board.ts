@@ -26,6 +26,8 @@ export interface BoardInput {
   gateOf: (clusterId: string, printerId: string | null) => PlateGate | undefined;
   /** Open attempts of this queue by cluster. */
   open: ReadonlyMap<string, readonly Attempt[]>;
+  /** Whether a printer suits the file of an open attempt. */
+  suits: (attempt: Attempt, printer: QueuePrinter) => boolean;
   /** Printers that are paused in the queue, by `printerKey`; until when, ms since 1970. */
   paused: ReadonlyMap<string, { until: number | null; reason: string | null }>;
   /** Use by this queue, by `printerKey`. */
@@ -62,12 +64,17 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
     const obstacle = common ?? obstacleOf(input, { view, printer, printerId, open });
     return about(input, { clusterId, printerId, view, printer, obstacle });
   });
-  // The service chooses the member of a group: each open dispatch without a known one occupies a free one.
-  let unplaced = printers.length > 1 ? open.filter(isUnplaced).length : 0;
+  // The service chooses the member of a group: each open dispatch without a known one occupies a free one that suits.
+  const occupied = new Set<QueuePrinter>();
+  for (const attempt of printers.length > 1 ? open.filter(isUnplaced) : []) {
+    const free = all.filter((printer) => printer.obstacle === null && !occupied.has(printer));
+    const [chosen] = [...free.filter((printer) => input.suits(attempt, printer)), ...free];
+    if (chosen) occupied.add(chosen);
+  }
   const shared = printers.length > 1 && all.some((printer) => mayBeChosen(printer, status)) ? OTHER_PLATE : null;
   return all.map((printer) => {
     if (printer.obstacle !== null) return printer;
-    const obstacle = unplaced-- > 0 ? BUSY : shared;
+    const obstacle = occupied.has(printer) ? BUSY : shared;
     return obstacle ? { ...printer, obstacle } : printer;
   });
 }
@@ -79,8 +86,7 @@ const mayBeChosen = ({ obstacle, printerId }: QueuePrinter, { jobs, printers }: 
   !jobs.some((job) => job.printerId === printerId && isPlateWaiting(job));
 
 /** Whether an open dispatch has no member of its group yet. */
-const isUnplaced = ({ state }: Attempt): boolean =>
-  state === 'assigned' || state === 'dispatched' || state === 'unknown';
+const isUnplaced = ({ state, printerId }: Attempt): boolean => printerId === null && state !== 'printing';
 
 interface PrinterView {
   view: ClusterView;
@@ -103,7 +109,7 @@ function obstacleOf(input: BoardInput, { view, printer, printerId, open }: Print
   const { status, age } = view;
   const isAlone = printerId === null;
   const jobs = status.jobs.filter((job) => (isAlone || job.printerId === printerId) && !hasEnded(job));
-  const own = open.filter((attempt) => isAlone || (attempt.state === 'printing' && attempt.printerId === printerId));
+  const own = open.filter((attempt) => isAlone || attempt.printerId === printerId);
   const foreign = jobs.filter((job) => !own.some((attempt) => attempt.clusterJobId === job.clusterJobId));
   const gate = input.gateOf(status.clusterId, printerId);
   const paused = input.paused.get(printerKey({ clusterId: status.clusterId, printerId }));

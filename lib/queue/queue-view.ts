@@ -20,6 +20,8 @@ import type { Attempt, ItemRecord } from './queue-item';
 import { printerKey, type QueuePrinter } from './queue-printer';
 import type { QueueRules } from './queue-rules';
 import { isPauseOver } from './queue-state';
+import { requirementOf } from './requirement-of';
+import { mismatchOf } from './suitability';
 import type { ItemReason, Reason } from './reasons';
 import { Explainer } from './waiting-reasons';
 
@@ -256,6 +258,13 @@ export class QueueView {
     return item;
   }
 
+  #suits(attempt: Attempt, printer: QueuePrinter): boolean {
+    const { data, rules, views } = this.#deps;
+    const record = [...data.open.values()].find(({ prints }) => prints.includes(attempt));
+    const needs = record && requirementOf(record.require, record.files[attempt.file]?.facts ?? null, views.materialOf);
+    return needs !== undefined && mismatchOf(needs, printer, rules) === null;
+  }
+
   #boardInput(now: number, without?: { itemId: string; copy: number }): BoardInput {
     const { data, rules, views, clusterIds, staleAfter } = this.#deps;
     const { pausedPrinters } = data.state.record;
@@ -265,6 +274,7 @@ export class QueueView {
       viewOf: (clusterId) => views.get(clusterId),
       gateOf: (clusterId, printerId) => data.gates.of(clusterId, printerId),
       open: data.openByCluster(without),
+      suits: (attempt, printer) => this.#suits(attempt, printer),
       paused,
       usage: data.usage(),
       rules,

@@ -24,6 +24,7 @@ describe('queue/board-cache', () => {
     rules: RULES,
     now: NOW,
     staleAfter: 120_000,
+    suits: () => true,
     ...changed,
   });
 

@@ -30,6 +30,7 @@ function board(wire: Wire, changed: Partial<BoardInput> = {}, listed = {}, befor
     viewOf: () => ({ status, printers, age: 0 }),
     gateOf: (_, printerId) => gates.get(printerId),
     open: new Map(),
+    suits: () => true,
     paused: new Map(),
     usage: new Map(),
     rules: RULES,
@@ -113,6 +114,19 @@ describe('queue/printer-board', () => {
     assert.deepEqual(codes({ printers, ...mine }), ['FOREIGN_JOB', 'FOREIGN_JOB', 'FOREIGN_JOB']);
     const printing = { print_jobs: [at('x', 'printing', 10, { printer_uuid: 'P2' })] };
     assert.deepEqual(codes({ printers, ...printing }), ['free', 'BUSY', 'free']);
+  });
+
+  it('subtracts an open dispatch of a group from the members that suit its file, or from the one that it names', () => {
+    const printers = ['P1', 'P2', 'P3'].map((uuid) => ({ ...idle, uuid }));
+    const members = { printers };
+    const suits: BoardInput['suits'] = (_, { printerId }) => printerId !== 'P1';
+    assert.deepEqual(codes(members, { ...open('assigned'), suits }), ['free', 'BUSY', 'free']);
+    const [own] = attempt('assigned');
+    assert.ok(own);
+    const two = new Map([['C1', [own, { ...own, copy: 2 }]]]);
+    assert.deepEqual(codes(members, { open: two, suits }), ['free', 'BUSY', 'BUSY']);
+    const named = new Map([['C1', [{ ...own, printerId: 'P3' }]]]);
+    assert.deepEqual(codes(members, { open: named, suits }), ['free', 'free', 'BUSY']);
   });
 
   it('sends nothing to a group while the service could choose a printer whose plate was not cleared', () => {
