@@ -224,6 +224,7 @@ export interface QueueEvent {
 /** Figures of a queue for a node's status. */
 export interface QueueFigures {
   waiting: number;
+  /** Prints that are being sent or under way. */
   active: number;
   /** Blocked items, and the first reason. */
   blocked: number;

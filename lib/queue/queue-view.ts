@@ -159,7 +159,9 @@ export class QueueView {
     const [first] = blocked;
     const [reason] = first ? this.item(first).waitingFor : [];
     const firstReason = reason ? { code: reason.code, text: reason.text } : null;
-    return { ...this.copies, blocked: blocked.length, firstReason, isPaused, error };
+    // A printed copy whose plate is not judged yet is active, but nothing prints it.
+    const { waiting } = this.copies;
+    return { waiting, active: this.input.printing, blocked: blocked.length, firstReason, isPaused, error };
   }
 
   /** Runs the plan forward. The result also becomes the items' `eta`, until the next change. */

@@ -92,6 +92,14 @@ describe('nodes/print-queue: at the simulator', () => {
     assert.deepEqual(requires.materials, [{ guid, type: 'PLA', brand: 'Generic', color: 'White' }]);
   });
 
+  it('counts no print that waits for its plate to be judged as printing', async () => {
+    await deploy({ waitFor: 'queued' }, {}, { gate: 'confirm' });
+    flow.send('node', { payload: GCODE, filename: 'cube.gcode' });
+    await time.until(events.find(({ topic }) => topic === 'print.finished'));
+    await time.settled();
+    assert.equal(flow.statuses('node').at(-1)?.text, 'status.idle');
+  });
+
   it('answers late after a restart', async () => {
     flow.send('node', { payload: GCODE, filename: 'cube.gcode', topic: 'mine' });
     await time.until(events.find(({ topic }) => topic === 'print.started'));
