@@ -180,7 +180,7 @@ for (const runtime of editors) {
         waitFor: 'finished',
       });
       await editor.open(node);
-      await page.locator('.remote-printing-note', { hasText: 'Waiting: 0. Printing: 0. Blocked: 0.' }).waitFor();
+      await page.locator('.remote-printing-note', { hasText: 'Waiting: 0. In progress: 0. Blocked: 0.' }).waitFor();
       await editor.cancel();
     });
   });
