@@ -75,7 +75,11 @@ describe('the board of the print queue', () => {
     for (const wall of [screen, phone]) {
       await shows(bench, item(wall, 'dropped.gcode'), /2 copies: 1 under way, 1 waiting/);
       await shows(bench, wall.card('Workbench printer'), /dropped\.gcode, copy 1 of 2/);
-      await wall.page.getByRole('img', { name: /^Forecast of Workbench printer: dropped\.gcode until / }).waitFor();
+      await wall.page
+        .getByRole('img', {
+          name: /^Forecast of Workbench printer: dropped\.gcode until .*, dropped\.gcode, more copies until /,
+        })
+        .waitFor();
       await wall.assertFits();
     }
     assert.equal((await bench.prints('dropped.gcode')).length, 1);
@@ -91,13 +95,16 @@ describe('the board of the print queue', () => {
     };
     await waiting();
     await shows(bench, plate, /dropped\.gcode, copy 1 of 2: finished/);
+    await shows(bench, item(screen, 'dropped.gcode'), /2 copies: 1 to clear, 1 waiting/);
+    await page.getByText('0 printing, 1 plate to clear, 1 waiting').waitFor();
     await bench.settle();
     assert.equal((await bench.prints('dropped.gcode')).length, 1, 'the plate is not cleared');
     await screen.button('Workbench printer is clear, the print is bad').click();
-    await screen.answer('Was dropped.gcode on Workbench printer bad? It is printed again.', 'Bad');
+    await screen.answer('Was dropped.gcode on Workbench printer bad? It will be printed again.', 'Bad');
     await plate.waitFor({ state: 'detached' });
     await bench.until(async () => (await bench.prints('dropped.gcode')).length === 2);
     await waiting();
+    await shows(bench, item(screen, 'dropped.gcode'), /2 copies: 1 to clear, 1 waiting · 1 print was bad/);
     await screen.button('Workbench printer is clear, the print is good').click();
     await plate.waitFor({ state: 'detached' });
     await bench.until(async () => (await bench.prints('dropped.gcode')).length === 3);
@@ -171,6 +178,22 @@ describe('the board of the print queue', () => {
     assert.deepEqual(bench.complaints(), []);
     await screen.button('Resume the queue').click();
     await shows(bench, item(screen, 'bracket.gcode'), /1 under way, 3 waiting/);
+  });
+
+  onEach('says that a printer is offline with its print', async ({ bench, screen }) => {
+    const card = screen.card('Workbench printer');
+    await bench.world('offline', { cluster: 1 });
+    await shows(bench, card, /offline with bracket\.gcode, copy 1 of 4/);
+    await bench.world('online', { cluster: 1 });
+    await shows(bench, card, /printing: bracket\.gcode, copy 1 of 4/);
+  });
+
+  onEach('asks after a failed print only whether the plate is clear', async ({ bench, screen }) => {
+    await bench.world('fail', { cluster: 1 });
+    await shows(bench, screen.card('Plate of Workbench printer'), /bracket\.gcode, copy 1 of 4: failed/);
+    assert.equal(await screen.button('Workbench printer is clear, the print is bad').count(), 0);
+    await screen.button('Workbench printer is clear').click();
+    await shows(bench, item(screen, 'bracket.gcode'), /4 copies: 1 under way, 2 waiting, 1 failed/);
   });
 
   onEach('passes the accessibility checks', async ({ screen, phone }) => {
