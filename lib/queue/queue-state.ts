@@ -73,11 +73,14 @@ export function plateFollowed(
   { queueId, now }: QueueChange,
 ): QueueRecord {
   const key = printerKey(gate);
-  const before = record.plates[key] ?? { closing: 0, isAwaiting: false };
   const { ended, closings, clusterId, clusterName } = gate;
+  const known = record.plates[key];
+  const before = known ?? { closing: closings, isAwaiting: false };
   const isAwaiting = ended !== null && !isOver(ended, mode);
-  const isSame = before.closing === closings && before.isAwaiting === isAwaiting;
-  if (isSame) return record;
+  const isNew = before.closing !== closings;
+  if (known && !isNew && known.isAwaiting === isAwaiting) return record;
+  // A person cleared the plate before anybody looked, for example while no runtime planned.
+  const isMissed = isNew && !isAwaiting && ended !== null && !isOver({ ...ended, clearedAt: null }, mode);
   const event = (type: 'plate.awaiting' | 'plate.cleared', closing: number): QueueEventDraft => {
     const isOpening = type === 'plate.cleared';
     // An earlier plate was cleared before the print that ended last.
@@ -90,10 +93,10 @@ export function plateFollowed(
   };
   const events: QueueEventDraft[] = [];
   // Another print has begun since, or the plate was cleared.
-  if (before.isAwaiting && (before.closing !== closings || !isAwaiting))
-    events.push(event('plate.cleared', before.closing));
+  if (before.isAwaiting && (isNew || !isAwaiting)) events.push(event('plate.cleared', before.closing));
   // A later look may show that the print did not end as it seemed, so that its plate is not clear after all.
-  if (isAwaiting && (before.closing !== closings || !before.isAwaiting)) events.push(event('plate.awaiting', closings));
+  if (isMissed || (isAwaiting && (isNew || !before.isAwaiting))) events.push(event('plate.awaiting', closings));
+  if (isMissed) events.push(event('plate.cleared', closings));
   const plates = { ...record.plates, [key]: { closing: closings, isAwaiting } };
   return { ...record, plates, outbox: [...record.outbox, ...events] };
 }

@@ -56,6 +56,19 @@ describe('queue/queue-state', () => {
     ]);
   });
 
+  it('reports a closing that a person ended before anybody looked', () => {
+    const cleared = closed(2, { clearedAt: NOW });
+    const both = ['plate.awaiting 2', 'plate.cleared 2'];
+    for (const before of [GATE, closed(1, { outcome: 'finished' })])
+      assert.deepEqual(idsOf(follow([before, cleared, cleared], 'automatic')), both);
+  });
+
+  it('reports no closing from before the queue saw the printer, and none that needed nobody', () => {
+    assert.deepEqual(idsOf(follow([closed(1, { clearedAt: NOW })])), []);
+    const ejected = closed(1, { outcome: 'finished', clearedAt: NOW });
+    assert.deepEqual(idsOf(follow([GATE, ejected], 'automatic')), []);
+  });
+
   it('reports no closing that the queue’s mode opens at once', () => {
     assert.deepEqual(idsOf(follow([closed(1, { outcome: 'finished' })], 'automatic')), []);
   });
