@@ -42,7 +42,7 @@ export async function runRounds({ seed, rounds, say }: RoundsOptions): Promise<B
       const began = Date.now();
       const kinds = wanted ?? (chance.is(0.5) ? [chance.pick(KINDS)] : [chance.pick(KINDS), chance.pick(KINDS)]);
       const done = await round(farm, chance, `r${at + 1}`, kinds);
-      const { seen, open } = await settle(farm);
+      const { seen, open } = await settle(farm, known);
       const seconds = ((Date.now() - began) / 1000).toFixed(0);
       say(`round ${at + 1}: ${done.join(', ')}; ${seconds} s`);
       for (const rule of RULES) {
@@ -108,14 +108,17 @@ async function round(farm: Farm, chance: Chance, name: string, kinds: readonly H
   return interrupted ? [...done, await interrupted] : done;
 }
 
-/** Waits until no rule has open work, or until the patience ends. Returns the open work by rule. */
-async function settle(farm: Farm): Promise<{ seen: Evidence; open: Map<string, string[]> }> {
+/** Waits until no rule has open work but that of earlier rounds, or until the patience ends. Returns the open work by rule. */
+async function settle(
+  farm: Farm,
+  known: ReadonlySet<string>,
+): Promise<{ seen: Evidence; open: Map<string, string[]> }> {
   for (const end = Date.now() + PATIENCE; ; await pause(500)) {
     farm.askAgain();
     farm.queues.addAgain();
     const seen = await farm.evidence();
     const open = new Map(RULES.map(({ name, open: openOf }) => [name, openOf?.(seen) ?? []]));
-    const isOver = [...open.values()].every((list) => list.length === 0);
+    const isOver = [...open.values()].every((list) => list.every((sentence) => known.has(idOf(sentence))));
     if (isOver || Date.now() > end) return { seen, open };
   }
 }
