@@ -134,6 +134,7 @@ export class PrintQueue implements api.QueueApi {
 
   async list({ state, orderId, owner, from, limit }: api.ListFilter): Promise<api.QueueItem[]> {
     const { data, view } = await this.#runtime.ready();
+    await view.forecasts.renew();
     const order = new Map(view.plan.order.map((itemId, at) => [itemId, at]));
     const placeOf = ({ itemId }: ItemRecord) => order.get(itemId) ?? order.size;
     return data.items.all
@@ -147,6 +148,7 @@ export class PrintQueue implements api.QueueApi {
 
   async explain(target: api.ItemTarget): Promise<api.ExplainedItem[]> {
     const { data, view } = await this.#runtime.ready();
+    await view.forecasts.renew();
     return (await this.#find(data, target)).map((record) => view.explained(record));
   }
 

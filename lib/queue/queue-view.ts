@@ -20,6 +20,7 @@ import type { Attempt, ItemRecord } from './queue-item';
 import { printerKey, type QueuePrinter } from './queue-printer';
 import type { QueueRules } from './queue-rules';
 import { isPauseOver } from './queue-state';
+import { RecentForecast } from './recent-forecast';
 import { requirementOf } from './requirement-of';
 import { mismatchOf } from './suitability';
 import type { ItemReason, Reason } from './reasons';
@@ -52,7 +53,8 @@ interface Planned {
 export class QueueView {
   readonly #deps: QueueViewDeps;
   readonly #planner = new Planner();
-  readonly #etas = new Map<string, { startAt: number; endAt: number }>();
+  /** Source of the items' `eta`. */
+  readonly forecasts: RecentForecast;
   #explained: Explainer | null = null;
   #planItems = new WeakMap<ItemRecord, PlanItem>();
   /** Materials that were known to `#planItems`. */
@@ -62,13 +64,18 @@ export class QueueView {
 
   constructor(deps: QueueViewDeps) {
     this.#deps = deps;
+    this.forecasts = new RecentForecast({
+      clock: deps.clock,
+      items: () => this.input.items.length,
+      run: () => this.#forecast(),
+    });
   }
 
   /** Call after anything has changed. */
   invalidate(): void {
     this.#last = null;
     this.#explained = null;
-    this.#etas.clear();
+    this.forecasts.invalidate();
   }
 
   /** The present plan. */
@@ -119,12 +126,8 @@ export class QueueView {
     const canBePlanned = this.canBePlanned(record);
     const reasons = this.#waits(record) ? this.#explainer.summaryOf(record.itemId) : stuckReasons(record);
     const waitingFor = reasons.map(({ code, printers, sentence }) => ({ code, printers, text: sentence }));
-    return itemShape(record, this.#deps, {
-      position,
-      canBePlanned,
-      eta: this.#etas.get(record.itemId) ?? null,
-      waitingFor,
-    });
+    const eta = this.forecasts.etaOf(record.itemId);
+    return itemShape(record, this.#deps, { position, canBePlanned, eta, waitingFor });
   }
 
   /** An item with the reason of each printer. */
@@ -164,17 +167,14 @@ export class QueueView {
     return { waiting, active: this.input.printing, blocked: blocked.length, firstReason, isPaused, error };
   }
 
-  /** Runs the plan forward. The result also becomes the items' `eta`, until the next change. */
+  /** Runs the plan forward. The result also becomes the items' `eta`. */
   async forecast(): Promise<Forecast> {
-    const found = await this.#forecast();
-    for (const [itemId, { startAt, endAt }] of found.items)
-      if (startAt !== null && endAt !== null) this.#etas.set(itemId, { startAt, endAt });
-    return forecastShape(found, this.#deps.clock.now());
+    return forecastShape(await this.forecasts.make(), this.#deps.clock.now());
   }
 
   /** Items that the forecast expects to end after their deadlines. */
   async lateItems(): Promise<string[]> {
-    const { items } = await this.#forecast();
+    const { items } = await this.forecasts.make();
     const open = this.#deps.data.items.all;
     return open
       .filter(({ itemId, deadline }) => deadline !== null && (items.get(itemId)?.endAt ?? -Infinity) > deadline)

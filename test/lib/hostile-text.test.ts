@@ -992,6 +992,7 @@ const OTHERS: Record<string, string> = {
   'queue/queue-view.*': 'gets records',
   'queue/queues.*': 'opens queues',
   'queue/rank.*': 'gets ranks of its own',
+  'queue/recent-forecast.*': 'gets times',
   'queue/recall.*': 'asks by JobControl and readStatus',
   'queue/refusals.*': 'compares configurations that were read',
   'queue/requirement-group.*': 'gets requirements that were read',

@@ -84,6 +84,20 @@ describe('queue/print-queue', () => {
     assert.deepEqual(types('item.'), ['item.queued', 'item.blocked']);
   });
 
+  it('states when each listed item begins and ends', async () => {
+    await begin({ printers: ['C1'] });
+    await all.add(one, 'a', { copies: 2 });
+    await all.add(one, 'b', { held: true });
+    await all.pass(20);
+    const { eta } = await item('a');
+    assert.ok(eta, 'no forecast');
+    const wait = (text: string) => Date.parse(text) - all.clock.now();
+    assert.ok(wait(eta.startAt) <= 0 && wait(eta.endAt) > MINUTE, JSON.stringify(eta));
+    assert.equal((await item('b')).eta, null);
+    const [explained] = await all.ask(one, (queue) => queue.explain({ queueKey: 'a' }));
+    assert.ok(explained?.eta);
+  });
+
   it('reports an item overdue whose deadline can’t be met by the forecast, or has passed', async () => {
     all.farm.metadata.set('job', { ...METADATA, print: { estimated_time: 7200 } });
     await begin({ printers: ['C1'] });
