@@ -26,9 +26,11 @@ interface FactsReaderDeps {
   failed: (thrown: unknown) => void;
 }
 
-/** Whether an item has a file without facts that the service may still parse. */
-export const areFactsPending = ({ createdAt, files }: ItemRecord, now: number): boolean =>
-  now - createdAt < PENDING_FOR && files.some(({ facts, jobId, isGone }) => !facts && jobId !== null && !isGone);
+/** Whether the service may still find the model of a file that neither the message nor the file names. */
+export const isModelPending = ({ createdAt, files, require }: ItemRecord, now: number): boolean =>
+  now - createdAt < PENDING_FOR &&
+  require?.models === undefined &&
+  files.some(({ facts, jobId, isGone }) => !facts && jobId !== null && !isGone);
 
 /** A stored job without metadata so far: its items, and whether all of them know the file's own facts. */
 interface Unread {

@@ -9,7 +9,7 @@ import { planItem, wasRefused } from './item-plan';
 import { itemShape } from './item-shape';
 import type { Plan, PlanInput, PlanItem } from './plan-types';
 import { explanationOf } from './explanation';
-import { areFactsPending } from './facts-reader';
+import { isModelPending } from './facts-reader';
 import { forecast, type ActivePrint, type QueueForecast } from './forecast';
 import { forecastShape } from './forecast-shape';
 import { Planner } from './plan';
@@ -116,7 +116,7 @@ export class QueueView {
     const { isComplete, positions } = this.#planned;
     if (!isComplete || positions.has(record.itemId)) return true;
     const now = this.#deps.clock.now();
-    const isLater = (record.notBefore !== null && record.notBefore > now) || areFactsPending(record, now);
+    const isLater = (record.notBefore !== null && record.notBefore > now) || isModelPending(record, now);
     if (isLater || countCopies(record).waiting === 0 || record.isHeld || record.awaitsApproval) return true;
     return this.#explainer.canBeTaken(record.itemId);
   }

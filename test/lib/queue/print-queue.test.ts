@@ -65,6 +65,14 @@ describe('queue/print-queue', () => {
     assert.equal((await item('a')).state, 'blocked');
   });
 
+  it('is blocked at once where no printer has the model that the message names', async () => {
+    await begin({ match: 'strict' });
+    await all.add(one, 'a', { require: { models: ['Unheard Of'] } });
+    await all.pass(30);
+    const { state, waitingFor } = await item('a');
+    assert.deepEqual([state, waitingFor.map(({ code }) => code)], ['blocked', ['NO_PRINTER', 'MODEL']]);
+  });
+
   it('names the printer at which the outcome of a copy is unknown', async () => {
     await begin({ printers: ['C1'] });
     all.farm.isLossy = true;
