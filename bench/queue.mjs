@@ -3,6 +3,8 @@
 // items and printers. Needs Linux, for the processor time of the thread.
 import { createRequire } from 'node:module';
 
+import { queueAtWork } from './queue-at-work.mjs';
+import { inRoom } from './room.mjs';
 import { exitCode, grid, median } from './table.mjs';
 import { threadTime, timed } from './thread-time.mjs';
 
@@ -146,8 +148,10 @@ function changed(input, round) {
   return { ...input, items, printers, now: input.now + 1000 };
 }
 
-/** Measures plans and a forecast; figures are medians of the rounds, and the worst round of an incremental plan. */
-export async function benchQueue(args) {
+/** Measures plans, a forecast and a queue at work; figures of plans are medians of the rounds, and the worst round of an incremental plan. */
+export const benchQueue = (args) => inRoom('queue', (room) => measured(room, args));
+
+async function measured(room, args) {
   const rounds = Number(args[0] ?? 25);
   const rows = [];
   const verdicts = [];
@@ -179,6 +183,7 @@ export async function benchQueue(args) {
     grid([['sort', 'pairwise, ms', 'full plan, ms', 'incremental, ms', 'its p95, ms', 'full to pairwise'], ...rows]),
   );
   verdicts.push(...(await forecastVerdicts()));
+  verdicts.push(...(await queueAtWork(room, { items: ITEMS, printers: PRINTERS })));
   return exitCode(verdicts);
 }
 
