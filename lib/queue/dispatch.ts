@@ -45,8 +45,8 @@ export interface DispatchDeps {
  */
 export class Dispatches {
   readonly #deps: DispatchDeps;
-  /** Copies that are being assigned, sent or settled. */
-  readonly #underWay = new Set<string>();
+  /** Copies that are being assigned, sent or settled, and their clusters. */
+  readonly #underWay = new Map<string, string>();
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps;
@@ -61,7 +61,7 @@ export class Dispatches {
     const { clusterId, copy } = print;
     const holder = reservationOf(queueId, itemId, copy);
     if (this.#underWay.has(holder)) return null;
-    this.#underWay.add(holder);
+    this.#underWay.set(holder, clusterId);
     let of: AttemptOf | undefined;
     const change = (record: ItemRecord) => {
       of = undefined;
@@ -86,18 +86,19 @@ export class Dispatches {
    * Determines the outcome of an assignment that is not being sent here: of an earlier process, of another instance of
    * the queue, or one whose outcome could not be written.
    */
-  async settle(itemId: string, of: AttemptOf): Promise<void> {
+  async settle(itemId: string, of: AttemptOf & Pick<Attempt, 'clusterId'>): Promise<void> {
     const holder = reservationOf(this.#deps.queueId, itemId, of.copy);
     if (this.#underWay.has(holder)) return;
-    this.#underWay.add(holder);
+    this.#underWay.set(holder, of.clusterId);
     await this.#settle(itemId, of).finally(() => this.#underWay.delete(holder));
   }
 
   /** Leaves to other queues the printers of which none of the items has an open attempt. */
   async release(items: Iterable<ItemRecord>): Promise<void> {
-    const wanted = new Set(this.#underWay);
+    const wanted = new Map(this.#underWay);
     for (const record of items)
-      for (const { copy } of openAttempts(record)) wanted.add(reservationOf(this.#deps.queueId, record.itemId, copy));
+      for (const { copy, clusterId } of openAttempts(record))
+        wanted.set(reservationOf(this.#deps.queueId, record.itemId, copy), clusterId);
     await this.#deps.reservations.keepOnly(wanted);
   }
 

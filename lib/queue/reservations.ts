@@ -17,8 +17,8 @@ export const reservationOf = (queueId: string, itemId: string, copy: number): st
  * both send to it before the service shows the first job. Saved under `['queue-printer', ...scope, clusterId]`.
  */
 export class Reservations {
-  /** Reservations of this queue: the cluster of each. */
-  readonly #own = new Map<string, string>();
+  /** Clusters that each copy of this queue holds: a copy that failed may begin elsewhere before the first is released. */
+  readonly #own = new Map<string, Set<string>>();
 
   constructor(private readonly store: QueueStore) {}
 
@@ -27,25 +27,34 @@ export class Reservations {
     const after = await this.#change(clusterId, (holders) =>
       holders.includes(holder) || holders.length >= most ? holders : [...holders, holder],
     );
-    if (after.includes(holder)) this.#own.set(holder, clusterId);
+    if (after.includes(holder)) this.#remember(clusterId, holder);
     return after.includes(holder);
   }
 
   async release(clusterId: string, holder: string): Promise<void> {
     await this.#change(clusterId, (holders) => holders.filter((other) => other !== holder));
-    this.#own.delete(holder);
+    const clusters = this.#own.get(holder);
+    clusters?.delete(clusterId);
+    if (clusters?.size === 0) this.#own.delete(holder);
   }
 
   /** Finds what earlier tenures left reserved for a queue. */
   async load(queueId: string): Promise<void> {
     for await (const { clusterId, holders } of this.store.list<ReservedCluster>(this.store.keyOf('queue-printer')))
       for (const holder of holders)
-        if ((JSON.parse(holder) as string[])[0] === queueId) this.#own.set(holder, clusterId);
+        if ((JSON.parse(holder) as string[])[0] === queueId) this.#remember(clusterId, holder);
   }
 
-  /** Releases all reservations of this queue but those of `wanted`. */
-  async keepOnly(wanted: ReadonlySet<string>): Promise<void> {
-    for (const [holder, clusterId] of [...this.#own]) if (!wanted.has(holder)) await this.release(clusterId, holder);
+  /** Releases all reservations of this queue but those of `wanted`: the cluster that each copy needs. */
+  async keepOnly(wanted: ReadonlyMap<string, string>): Promise<void> {
+    for (const [holder, clusters] of [...this.#own])
+      for (const clusterId of [...clusters])
+        if (wanted.get(holder) !== clusterId) await this.release(clusterId, holder);
+  }
+
+  #remember(clusterId: string, holder: string): void {
+    const clusters = this.#own.get(holder) ?? new Set();
+    this.#own.set(holder, clusters.add(clusterId));
   }
 
   async #change(

@@ -116,6 +116,18 @@ describe('queue/dispatch', () => {
     assert.deepEqual([states(), service.count('print')], [[], 0]);
   });
 
+  it('leaves the printer of an ended attempt to other queues, although its copy is at another printer by now', async () => {
+    const store = new QueueStore(memory, SCOPE);
+    const copy = reservationOf('queue', 'item', 1);
+    const own = new Reservations(store);
+    await own.reserve('C1', copy, 1);
+    await own.reserve('C2', copy, 1);
+    await own.keepOnly(new Map([[copy, 'C2']]));
+    const other = reservationOf('other', 'item', 1);
+    const isFree = (clusterId: string) => new Reservations(store).reserve(clusterId, other, 1);
+    assert.deepEqual([await isFree('C1'), await isFree('C2')], [true, false]);
+  });
+
   /** An assignment that a crash left behind, after `begin` has written the ledger or not. */
   async function left(service: ScriptedService, isBegun: boolean): Promise<void> {
     const crashed = { ...IDLE };
@@ -139,7 +151,7 @@ describe('queue/dispatch', () => {
     await items.load();
     assert.deepEqual(states(), [['assigned', null]]);
     let isDone = false;
-    const settled = dispatches(service).settle('item', { copy: 1, attempt: 1 });
+    const settled = dispatches(service).settle('item', { copy: 1, attempt: 1, clusterId: 'C1' });
     void settled.finally(() => (isDone = true));
     for (let second = 0; second < 200 && !isDone; second++) await clock.advance(1000);
     await settled;
