@@ -38,7 +38,18 @@ export function waitingCopies(record: ItemRecord): number[] {
 export const copiesIn = ({ touched }: ItemRecord, ...states: ItemRecord['touched'][number][]): number[] =>
   Object.entries(touched).flatMap(([copy, state]) => (states.includes(state) ? Number(copy) : []));
 
-export function countCopies(record: ItemRecord): CopyCounts {
+/** Counts of records, which never change: each round of the planner needs those of all items. */
+const counted = new WeakMap<ItemRecord, Readonly<CopyCounts>>();
+
+export function countCopies(record: ItemRecord): Readonly<CopyCounts> {
+  const known = counted.get(record);
+  if (known) return known;
+  const counts = countOf(record);
+  counted.set(record, counts);
+  return counts;
+}
+
+function countOf(record: ItemRecord): CopyCounts {
   const { copies, touched, prints } = record;
   const counts = { good: 0, failed: 0, held: 0, unknown: 0, active: 0, cancelled: 0 };
   const states = Object.values(touched);
@@ -70,10 +81,13 @@ export function hasEnded(record: ItemRecord): boolean {
  */
 export function itemStateOf(record: ItemRecord, canBePlanned = true): ItemState {
   const { waiting, held, unknown, failed } = countCopies(record);
-  const active = copiesIn(record, 'active').some((copy) => {
-    const attempt = lastAttempt(record, copy);
-    return !attempt || !isStuck(attempt);
-  });
+  // Most items only wait.
+  const active =
+    record.prints.length > 0 &&
+    copiesIn(record, 'active').some((copy) => {
+      const attempt = lastAttempt(record, copy);
+      return !attempt || !isStuck(attempt);
+    });
   if (active) return 'active';
   const isKept = record.isHeld || record.awaitsApproval;
   if (waiting > 0 && !isKept && canBePlanned && !record.files.every(({ isGone }) => isGone)) return 'waiting';

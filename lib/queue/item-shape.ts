@@ -45,7 +45,7 @@ export function itemShape(record: ItemRecord, { queueId, rules, views }: ShapeCo
     notBefore: isoOrNull(record.notBefore),
     deadline: isoOrNull(record.deadline),
     endedAt: isoOrNull(record.endedAt),
-    copies: countCopies(record),
+    copies: { ...countCopies(record) },
     requires,
     estimate: {
       seconds: facts?.seconds ?? null,
