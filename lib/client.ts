@@ -55,7 +55,7 @@ export class Client {
   readonly #http: Http;
   readonly #grace: number;
   readonly #store: StateStore;
-  /** What this account shares with other instances and runtimes: the plain store, the names of work and runtime. */
+  /** Resources shared with other instances and runtimes: the plain store, the names of work and runtime. */
   readonly #shared: { shared: StateStore; topic: readonly string[]; runtimeName: string };
   readonly #leftovers: Leftovers | undefined;
   readonly #calls: AuthenticatedApiClient;

@@ -30,7 +30,7 @@ export interface MaterialNeed {
 
 type ByExtruder = Required<Pick<FileFacts, 'printCores' | 'materials' | 'volumes' | 'weights' | 'nozzles'>>;
 
-/** What a file needs of one extruder. */
+/** Needs of a file at one extruder. */
 interface ExtruderFacts {
   printCore: string | null;
   material: MaterialNeed | null;

@@ -5,7 +5,7 @@ import { byExtruder, materialNeed, unlessBlank, type FileFacts } from './file-fa
 
 type Fields = ReadonlyMap<string, string>;
 
-/** What the file says besides the slicer's configuration. */
+/** Facts of the file outside the slicer's configuration. */
 interface Usage {
   /** Estimated duration, s. */
   seconds: number | null;

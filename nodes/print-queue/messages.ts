@@ -2,7 +2,7 @@ import type { NodeAPI, NodeMessage } from 'node-red';
 import type { QueueEvent, QueueItem } from '../../lib/queue/queue-api';
 import { withTexts } from '../shared/language';
 
-/** What a message of output 1 gains: the payload, and the ids of one item. */
+/** Properties that a message of output 1 gains: the payload, and the ids of one item. */
 export function answerFields(RED: NodeAPI, payload: unknown, simulated: boolean): NodeMessage {
   const ids = typeof payload === 'object' && payload !== null && 'itemId' in payload ? idsOf(payload as QueueItem) : {};
   return { ...ids, payload: withTexts(RED, payload), ...(simulated && { simulated }) };

@@ -176,7 +176,7 @@ export const CLEANINGS = ['automatic', 'manual', 'none'] as const;
 export type Cleaning = (typeof CLEANINGS)[number];
 
 /**
- * What becomes of a job whose file doesn't suit the printer: it prints nevertheless, it waits in the queue, or it goes
+ * Fate of a job whose file doesn't suit the printer: it prints nevertheless, it waits in the queue, or it goes
  * to the printer and waits there.
  */
 export const MISMATCHES = ['ignored', 'queued', 'wait_user_action'] as const;

@@ -2,6 +2,7 @@ import type { Client } from '../../lib/client';
 import type { PrintQueue } from '../../lib/queue/print-queue';
 import type { QueueEvent, QueueItem } from '../../lib/queue/queue-api';
 import type { QueueRules } from '../../lib/queue/queue-rules';
+import { readRules } from '../../lib/queue/read-rules';
 import { asPrintingError } from '../../lib/service/errors';
 import { Deadline } from '../../lib/time/deadline';
 import type { EndedPrint } from '../../simulator/world/state';
@@ -19,25 +20,7 @@ const FACTOR = 16;
 const ROUNDS = 80;
 const ROUND = 120 * SECOND;
 
-const RULES: QueueRules = {
-  printers: [],
-  tags: new Map(),
-  sort: 'priority',
-  choose: 'least-recently-used',
-  match: 'lenient',
-  material: 'any',
-  gate: 'automatic',
-  retries: 0,
-  startWithin: 900_000,
-  stagger: 0,
-  maxPrinting: 0,
-  hours: { text: '', ranges: [] },
-  staffed: { text: '', ranges: [] },
-  turnaround: 600_000,
-  approval: false,
-  prices: { currency: null, hour: null, kilogram: {} },
-  keepFor: 90 * 24 * 3600 * SECOND,
-};
+const RULES = readRules({ match: 'lenient', material: 'any', gate: 'automatic' });
 
 /** Runs a print queue while its printers, its store, its service and its people do everything that may go wrong. */
 export async function queueRun(seed: number): Promise<void> {
@@ -48,7 +31,7 @@ export async function queueRun(seed: number): Promise<void> {
   });
 }
 
-/** What happens to a printer. */
+/** Kinds of disturbances at a printer. */
 const KINDS = [
   ...['offline', 'a print by hand', 'abort', 'fail', 'vanish', 'changes required'],
   ...['offline after the next print was sent', 'a print by hand just after the next one was sent', 'odd actions'],
@@ -189,7 +172,7 @@ class QueueRun {
     deadline.end();
   }
 
-  /** What people do to items at any time. */
+  /** Requests of people about items, at any time. */
   async #ask(): Promise<void> {
     const chance = this.#chance;
     const item = chance.pick(this.#added);
@@ -210,7 +193,7 @@ class QueueRun {
     if (kind === 5) await this.#do('list', (queue) => queue.list({ from: 0, limit: 10 }));
   }
 
-  /** What happens at the printers and in the service. */
+  /** Events at the printers and in the service. */
   #disturb(): void {
     const { simulator, trace, time } = this.world;
     const chance = this.#chance;
@@ -331,7 +314,7 @@ class QueueRun {
     const board = await queue?.explainQueue().catch(() => null);
     for (const { clusterId, printerId, plate } of board?.printers ?? []) {
       if (plate !== 'awaiting' || !this.#chance.is(share)) continue;
-      // What is printing can't be cleared.
+      // A printer that prints can't be cleared.
       if (!this.#plates.clear(clusterId)) continue;
       const good = !this.#life.over && this.#chance.is(0.15) ? false : true;
       await this.#do(`plate of ${clusterId.slice(0, 6)} ${good ? 'good' : 'bad'}`, (now, deadline) =>

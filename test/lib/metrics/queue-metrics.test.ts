@@ -58,7 +58,7 @@ describe('metrics of print queues', () => {
     assert.deepEqual(lines('queue_printer_idle'), [`{${LEFT},queue="q1"} 0`, `{${LEFT},queue="q2"} 1`]);
   });
 
-  it('tells the printers of a group apart', () => {
+  it('distinguishes the printers of a group', () => {
     see('P1', 'P2');
     open(figuresOf({ printerId: 'P2', isPlateWaiting: true }, { printerId: 'P1' }));
     assert.deepEqual(

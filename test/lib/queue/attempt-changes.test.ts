@@ -126,7 +126,7 @@ describe('queue/attempt-changes', () => {
     assert.equal(itemStateOf(failed), 'waiting');
   });
 
-  it('keeps every copy in one place whatever happens, and tells each event once', () => {
+  it('keeps every copy in one place over any sequence of changes, and reports each event once', () => {
     const step = fc.tuple(fc.nat(20), fc.nat(9), fc.nat(9));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 4 }), (steps, copies) => {

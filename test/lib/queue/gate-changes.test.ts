@@ -159,7 +159,7 @@ describe('queue/gate-changes', () => {
     assert.deepEqual([plate.gate?.closings, plate.modes], [2, [false, false, true]]);
   });
 
-  it('tells the printers of a group apart', () => {
+  it('distinguishes the printers of a group', () => {
     const printers = [
       { uuid: 'P1', status: 'idle' },
       { uuid: 'P2', status: 'idle' },

@@ -145,7 +145,7 @@ describe('queue/printer-board', () => {
     assert.equal(board({ is_online: false, printers: [] })[0]?.model, 'Maker');
   });
 
-  it('tells a changed configuration from the one that the service refused', () => {
+  it('distinguishes a changed configuration from the one that the service refused', () => {
     const [one] = board({});
     const [other] = board({ printers: [{ ...idle, configuration: [{ extruder_index: 0, print_core_id: 'AA 0.4' }] }] });
     assert.ok(one && other);

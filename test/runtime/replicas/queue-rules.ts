@@ -38,7 +38,7 @@ function itemsOf({ queues }: Evidence): OwnItem[] {
   });
 }
 
-/** What the replicas say about an item, but for its forecast. */
+/** An item as the replicas list it, without its forecast. */
 const stateOf = ({ queueKey, state, copies, prints }: QueueItem): string =>
   `${queueKey}: ${state} ${JSON.stringify(copies)} ${JSON.stringify(prints)}`;
 

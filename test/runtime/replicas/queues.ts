@@ -31,7 +31,7 @@ interface World {
   healthy: () => readonly Replica[];
 }
 
-/** What the replicas' queues get and do, and the operator who looks after them. */
+/** The items and prints of the replicas' queues, and their operator. */
 export class Queues {
   readonly #world: World;
   readonly #added: Added[] = [];
