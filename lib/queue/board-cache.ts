@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { printerIdOf } from './gate-changes';
 import { printerBoard, type BoardInput } from './printer-board';
 import { printerKey, type QueuePrinter } from './queue-printer';
@@ -16,27 +17,39 @@ export class BoardCache {
   #clusters = new Map<string, KnownCluster>();
 
   printers(input: BoardInput): QueuePrinter[] {
-    const before = this.#clusters;
-    this.#clusters = new Map();
-    return input.clusterIds.flatMap((clusterId) => {
-      const facts = factsOf(input, clusterId);
-      const known = before.get(clusterId);
-      const isSame = known?.facts.length === facts.length && facts.every((fact, at) => fact === known.facts[at]);
-      const printers = isSame ? known.printers : printerBoard({ ...input, clusterIds: [clusterId] });
-      this.#clusters.set(clusterId, { facts, printers });
-      return printers;
-    });
+    this.#clusters = new Map(input.clusterIds.map((clusterId) => [clusterId, this.#present(input, clusterId)]));
+    return [...this.#clusters.values()].flatMap(({ printers }) => printers);
   }
+
+  /** Whether the printers of a cluster differ from its last ones in anything that decides a plan. */
+  differs(input: BoardInput, clusterId: string): boolean {
+    const before = this.#clusters.get(clusterId);
+    const now = this.#present(input, clusterId);
+    this.#clusters.set(clusterId, now);
+    return now !== before && !isDeepStrictEqual(now.printers.map(decisive), before?.printers.map(decisive));
+  }
+
+  #present(input: BoardInput, clusterId: string): KnownCluster {
+    const known = this.#clusters.get(clusterId);
+    const facts = factsOf(input, clusterId);
+    const isSame = known?.facts.length === facts.length && facts.every((fact, at) => fact === known.facts[at]);
+    return isSame ? known : { facts, printers: printerBoard({ ...input, clusterIds: [clusterId] }) };
+  }
+}
+
+/** A printer without the figures that change while it prints: the plan needs them once it is free. */
+function decisive({ freeAt: _freeAt, ...printer }: QueuePrinter): object {
+  if (printer.obstacle === null) return printer;
+  return { ...printer, extruders: printer.extruders?.map(({ volumeLeft: _volumeLeft, ...extruder }) => extruder) };
 }
 
 function factsOf({ viewOf, gateOf, open, paused, usage, staleAfter }: BoardInput, clusterId: string): unknown[] {
   const view = viewOf(clusterId);
   if (!view) return [];
   const { status, printers, age } = view;
-  const whole = { ...status, printers: [...printers] };
   const facts: unknown[] = [status, printers, age > staleAfter, ...(open.get(clusterId) ?? [])];
   for (const printer of printers) {
-    const printerId = printerIdOf(printer, whole);
+    const printerId = printerIdOf(printer, { printers });
     const key = printerKey({ clusterId, printerId });
     facts.push(gateOf(clusterId, printerId), paused.get(key), usage.get(key));
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../time/clock';
 import type { AttemptKeeper } from './attempt-keeper';
-import { isOpen, itemStateOf } from './copies';
-import { overdue, withBlocked } from './item-changes';
+import { isOpen } from './copies';
+import { mayBeLate, overdue, withBlocked } from './item-changes';
 import type { QueueData } from './queue-data';
 import { LateForecast } from './late-forecast';
 import { attemptKey, type ItemRecord } from './queue-item';
@@ -35,7 +35,7 @@ export class Consequences {
     const { clock, data, view, failed } = deps;
     this.#lateForecast = new LateForecast({
       ...{ clock, failed, lateItems: () => view.lateItems() },
-      isNeeded: () => data.items.all.some(mayBeLate),
+      isNeeded: () => data.withDeadline.all.length > 0,
       found: (itemId) => this.#overdue(itemId),
     });
   }
@@ -63,14 +63,11 @@ export class Consequences {
   async ofPlan(): Promise<void> {
     const { data, view, clock, queueId, rules } = this.#deps;
     const context = { queueId, now: clock.now() };
-    for (const record of data.items.all) {
-      if (record.endedAt !== null && !record.blocked.is) continue;
-      const isBlocked = itemStateOf(record, view.canBePlanned(record)) === 'blocked';
-      if (isBlocked !== record.blocked.is)
-        await data.items.change(record.itemId, (now) => withBlocked(now, isBlocked, null, context), PLANNER);
-      if (mayBeLate(record) && (record.deadline ?? Infinity) < context.now) await this.#overdue(record.itemId);
-    }
-    const { waiting, active } = view.copies;
+    const { waiting, active, toBlock, toUnblock } = view.overview;
+    for (const { itemId, blocked } of [...toBlock, ...toUnblock])
+      await data.items.change(itemId, (now) => withBlocked(now, !blocked.is, null, context), PLANNER);
+    for (const { itemId, deadline } of data.withDeadline.all)
+      if ((deadline ?? Infinity) < context.now) await this.#overdue(itemId);
     const isBusy = waiting + active > 0;
     await data.state.change((state) => {
       const ended = observedEnds(busyFollowed(state, isBusy, context), data.items.all, rules.prices, context);
@@ -103,7 +100,3 @@ export class Consequences {
     for (const [id, { good }] of fresh) if (!open.has(id)) this.#judged.add(`${id}/${good}`);
   }
 }
-
-/** Whether an item has a deadline, and is not known to miss it. */
-const mayBeLate = ({ deadline, endedAt, isOverdue }: ItemRecord): boolean =>
-  deadline !== null && endedAt === null && !isOverdue;

@@ -20,7 +20,7 @@ export function explanationOf(
   printers: readonly QueuePrinter[],
   { data, rules, now, copies }: ExplanationContext,
 ): QueueExplanation {
-  const open = [...data.open.values()].flatMap((record) =>
+  const open = data.open.all.flatMap((record) =>
     openAttempts(record).map((attempt) => ({ attempt, itemId: record.itemId })),
   );
   const { paused } = data.state.record;

@@ -4,7 +4,7 @@ import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { factsOfMetadata } from '../toolpath/facts-of-metadata';
 import { readStored } from '../upload/stored-job';
-import type { ItemRecord } from './queue-item';
+import type { ItemFile, ItemRecord } from './queue-item';
 import type { FileFacts } from './requirement';
 
 /** Time between two reads of a stored job whose file the service has not parsed yet, ms. */
@@ -31,6 +31,12 @@ export const isModelPending = ({ createdAt, files, require }: ItemRecord, now: n
   now - createdAt < PENDING_FOR &&
   require?.models === undefined &&
   files.some(({ facts, jobId, isGone }) => !facts && jobId !== null && !isGone);
+
+/** Whether the service may state facts about a file of an item. */
+export const isUnread = ({ endedAt, files }: ItemRecord): boolean => endedAt === null && files.some(isFileUnread);
+
+const isFileUnread = ({ jobId, facts, isGone }: ItemFile): boolean =>
+  jobId !== null && !isGone && facts?.source !== 'service';
 
 /** A stored job without metadata so far: its items, and whether all of them know the file's own facts. */
 interface Unread {
@@ -60,9 +66,9 @@ export class FactsReader {
     if (this.#isReading) return;
     this.#isReading = true;
     const unread = new Map<string, Unread>();
-    for (const { itemId, endedAt, files } of items)
-      for (const { jobId, facts, isGone } of files) {
-        if (endedAt !== null || jobId === null || isGone || facts?.source === 'service') continue;
+    for (const { itemId, files } of [...items].filter(isUnread))
+      for (const { jobId, facts } of files.filter(isFileUnread)) {
+        if (jobId === null) continue;
         const about = unread.get(jobId) ?? { itemIds: [], isKnown: true };
         about.itemIds.push(itemId);
         about.isKnown &&= facts !== null;

@@ -14,7 +14,7 @@ const VERDICTS_KEPT = 10;
 type Outcome = EndedPrint['outcome'];
 
 /** Id of a printer in its cluster: null for the only one. */
-export const printerIdOf = (printer: Printer, { printers }: ClusterStatus): string | null =>
+export const printerIdOf = (printer: Printer, { printers }: { printers: readonly Printer[] }): string | null =>
   printers.length === 1 ? null : printer.printerId;
 
 /** Jobs on a printer; in a group, a job without a printer belongs to none. */

@@ -148,6 +148,10 @@ export function withBlocked(record: ItemRecord, is: boolean, value: unknown, con
   return withItemEvent(after, context, type, { occurrence: count, value });
 }
 
+/** Whether an item has a deadline, and is not known to miss it. */
+export const mayBeLate = ({ deadline, endedAt, isOverdue }: ItemRecord): boolean =>
+  deadline !== null && endedAt === null && !isOverdue;
+
 /** Records that the deadline passed, or can't be met. */
 export const overdue = (record: ItemRecord, context: ChangeContext): ItemRecord =>
   record.isOverdue

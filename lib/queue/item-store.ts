@@ -35,7 +35,7 @@ interface ItemChange {
 export class ItemStore {
   readonly #deps: ItemStoreDeps;
   readonly #items = new Map<string, ItemRecord>();
-
+  #version = 0;
   readonly #startedAt: { now: number; monotonic: number };
 
   constructor(deps: ItemStoreDeps) {
@@ -56,6 +56,15 @@ export class ItemStore {
   /** The listed items: without those that ended long ago. */
   get all(): ItemRecord[] {
     return [...this.#items.values()];
+  }
+
+  get size(): number {
+    return this.#items.size;
+  }
+
+  /** Grows with each change of an item. */
+  get version(): number {
+    return this.#version;
   }
 
   get(itemId: string): ItemRecord | undefined {
@@ -168,6 +177,7 @@ export class ItemStore {
   #set(itemId: string, record: ItemRecord | undefined): void {
     const before = this.#items.get(itemId);
     if (before === record) return;
+    this.#version++;
     if (record) this.#items.set(itemId, record);
     else this.#items.delete(itemId);
     this.#deps.changed(before, record);

@@ -47,6 +47,12 @@ export class Planner {
     return this.#byItem.get(itemId);
   }
 
+  /** Place of an item in the order of the last plan, from 1; null: it can't be planned. */
+  positionOf(itemId: string): number | null {
+    const { position = NONE } = this.#byItem.get(itemId) ?? {};
+    return position === NONE ? null : position + 1;
+  }
+
   /** Whether an item could be planned in the last plan, or only must not start yet. */
   canPlan(itemId: string): boolean {
     const turn = this.#byItem.get(itemId);
@@ -157,6 +163,7 @@ export class Planner {
   /** Renews the turns of new and changed items. Returns those whose place in the order may have changed. */
   #renewTurns(items: readonly PlanItem[], groups: RequirementGroups, rules: QueueRules): Set<Turn> {
     const moved = new Set<Turn>();
+    if (items === this.#last?.input.items && this.#turns.length === items.length) return moved;
     for (let at = 0; at < items.length; at++) {
       const item = items[at] as PlanItem;
       if (this.#turns[at]?.item === item) continue;

@@ -44,6 +44,8 @@ export interface PlanningDeps {
   jobControl: Pick<JobControl, 'run'>;
   /** The lease under which this runtime plans; null: none is needed. */
   lock: Lock | null;
+  /** Plans again, and reports the change. */
+  changed: () => void;
   /** Receives the failures of the store and of the service; `round` is to be called again. */
   failed: (thrown: unknown) => void;
   /** Whether nothing may be sent: the store can't be written, or the account is not signed in. */
@@ -114,7 +116,7 @@ export class Planning {
   /** Settles the open dispatches of earlier tenures; planning begins after that. Never rejects. */
   async start(): Promise<void> {
     const { data } = this.#deps;
-    const open = [...data.open.values()].flatMap((record) =>
+    const open = data.open.all.flatMap((record) =>
       record.prints.filter(({ state }) => state === 'assigned').map((attempt) => ({ itemId: record.itemId, attempt })),
     );
     try {
@@ -172,10 +174,10 @@ export class Planning {
 
   async #round(): Promise<void> {
     const { data, view, isStopped } = this.#deps;
-    void this.#facts.read(data.items.all);
+    void this.#facts.read(data.unread.all);
     await this.#consequences.ofPlates();
-    await this.#dispatches.release(data.open.values());
-    for (const record of [...data.open.values()]) {
+    await this.#dispatches.release(data.open.all);
+    for (const record of data.open.all) {
       this.#keeper.keep(record);
       for (const attempt of record.prints)
         if (attempt.state === 'assigned')
@@ -264,7 +266,7 @@ export class Planning {
       .finally(() => {
         this.#underWay.delete(tracked);
         // Work that changed an item has planned again by that.
-        if (!quietly) this.round();
+        if (!quietly) this.#deps.changed();
       });
     this.#underWay.add(tracked);
   }
@@ -277,7 +279,7 @@ export class Planning {
   #arm(): void {
     const { clock, data, view } = this.#deps;
     this.#disarm();
-    const due = [...data.open.values()].map((record) => this.#keeper.dueAt(record));
+    const due = data.open.all.map((record) => this.#keeper.dueAt(record));
     const now = clock.now();
     // Work that is due already is under way, or awaits a change that plans again.
     const times = [view.plan.nextAt, view.pauseEndsAt, view.overdueAt, ...due].filter((at) => at > now);

@@ -269,7 +269,7 @@ export class PrintQueue implements api.QueueApi {
       complete: () => ({ item: null, print: null }),
       remove: (ids) => data.state.change((state) => withoutQueueEvents(state, ids), { asPlanner: true }),
     };
-    return [...[...data.withEvents.values()].map((record) => this.#ofItem(loaded, record)), ofQueue];
+    return [...data.withEvents.all.map((record) => this.#ofItem(loaded, record)), ofQueue];
   }
 
   #ofItem({ data, view }: Loaded, { itemId, outbox }: ItemRecord): Undelivered {

@@ -56,11 +56,10 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
     return [about(input, { clusterId, printerId: null, view, printer: null, obstacle })];
   }
   const { status } = view;
-  const whole = { ...status, printers: [...printers] };
   const open = input.open.get(clusterId) ?? [];
   const common = obstacleOfCluster(view, open);
   const all = printers.map((printer) => {
-    const printerId = printerIdOf(printer, whole);
+    const printerId = printerIdOf(printer, { printers });
     const obstacle = common ?? obstacleOf(input, { view, printer, printerId, open });
     return about(input, { clusterId, printerId, view, printer, obstacle });
   });

@@ -3,9 +3,12 @@ import type { Scope } from '../state/scope';
 import type { Key, Lock, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { isStuck, openAttempts } from './copies';
+import { isUnread } from './facts-reader';
 import type { PlateGate } from './gate';
-import { LocalChanges } from './local-changes';
+import { mayBeLate } from './item-changes';
+import { ItemIndex } from './item-index';
 import { ItemStore } from './item-store';
+import { LocalChanges } from './local-changes';
 import { PlateGates } from './plate-gates';
 import type { Attempt, ItemRecord } from './queue-item';
 import { printerKey } from './queue-printer';
@@ -37,11 +40,16 @@ export class QueueData {
   readonly state: SavedQueue;
   readonly reservations: Reservations;
   readonly scope: Scope;
-  /** Items with open attempts, and items with undelivered events. */
-  readonly open = new Map<string, ItemRecord>();
-  readonly withEvents = new Map<string, ItemRecord>();
+  /** Items with open attempts. */
+  readonly open = new ItemIndex((record) => openAttempts(record).length > 0);
+  readonly withEvents = new ItemIndex(({ outbox }) => outbox.length > 0);
+  readonly blocked = new ItemIndex(({ blocked }) => blocked.is);
+  /** Items with a deadline that they may still meet. */
+  readonly withDeadline = new ItemIndex(mayBeLate);
+  /** Items with files about which the service may state facts. */
+  readonly unread = new ItemIndex(isUnread);
   /** Items with attempts that a status may concern: open ones, and those that could still show up. */
-  readonly #unsettled = new Map<string, ItemRecord>();
+  readonly #unsettled = new ItemIndex(({ prints }) => !prints.every(isOver));
   readonly #deps: QueueDataDeps;
   readonly #usage = new Map<string, Usage>();
   /** Ended attempts whose time is counted. */
@@ -91,7 +99,7 @@ export class QueueData {
   /** Open attempts by cluster, without those of one copy. */
   openByCluster(without?: { itemId: string; copy: number }): Map<string, Attempt[]> {
     const found = new Map<string, Attempt[]>();
-    for (const record of this.open.values())
+    for (const record of this.open.all)
       for (const attempt of openAttempts(record)) {
         if (record.itemId === without?.itemId && attempt.copy === without.copy) continue;
         const here = found.get(attempt.clusterId) ?? [];
@@ -110,7 +118,7 @@ export class QueueData {
   nextStartAt(stagger: number): number {
     if (stagger === 0) return 0;
     // A print that was sent may begin to heat at any moment.
-    if ([...this.open.values()].some(({ prints }) => prints.some(isToBegin))) return Infinity;
+    if (this.open.all.some(({ prints }) => prints.some(isToBegin))) return Infinity;
     const { clock } = this.#deps;
     const since = clock.monotonic() - this.#lastStart.monotonic;
     const now = clock.now();
@@ -122,7 +130,7 @@ export class QueueData {
   /** Items that have an attempt on the cluster which a status may concern. */
   concernedBy({ clusterId }: ClusterStatus): ItemRecord[] {
     const isHere = (attempt: Attempt) => attempt.clusterId === clusterId && !isOver(attempt);
-    return [...this.#unsettled.values()].filter(({ prints }) => prints.some(isHere));
+    return this.#unsettled.all.filter(({ prints }) => prints.some(isHere));
   }
 
   /** The gates that have a verdict on a print, by the print. */
@@ -135,9 +143,8 @@ export class QueueData {
   #changed(before: ItemRecord | undefined, after: ItemRecord | undefined): void {
     const itemId = (after ?? before)?.itemId ?? '';
     for (const [at, attempt] of (after?.prints ?? []).entries()) this.#count(itemId, attempt, before?.prints[at]);
-    note(this.open, itemId, after, after !== undefined && openAttempts(after).length > 0);
-    note(this.#unsettled, itemId, after, after !== undefined && !after.prints.every(isOver));
-    note(this.withEvents, itemId, after, after !== undefined && after.outbox.length > 0);
+    const { open, withEvents, blocked, withDeadline, unread } = this;
+    for (const index of [open, withEvents, blocked, withDeadline, unread, this.#unsettled]) index.update(itemId, after);
     if (this.#isLoaded) this.#deps.changed();
   }
 
@@ -201,8 +208,3 @@ interface Usage {
 /** Whether no status can change an attempt any more. */
 const isOver = ({ state }: Attempt): boolean =>
   state === 'finished' || state === 'rejected' || state === 'failed' || state === 'aborted';
-
-function note(map: Map<string, ItemRecord>, itemId: string, record: ItemRecord | undefined, is: boolean): void {
-  if (record && is) map.set(itemId, record);
-  else map.delete(itemId);
-}

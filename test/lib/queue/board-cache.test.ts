@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { BoardCache } from '../../../lib/queue/board-cache';
 import { printerBoard, type BoardInput } from '../../../lib/queue/printer-board';
 import { answer, at, observation, type Wire } from '../events/observations';
-import { NOW, RULES } from './items';
+import { GATE, NOW, RULES } from './items';
 
 const statusOf = (clusterId: string, wire: Wire = {}) => ({ ...observation(answer(wire)).status, clusterId });
 
@@ -51,5 +51,44 @@ describe('queue/board-cache', () => {
     ];
     for (const changed of changes)
       assert.deepEqual(cache.printers(input(changed)), printerBoard(input(changed)), JSON.stringify(changed));
+  });
+
+  describe('differs', () => {
+    const extruders = (volume: number) => [{ material: { guid: 'G' }, estimated_material_volume: volume }];
+    const cleared = (changed: Partial<BoardInput> = {}) => input({ gateOf: () => GATE, ...changed });
+    const printing = (percent: number, volume: number) => ({
+      printers: [{ uuid: 'P1', status: 'printing', configuration: extruders(volume) }],
+      print_jobs: [at('x', 'printing', percent)],
+    });
+    const idle = (volume: number) => ({
+      printers: [{ uuid: 'P1', status: 'idle', configuration: extruders(volume) }],
+    });
+    const wires: [string, Wire, boolean][] = [
+      ['the first status', printing(10, 900), true],
+      ['the same once more', printing(10, 900), false],
+      ['the progress of a print', printing(20, 800), false],
+      ['the end of a print', idle(700), true],
+      ['less material in a free printer', idle(600), true],
+    ];
+
+    it('ignores the progress of a print, and nothing else', () => {
+      const cache = new BoardCache();
+      const found = wires.map(([name, wire]) => {
+        statuses.set('C1', statusOf('C1', wire));
+        return [name, cache.differs(cleared(), 'C1')];
+      });
+      assert.deepEqual(
+        found,
+        wires.map(([name, , differs]) => [name, differs]),
+      );
+    });
+
+    it('compares with the printers of the last plan', () => {
+      statuses.set('C1', statusOf('C1'));
+      const cache = new BoardCache();
+      cache.printers(cleared());
+      assert.equal(cache.differs(cleared(), 'C1'), false);
+      assert.equal(cache.differs(cleared({ staleAfter: -1 }), 'C1'), true);
+    });
   });
 });

@@ -1,3 +1,4 @@
+import type { PlateGate } from '../../../lib/queue/gate';
 import { newItem, type NewItem } from '../../../lib/queue/item-changes';
 import type { ItemChanges } from '../../../lib/queue/queue-api';
 import type { ItemRecord } from '../../../lib/queue/queue-item';
@@ -21,3 +22,18 @@ export function item(changes: ItemChanges = {}, given: Partial<NewItem> = {}): I
 
 /** Types of the item's undelivered events. */
 export const typesOf = ({ outbox }: ItemRecord): string[] => outbox.map(({ type }) => type);
+
+/** The gate of a printer on which nothing has ended. */
+export const GATE: PlateGate = {
+  version: 1,
+  clusterId: 'C1',
+  printerId: null,
+  clusterName: 'Printer 1',
+  hostGuid: null,
+  closings: 0,
+  printing: null,
+  ended: null,
+  hasShownCleanup: false,
+  known: [],
+  verdicts: [],
+};

@@ -43,6 +43,14 @@ describe('queue/print-queue', () => {
     );
   });
 
+  it('reacts to polls that show nothing new no more than once in a poll interval', async () => {
+    await begin();
+    let changes = 0;
+    one.queue.watchState(() => changes++);
+    await all.pass(600);
+    assert.ok(changes > 5 && changes < 15, `${changes} reactions to 120 polls`);
+  });
+
   it('is not blocked by a printer that has been offline since the start, of which nothing is known', async () => {
     for (const clusterId of ['C1', 'C2']) all.farm.changes.set(clusterId, offline);
     await begin({ match: 'strict' });

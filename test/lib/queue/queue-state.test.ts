@@ -7,21 +7,8 @@ import {
   plateFollowed,
   type QueueRecord,
 } from '../../../lib/queue/queue-state';
-import { CONTEXT, NOW } from './items';
+import { CONTEXT, GATE, NOW } from './items';
 
-const GATE: PlateGate = {
-  version: 1,
-  clusterId: 'C1',
-  printerId: null,
-  clusterName: 'Printer 1',
-  hostGuid: null,
-  closings: 0,
-  printing: null,
-  ended: null,
-  hasShownCleanup: false,
-  known: [],
-  verdicts: [],
-};
 const closed = (closings: number, changed: Partial<EndedPrint> = {}): PlateGate => ({
   ...GATE,
   closings,
