@@ -11,8 +11,12 @@ export function observedEnds(
   context: { queueId: string; now: number },
 ): QueueRecord {
   const orders = new Map<string, ItemRecord[]>();
-  for (const item of items)
-    if (item.orderId !== null) orders.set(item.orderId, [...(orders.get(item.orderId) ?? []), item]);
+  for (const item of items) {
+    if (item.orderId === null) continue;
+    const members = orders.get(item.orderId);
+    if (members) members.push(item);
+    else orders.set(item.orderId, [item]);
+  }
   let after = state;
   for (const [orderId, members] of orders) {
     const ends = members.reduce((sum, item) => sum + item.ends, 0);
