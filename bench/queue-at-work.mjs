@@ -28,13 +28,17 @@ const AT_ONCE = 500;
 const [INTERVAL, WATCHED] = [60, 30];
 const MIB = 2 ** 20;
 const MODELS = ['Maker One', 'Maker Duo', 'Maker Trio'];
+const MATERIAL = { guid: 'c0ffee00-0000-4000-8000-000000000000', brand: 'Generic', material: 'PLA', color: 'Red' };
+/** What a print needs, and what is left, mm³; a printer uses some of it between two polls. */
+const [NEEDED, FULL] = [10_000, 300_000];
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc');
 
-/** Printers of which nine in ten are busy; the others print what they get. */
+/** Printers of which nine in ten are busy and use material; the others print what they get. */
 class Farm {
   #prints = new Map();
+  #polls = 0;
 
   constructor(count) {
     this.clusterIds = Array.from({ length: count }, (_, nth) => `bench-cluster-${nth}`);
@@ -49,6 +53,12 @@ class Farm {
         {
           ...{ uuid: `printer-${nth}`, enabled: true, status: job ? 'printing' : 'idle' },
           machine_variant: MODELS[nth % MODELS.length],
+          configuration: [
+            {
+              ...{ extruder_index: 0, print_core_id: 'AA 0.4', material: MATERIAL },
+              estimated_material_volume: FULL - (job ? this.#polls++ : 0),
+            },
+          ],
         },
       ],
       print_jobs: job ? [{ ...job, status: 'printing', time_total: 3600, time_elapsed: 60 }] : [],
@@ -66,7 +76,12 @@ class Farm {
     if (endpoint === 'storedJob')
       return {
         ...{ job_id: jobId, job_name: 'part.gcode', status: 'uploaded' },
-        metadata: { machine_variant: MODELS[Number(jobId) % MODELS.length], print: { estimated_time: 3600 } },
+        metadata: {
+          ...{ machine_variant: MODELS[Number(jobId) % MODELS.length], print: { estimated_time: 3600 } },
+          extruders: [
+            { extruder_index: 0, print_core_id: 'AA 0.4', material: MATERIAL, estimated_material_volume: NEEDED },
+          ],
+        },
       };
     if (endpoint !== 'print') throw new Error(endpoint);
     const uuid = `print-${this.#prints.size}`;

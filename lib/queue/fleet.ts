@@ -13,8 +13,10 @@ export class Fleet {
   readonly samples: QueuePrinter[] = [];
   /** Grows with each change of any printer's configuration. */
   version = 0;
-  /** Grows with each change that `version` counts, and with each change of the rest of a material. */
+  /** Grows with each change that `version` counts, and with each change of a material's rest that some item may notice. */
   stock = 0;
+  /** The most that an item needs of a material, mm³. */
+  #needed = 0;
   /** Indexes of the printers of each cluster. */
   #members = new Map<string, number[]>();
   #kindsByKey = new Map<string, number>();
@@ -30,7 +32,7 @@ export class Fleet {
       if (printer === kept) return keptKind;
       const kind = kept && haveSameParts(printer, kept) ? keptKind : this.#kindOf(printer);
       isSame &&= kind === keptKind && isAlike(printer, kept);
-      if (!haveSameRest(printer, kept)) this.stock++;
+      if (!this.#haveSameRest(printer, kept)) this.stock++;
       return kind;
     });
     this.printers = printers;
@@ -45,6 +47,19 @@ export class Fleet {
       if (members) members.push(at);
       else this.#members.set(clusterId, [at]);
     }
+  }
+
+  /** Records what an item needs, mm³. */
+  expect(volumes: readonly (number | null)[]): void {
+    const needed = Math.max(this.#needed, ...volumes.map((volume) => volume ?? 0));
+    if (needed > this.#needed) this.stock++;
+    this.#needed = needed;
+  }
+
+  /** Whether a printer has enough material for any item, as far as is known. */
+  hasPlenty(at: number): boolean {
+    const extruders = this.printers[at]?.extruders ?? [];
+    return extruders.every(({ volumeLeft }) => volumeLeft === null || this.#isAmple(volumeLeft));
   }
 
   /** Key of a printer, as in the sets of an item. */
@@ -67,6 +82,19 @@ export class Fleet {
       free.push({ at, value: choose === 'list' ? place : choose === 'fewest-hours' ? usedFor : (lastUsedAt ?? -1) });
     }
     return free.sort((one, other) => one.value - other.value || one.at - other.at).map(({ at }) => at);
+  }
+
+  /** Whether a printer has as much material as before, or enough for any item then and now. */
+  #haveSameRest(one: QueuePrinter, other: QueuePrinter | undefined): boolean {
+    if (one.extruders === other?.extruders) return true;
+    return (one.extruders ?? []).every(({ volumeLeft }, at) => {
+      const before = other?.extruders?.[at]?.volumeLeft ?? null;
+      return volumeLeft === before || (this.#isAmple(volumeLeft) && this.#isAmple(before));
+    });
+  }
+
+  #isAmple(volume: number | null): boolean {
+    return volume !== null && volume >= this.#needed;
   }
 
   #kindOf(printer: QueuePrinter): number {
@@ -93,10 +121,6 @@ const haveSameParts = (one: QueuePrinter, other: QueuePrinter): boolean =>
   one.tags === other.tags &&
   one.model === other.model &&
   one.buildPlate === other.buildPlate;
-
-const haveSameRest = (one: QueuePrinter, other: QueuePrinter | undefined): boolean =>
-  one.extruders === other?.extruders ||
-  (one.extruders ?? []).every(({ volumeLeft }, at) => volumeLeft === (other?.extruders?.[at]?.volumeLeft ?? null));
 
 const isAlike = (one: QueuePrinter | undefined, other: QueuePrinter | undefined): boolean =>
   one?.clusterId === other?.clusterId && one?.printerId === other?.printerId;

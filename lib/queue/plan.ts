@@ -170,6 +170,7 @@ export class Planner {
       let turn = this.#byItem.get(item.itemId);
       if (turn?.item !== item) {
         const renewed = turnOf(item, groups, rules);
+        for (const { volumes } of renewed.files) this.#fleet.expect(volumes ?? []);
         if (!turn || compareTurns(turn, { ...renewed, key: turn.key }) !== 0) moved.add(turn ?? renewed);
         turn = turn ? Object.assign(turn, renewed, { key: turn.key }) : renewed;
         this.#byItem.set(item.itemId, turn);

@@ -2,7 +2,7 @@ import type { Scope } from '../state/scope';
 import type { Change, Key, Lock, PutOptions, StateStore } from '../state/store';
 
 /** Records per page of a listing. */
-const PAGE = 200;
+const PAGE = 1_000;
 
 /** Kinds of the queue's records. */
 type Kind = 'queue-item' | 'queue-plate' | 'queue-printer' | 'queue-state';

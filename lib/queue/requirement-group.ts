@@ -8,6 +8,8 @@ export class RequirementGroup {
   #version = -1;
   #suitable: number[] = [];
   #isSuitable = new Uint8Array();
+  #stock = -1;
+  #isAmple = false;
   /** Place in the list of free printers before which none is left for this group, in one plan (`run`). */
   cursor = 0;
   /** Whether all free printers are given away or reserved, in one plan and one priority. */
@@ -30,6 +32,16 @@ export class RequirementGroup {
   get isSuitable(): Uint8Array {
     this.#refresh();
     return this.#isSuitable;
+  }
+
+  /** Whether several printers suit any item of the group, unless they refused it: they have material for all items. */
+  get isAmple(): boolean {
+    const { fleet } = this.deps;
+    if (this.#stock === fleet.stock) return this.#isAmple;
+    this.#stock = fleet.stock;
+    const first = this.suitable.findIndex((at) => fleet.hasPlenty(at));
+    this.#isAmple = first >= 0 && this.suitable.slice(first + 1).some((at) => fleet.hasPlenty(at));
+    return this.#isAmple;
   }
 
   #isFit(kind: number): boolean {

@@ -17,6 +17,8 @@ export interface Turn {
   /** ms since 1970; 0: at once. */
   notBefore: number;
   isFront: boolean;
+  /** Whether a printer refused it. */
+  isRefused: boolean;
   /** Whether it owes copies of a file that can be printed, and nothing holds it. */
   isReady: boolean;
   /** The group of its only file; null: it has several. */
@@ -71,6 +73,7 @@ export function turnOf(item: PlanItem, groups: RequirementGroups, { match }: Pic
     createdAt: item.createdAt,
     notBefore: item.notBefore ?? 0,
     isFront: item.isFront,
+    isRefused: item.refused.size > 0,
     isReady: item.obstacle === null && fault === null && item.waiting.length > 0,
     group: files.length === 1 ? (files[0]?.group ?? null) : null,
     files,
@@ -87,7 +90,8 @@ export function turnOf(item: PlanItem, groups: RequirementGroups, { match }: Pic
 export function findOnly(turn: Turn, fleet: Fleet): void {
   if (turn.stock === fleet.stock) return;
   turn.stock = fleet.stock;
-  turn.only = onlyPrinter(turn, fleet);
+  const isAmple = turn.group !== null && !turn.isRefused && turn.group.isAmple;
+  turn.only = isAmple ? SEVERAL : onlyPrinter(turn, fleet);
 }
 
 function onlyPrinter({ item, files }: Turn, fleet: Fleet): number {

@@ -42,6 +42,13 @@ const singles = planInputs.map((input) => ({
   ),
 }));
 
+/** Items that may start and that some printer suits, free or not. */
+const plannable = (input: PlanInput) =>
+  input.items
+    .filter(({ obstacle: reason, waiting, notBefore }) => reason === null && waiting.length > 0 && notBefore === null)
+    .filter((one) => input.printers.some((printerOf) => suits(input, one, printerOf)))
+    .map(({ itemId }) => itemId);
+
 const assigned = (input: PlanInput) =>
   plan(input).assignments.map(({ itemId, copy, clusterId }) => `${itemId}/${copy} ${clusterId}`);
 
@@ -80,6 +87,13 @@ describe('queue/plan', () => {
           if (input.rules.match === 'strict') assert.notEqual(requirement.models, null);
         }
       }),
+      RUNS,
+    );
+  });
+
+  it('plans the items that some printer suits, and no others', () => {
+    fc.assert(
+      fc.property(planInputs, (input) => assert.deepEqual(plan(input).order.toSorted(), plannable(input))),
       RUNS,
     );
   });
@@ -195,12 +209,23 @@ describe('queue/plan', () => {
                 }
               : next;
             assert.deepEqual(planner.plan(input), plan(input));
+            assert.deepEqual(planner.plan(input).order.toSorted(), plannable(input));
             last = input;
           }
         },
       ),
       { numRuns: 1_000 },
     );
+  });
+
+  it('finds out that an added item needs more material than any printer has', () => {
+    const spool = [{ printCore: null, material: null, volumeLeft: 50 }];
+    const printers = ['c1', 'c2'].map((clusterId) => printer(clusterId, { extruders: spool }));
+    const needs = (volume: number) => item(`v${volume}`, { files: [file({ volumes: [volume] })] });
+    const [planner, rules] = [new Planner(), rulesOf()];
+    const [small, large] = [needs(10), needs(200)];
+    assert.deepEqual(planner.plan(planInput({ items: [small], printers, rules })).order, ['v10']);
+    assert.deepEqual(planner.plan(planInput({ items: [small, large], printers, rules })).order, ['v10']);
   });
 
   it('takes the printers in the chosen order', () => {
