@@ -71,7 +71,7 @@ export class Consequences {
     const isBusy = waiting + active > 0;
     await data.state.change((state) => {
       const ended = observedEnds(busyFollowed(state, isBusy, context), data.items.all, rules.prices, context);
-      return oldForgotten(ended, data.items.oldBefore);
+      return oldForgotten(ended, data.items.oldBefore, data.items.all);
     }, PLANNER);
     data.items.forget(data.state.record.oldBefore);
     void this.#lateForecast.look();

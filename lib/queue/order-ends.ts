@@ -1,7 +1,7 @@
 import { copiesIn } from './copies';
 import type { Prices } from './prices';
 import type { ItemRecord } from './queue-item';
-import { orderFollowed, orderReduced, type QueueRecord } from './queue-state';
+import { isOld, orderFollowed, orderReduced, type QueueRecord } from './queue-state';
 
 /** The state with the ends of the orders of which every item has ended. */
 export function observedEnds(
@@ -12,7 +12,7 @@ export function observedEnds(
 ): QueueRecord {
   const orders = new Map<string, ItemRecord[]>();
   for (const item of items) {
-    if (item.orderId === null) continue;
+    if (item.orderId === null || isOld(item, state.oldBefore)) continue;
     const members = orders.get(item.orderId);
     if (members) members.push(item);
     else orders.set(item.orderId, [item]);

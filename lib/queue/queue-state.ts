@@ -3,6 +3,7 @@ import { eventId } from './item-events';
 import { isOver, type PlateGate } from './gate';
 import type { PrinterTarget } from './queue-api';
 import type { QueueEventDraft } from './queue-events';
+import type { ItemRecord } from './queue-item';
 import { printerKey } from './queue-printer';
 import type { QueueRules } from './queue-rules';
 import type { QueueStore } from './queue-store';
@@ -23,6 +24,8 @@ export interface QueueRecord {
   plates: Readonly<Record<string, { closing: number; isAwaiting: boolean }>>;
   /** By order: the sum of its items' ends that is reported, and the number of its `order.finished`. */
   orders: Readonly<Record<string, { ends: number; reports: number }>>;
+  /** The highest number of an `order.finished` among forgotten orders; missing before there are any. */
+  reports?: number;
   /** Whether a copy was active or waiting, and the number of `queue.idle` so far. */
   isBusy: boolean;
   idles: number;
@@ -127,7 +130,7 @@ export function orderFollowed(
   value: unknown,
   { queueId, now }: QueueChange,
 ): QueueRecord {
-  const before = record.orders[orderId] ?? { ends: 0, reports: 0 };
+  const before = record.orders[orderId] ?? { ends: 0, reports: record.reports ?? 0 };
   if (ends <= before.ends) return record;
   const reports = before.reports + 1;
   const id = eventId(queueId, 'order.finished', orderId, reports);
@@ -143,9 +146,27 @@ export function orderReduced(record: QueueRecord, orderId: string, ends: number)
   return { ...record, orders: { ...record.orders, [orderId]: { ...before, ends } } };
 }
 
-/** Records, at most once an hour, since when ended items are listed; null: not known yet. */
-export const oldForgotten = (record: QueueRecord, oldBefore: number | null): QueueRecord =>
-  oldBefore !== null && oldBefore >= record.oldBefore + HOUR ? { ...record, oldBefore } : record;
+/**
+ * Records, at most once an hour, since when ended items are listed, and forgets the orders without a listed item; null:
+ * not known yet. The ids of events of a forgotten order are not used again.
+ */
+export function oldForgotten(
+  record: QueueRecord,
+  oldBefore: number | null,
+  items: readonly Pick<ItemRecord, 'orderId' | 'endedAt'>[],
+): QueueRecord {
+  if (oldBefore === null || oldBefore < record.oldBefore + HOUR) return record;
+  const listed = new Set(items.filter((item) => !isOld(item, oldBefore)).map(({ orderId }) => orderId));
+  const orders = Object.entries(record.orders);
+  const left = orders.filter(([orderId]) => !listed.has(orderId)).map(([, { reports }]) => reports);
+  const reports = left.reduce((most, one) => Math.max(most, one), record.reports ?? 0);
+  const kept = Object.fromEntries(orders.filter(([orderId]) => listed.has(orderId)));
+  return { ...record, oldBefore, orders: kept, reports };
+}
+
+/** Whether an item ended too long ago to be listed. */
+export const isOld = ({ endedAt }: Pick<ItemRecord, 'endedAt'>, oldBefore: number): boolean =>
+  endedAt !== null && endedAt < oldBefore;
 
 /** The state without delivered events. */
 export function withoutQueueEvents(record: QueueRecord, ids: ReadonlySet<string>): QueueRecord {

@@ -339,7 +339,7 @@ describe('queue/print-queue', () => {
   it('lists ended items for their time, also after a restart, and knows their keys for longer', async () => {
     const rules = { keepFor: 60 * MINUTE };
     await begin(rules);
-    await all.add(one, 'old');
+    await all.add(one, 'old', { orderId: 'order' });
     await all.pass(120);
     await all.clock.advance(25 * 60 * MINUTE);
     await all.add(one, 'new');
@@ -352,6 +352,9 @@ describe('queue/print-queue', () => {
     await begin(rules);
     assert.deepEqual(await listed(), ['new']);
     assert.equal((await all.add(one, 'old')).duplicate, true);
+    await all.ask(one, (queue, deadline) => queue.update({ queueKey: 'old' }, { priority: 1 }, deadline));
+    await all.pass(120);
+    assert.deepEqual([await listed(), types('order.')], [['new'], []]);
   });
 
   it('moves items among those of the same priority, and never past a higher one', async () => {

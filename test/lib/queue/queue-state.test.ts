@@ -3,6 +3,7 @@ import type { EndedPrint, PlateGate } from '../../../lib/queue/gate';
 import {
   busyFollowed,
   NEW_QUEUE,
+  oldForgotten,
   orderFollowed,
   plateFollowed,
   type QueueRecord,
@@ -69,6 +70,26 @@ describe('queue/queue-state', () => {
     const steps = [false, true, true, false, false, true, false];
     const record = steps.reduce((after, isBusy) => busyFollowed(after, isBusy, CONTEXT), NEW_QUEUE);
     assert.deepEqual(idsOf(record), ['queue.idle 1', 'queue.idle 2']);
+  });
+
+  it('forgets orders whose items are not listed any more, and never uses the id of an event again', () => {
+    const DAY = 86_400_000;
+    const ends = ['old', 'recent', 'open'].reduce(
+      (after, orderId) => orderFollowed(after, orderId, 1, null, CONTEXT),
+      NEW_QUEUE,
+    );
+    const items = [
+      { orderId: 'old', endedAt: NOW - 2 * DAY },
+      { orderId: 'recent', endedAt: NOW },
+      { orderId: 'open', endedAt: null },
+      { orderId: 'open', endedAt: NOW - 2 * DAY },
+    ];
+    const before = oldForgotten(ends, null, items);
+    assert.equal(before, ends);
+    const after = oldForgotten(before, NOW - DAY, items);
+    assert.deepEqual(Object.keys(after.orders), ['recent', 'open']);
+    const anew = orderFollowed(after, 'old', 1, null, CONTEXT);
+    assert.deepEqual(idsOf(anew).slice(3), ['order.finished 2']);
   });
 
   it('reports the end of an order anew after further ends of its items', () => {
