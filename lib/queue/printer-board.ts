@@ -161,7 +161,8 @@ function about(input: BoardInput, { clusterId, printerId, view, printer, obstacl
   return {
     clusterId,
     printerId,
-    clusterName: status?.name ?? null,
+    // After a start, a printer whose status can't be read yet is known by its gate alone.
+    clusterName: status?.name ?? input.gateOf(clusterId, printerId)?.clusterName ?? null,
     model: printer?.model ?? null,
     extruders: printer
       ? printer.extruders.map(({ printCore, material, volumeLeft }) => ({ printCore, material, volumeLeft }))

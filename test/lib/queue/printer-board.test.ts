@@ -3,7 +3,7 @@ import { configurationOf, printerBoard, type BoardInput } from '../../../lib/que
 import type { PlateGate } from '../../../lib/queue/gate';
 import { observed } from '../../../lib/queue/gate-changes';
 import type { Attempt } from '../../../lib/queue/queue-item';
-import { printerKey } from '../../../lib/queue/queue-printer';
+import { printerKey, type QueuePrinter } from '../../../lib/queue/queue-printer';
 import * as attempts from '../../../lib/queue/attempt-changes';
 import { answer, at, job, observation, type Wire } from '../events/observations';
 import { CONTEXT, item, NOW, PRINT, RULES } from './items';
@@ -56,6 +56,13 @@ describe('queue/printer-board', () => {
     assert.deepEqual(codes({}), ['free']);
     const [printer] = board({});
     assert.deepEqual([printer?.clusterId, printer?.printerId, printer?.model], ['C1', null, 'Maker']);
+  });
+
+  it('names a printer without a status by its gate', () => {
+    const name = ({ clusterName }: QueuePrinter) => clusterName;
+    assert.deepEqual(board({}).map(name), ['Workshop']);
+    assert.deepEqual(board({}, { viewOf: () => undefined }).map(name), ['Workshop']);
+    assert.deepEqual(board({}, { viewOf: () => undefined, gateOf: () => undefined }).map(name), [null]);
   });
 
   it('names the first obstacle', () => {
