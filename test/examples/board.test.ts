@@ -97,6 +97,8 @@ describe('the board of the print queue', () => {
     await shows(bench, plate, /dropped\.gcode, copy 1 of 2: finished/);
     await shows(bench, item(screen, 'dropped.gcode'), /2 copies: 1 to clear, 1 waiting/);
     await page.getByText('0 printing, 1 plate to clear, 1 waiting').waitFor();
+    // The copy that follows once the plate is clear.
+    await page.getByRole('img', { name: /^Forecast of Workbench printer: dropped\.gcode until [^,]*$/ }).waitFor();
     await bench.settle();
     assert.equal((await bench.prints('dropped.gcode')).length, 1, 'the plate is not cleared');
     await screen.button('Workbench printer is clear, the print is bad').click();
