@@ -57,8 +57,9 @@ describe('the board of the print queue', () => {
       await picture.waitFor();
       assert.match((await picture.getAttribute('src'))!, /^data:image\/png;base64,/);
       await wall.assertFits();
+      await assertAccessible(wall.page.locator('html'), 'the page with plates to clear');
     }
-    for (const name of PRINTERS) await phone.button(`${name} is clear`).click();
+    for (const name of PRINTERS) await phone.button(`It is clear: ${name}`).click();
     for (const wall of [screen, phone]) {
       for (const name of PRINTERS) await wall.card(`Plate of ${name}`).waitFor({ state: 'detached' });
       await shows(bench, wall.card('Workbench printer'), /free/);
@@ -194,7 +195,7 @@ describe('the board of the print queue', () => {
     await bench.world('fail', { cluster: 1 });
     await shows(bench, screen.card('Plate of Workbench printer'), /bracket\.gcode, copy 1 of 4: failed/);
     assert.equal(await screen.button('Workbench printer is clear, the print is bad').count(), 0);
-    await screen.button('Workbench printer is clear').click();
+    await screen.button('It is clear: Workbench printer').click();
     await shows(bench, item(screen, 'bracket.gcode'), /4 copies: 1 under way, 2 waiting, 1 failed/);
   });
 
