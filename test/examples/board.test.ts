@@ -117,6 +117,25 @@ describe('the board of the print queue', () => {
     assert.equal((await bench.prints('dropped.gcode')).length, 3);
   });
 
+  onEach('sends no press of a button while there is no connection to Node-RED', async ({ bench, screen, phone }) => {
+    const plate = phone.card('Plate of Window printer');
+    await bench.world('print-locally', { cluster: 2, name: 'by hand', seconds: 60 });
+    await bench.pass(HEATING + 1000);
+    await bench.until(async () => (await plate.count()) === 1);
+    await bench.restart(async () => {
+      await phone.page.getByText('⚠ no news since').waitFor();
+      await phone.button('It is clear: Window printer').click();
+      await phone.page.getByText('Nothing was done: there is no connection to Node-RED.').waitFor();
+      assert.equal(await plate.count(), 1, 'the plate still waits');
+    });
+    await phone.page.getByText('⚠ no news since').waitFor({ state: 'detached' });
+    await bench.settle();
+    assert.equal(await screen.card('Plate of Window printer').count(), 1, 'sent after the connection was back');
+    await phone.button('It is clear: Window printer').click();
+    await screen.card('Plate of Window printer').waitFor({ state: 'detached' });
+    assert.equal(await phone.page.getByText('Nothing was done').count(), 0);
+  });
+
   onEach('is sorted by dragging and with the keyboard, while paused', async ({ bench, screen, phone }) => {
     await screen.button('Pause the queue').click();
     await screen.button('Resume the queue').waitFor();

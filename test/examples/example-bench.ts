@@ -155,8 +155,10 @@ export class ExampleBench {
     await this.#findWorld();
   }
 
-  async restart(): Promise<void> {
+  /** Runs `whileOff` between the stop and the start. */
+  async restart(whileOff = (): Promise<void> => Promise.resolve()): Promise<void> {
     await this.nodeRed.stop();
+    await whileOff();
     this.#since = 0;
     const port = Number(new URL(this.nodeRed.url).port);
     this.nodeRed = await ExampleBench.#nodeRed(this.runtime, this.userDir, this.packs, { port });
