@@ -74,7 +74,7 @@ export class QueueData {
       waited: (ms) => deps.meter?.waited(queueId, ms),
     });
     this.gates = new PlateGates(records, clock, changed);
-    this.state = new SavedQueue(records, queueId);
+    this.state = new SavedQueue(records, queueId, changed);
     this.reservations = new Reservations(records);
     const ends = [localChanges.listen(noticed), store.onChange?.((key) => this.#notified(key))];
     this.#end = () => ends.forEach((end) => end?.());

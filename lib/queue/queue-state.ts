@@ -181,6 +181,8 @@ export class SavedQueue {
   constructor(
     private readonly store: QueueStore,
     private readonly queueId: string,
+    /** Called after a change while events wait for their delivery. */
+    private readonly hasEvents: () => void,
   ) {}
 
   get record(): QueueRecord {
@@ -203,6 +205,7 @@ export class SavedQueue {
       { asPlanner },
     );
     this.#record = changed ?? NEW_QUEUE;
+    if (this.#record.outbox.length > 0) this.hasEvents();
   }
 
   /** Writes the state as it is. Rejects while the store can't be written. */

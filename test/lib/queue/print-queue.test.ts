@@ -261,6 +261,17 @@ describe('queue/print-queue', () => {
     assert.equal((await item('a')).state, 'finished');
   });
 
+  it('reports a plate at once, although no item changes', async () => {
+    const done = { status: 'finished', time_total: 60, time_elapsed: 60 };
+    for (const id of ['C1', 'C2']) all.farm.changes.set(id, { recently_completed: [{ uuid: `of ${id}`, ...done }] });
+    one = all.start({ gate: 'confirm' });
+    await all.pass(10);
+    assert.deepEqual(
+      one.events.map(({ type, clusterId }) => [type, clusterId]),
+      ['C1', 'C2'].map((id) => ['plate.awaiting', id]),
+    );
+  });
+
   it('keeps everything and starts nothing while its account is not signed in', async () => {
     await begin();
     all.account.become('signed-out');
