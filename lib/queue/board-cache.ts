@@ -45,7 +45,7 @@ function decisive({ freeAt: _freeAt, ...printer }: QueuePrinter): object {
 
 function factsOf({ viewOf, gateOf, open, paused, usage, staleAfter }: BoardInput, clusterId: string): unknown[] {
   const view = viewOf(clusterId);
-  if (!view) return [];
+  if (!view) return [gateOf(clusterId, null)];
   const { status, printers, age } = view;
   const facts: unknown[] = [status, printers, age > staleAfter, ...(open.get(clusterId) ?? [])];
   for (const printer of printers) {

@@ -41,12 +41,13 @@ describe('queue/board-cache', () => {
     );
   });
 
-  it('follows pauses, uses and the age of a status', () => {
+  it('follows pauses, uses, gates and the age of a status', () => {
     const cache = new BoardCache();
     const changes: Partial<BoardInput>[] = [
       {},
       { paused: new Map([[JSON.stringify(['C1', null]), { until: null, reason: null }]]) },
       { usage: new Map([[JSON.stringify(['C1', null]), { lastUsedAt: NOW, usedFor: 1 }]]) },
+      { gateOf: () => ({ ...GATE, clusterName: 'Left' }) },
       { staleAfter: -1 },
     ];
     for (const changed of changes)
