@@ -1,5 +1,17 @@
 import assert from 'node:assert/strict';
-import { asyncProperty, array, assert as holds, constantFrom, integer, json, oneof, record, string } from 'fast-check';
+import {
+  array,
+  assert as holds,
+  asyncProperty,
+  constantFrom,
+  dictionary,
+  integer,
+  json,
+  oneof,
+  property,
+  record,
+  string,
+} from 'fast-check';
 import { parseAnswer } from '../../../lib/http/answer-body';
 import { AnswerShape } from '../../../lib/http/answer-shape';
 import { nominalStand } from '../../helpers/nominal-time';
@@ -114,6 +126,26 @@ describe('http/answer-body', function () {
       { numRuns: 60 },
     );
     assert.ok(cut > 5, `${cut} were read in parts`);
+  });
+
+  it('counts the values of any JSON, in whatever parts it arrives', () => {
+    const valuesOf = (value: unknown): number => {
+      if (typeof value !== 'object' || value === null) return 0;
+      const entries = Object.values(value);
+      return entries.reduce((sum: number, entry) => sum + valuesOf(entry), Math.max(1, entries.length));
+    };
+    const text = string({
+      unit: oneof(constantFrom('"', '\\', ',', '[', '}'), string({ unit: 'binary', maxLength: 9 })),
+    });
+    const answer = array(oneof(text, array(text), dictionary(text, text)), { minLength: 1 });
+    holds(
+      property(answer, integer({ min: 1, max: 40 }), (value, size) => {
+        const bytes = Buffer.from(JSON.stringify(value));
+        const shape = new AnswerShape();
+        for (let at = 0; at < bytes.length; at += size) assert.ok(shape.add(bytes.subarray(at, at + size)));
+        assert.equal(shape.elements, valuesOf(value));
+      }),
+    );
   });
 
   const printer = (n: number) => ({
