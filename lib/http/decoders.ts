@@ -11,7 +11,8 @@ const MAKERS = new Map([
 const MOST = 3;
 
 /** Decoders for a `content-encoding` header, outermost first; null if an encoding is unknown. */
-export function decodersOf(header = ''): Transform[] | null {
+export function decodersOf(header?: string): Transform[] | null {
+  if (header === undefined) return [];
   const names = header.split(',', MOST + 1).map((name) => name.trim().toLowerCase());
   const encodings = names.filter((name) => name !== '' && name !== 'identity').reverse();
   const known = encodings.flatMap((name) => MAKERS.get(name) ?? []);
