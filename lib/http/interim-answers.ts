@@ -4,6 +4,9 @@ import type { buildConnector } from 'undici';
 type Connect = buildConnector.connector;
 
 const CONTINUE = 'HTTP/1.1 100';
+/** Position of the status, and its first digit. */
+const DIGIT = CONTINUE.indexOf('100');
+const ONE = 0x31;
 const END = '\r\n\r\n';
 /** Longest head of an interim answer, bytes; undici refuses longer heads, too. */
 const MOST = 16_384;
@@ -46,8 +49,9 @@ function ignoreContinue(socket: Socket): void {
   };
 }
 
-/** Whether the bytes begin an interim answer, as far as they have arrived. */
-const isInterim = (bytes: Buffer): boolean => CONTINUE.startsWith(bytes.toString('latin1', 0, CONTINUE.length));
+/** Whether the bytes begin an interim answer, as far as they have arrived. The first digit of a status rules out most. */
+const isInterim = (bytes: Buffer): boolean =>
+  (bytes[DIGIT] ?? ONE) === ONE && CONTINUE.startsWith(bytes.toString('latin1', 0, CONTINUE.length));
 
 /** Removes the complete interim answers from the start of the bytes. */
 function withoutContinue(bytes: Buffer): Buffer {
