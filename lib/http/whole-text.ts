@@ -117,7 +117,8 @@ export class WholeText implements Handler {
   }
 
   onResponseEnd(): void {
-    this.#answer().then(this.#resolve, this.#reject).finally(this.#leave);
+    // `finally` would make three promises more.
+    void this.#answer().then(this.#resolve, this.#reject).then(this.#leave);
   }
 
   async #answer(): Promise<TextAnswer> {

@@ -121,7 +121,8 @@ export class Deadline {
       if (this.aborted) abort();
       // Listened to in any case: an unhandled rejection would end the process.
       const leave = this.aborted ? nothing : this.whenOver(abort);
-      shared.then(resolve, reject).finally(leave);
+      // `finally` would make three promises more, in every poll.
+      void shared.then(resolve, reject).then(leave);
     });
   }
 
