@@ -29,6 +29,7 @@ export interface StatusContext {
 }
 
 const LONGEST_HISTORY = 10;
+const PRINTER = phrase`the printer`;
 
 /**
  * Returns a status answer's `data` as a record, or the first entry of an array (wire facts, trap 29). Null for anything
@@ -53,7 +54,7 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
     stale: false,
     generatedAt: time(wire.generated_time),
     receivedAt,
-    printers: few(wire.printers, phrase`the printer`).map(readPrinter),
+    printers: few(wire.printers, PRINTER).map(readPrinter),
     jobs,
     history: readPrintJobs(wire.recently_completed, clusterId).slice(0, LONGEST_HISTORY),
     current: jobs.find(isUnderWay) ?? jobs.find(({ state }) => state === 'preparing') ?? null,

@@ -97,6 +97,8 @@ const BY_COARSE_STATE: Record<string, JobState> = {
   waiting: 'waiting',
 };
 
+const PRINT_JOBS = phrase`the print jobs`;
+
 /** Share of its time before which a stopped job counts as aborted (reference 3.3). */
 const FINISHED_FROM = 0.95;
 
@@ -203,7 +205,7 @@ function readChange(wire: Json): ChangeRequired {
 
 /** Reads the jobs of a cluster's list; skips entries that are not records. Throws the errors of `few`. */
 export const readPrintJobs = (wire: unknown, clusterId: string | null = null): PrintJob[] =>
-  few(wire, phrase`the print jobs`).map((entry) => readPrintJob(entry, clusterId));
+  few(wire, PRINT_JOBS).map((entry) => readPrintJob(entry, clusterId));
 
 /** Reads an optional single job. */
 export function readOptionalPrintJob(wire: unknown, clusterId: string | null = null): PrintJob | null {

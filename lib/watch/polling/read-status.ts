@@ -12,6 +12,7 @@ import { phrase } from '../../words/sentence';
 /** Deadline for one poll with its retries, ms. */
 const LONGEST = 60_000;
 const WHAT = phrase`the printer`;
+const CURE = phrase`try again later`;
 
 export type StatusAnswer =
   /** `raw` null: the status was not found, but the list contains the cluster. */
@@ -34,10 +35,8 @@ export async function readStatus(
   try {
     // Once a list was read, `find` returns names and models without a request.
     const listing = list.find(clusterId);
-    const { data } = await underDeadline(
-      clock,
-      { ms: LONGEST, parent: signal, cure: phrase`try again later` },
-      (deadline) => service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock }),
+    const { data } = await underDeadline(clock, { ms: LONGEST, parent: signal, cure: CURE }, (deadline) =>
+      service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock }),
     );
     const listed = await listing;
     const context = { clusterId, receivedAt: receivedAt(), identity: listed ?? known() };
