@@ -117,6 +117,17 @@ describe('the board of the print queue', () => {
     assert.equal((await bench.prints('dropped.gcode')).length, 3);
   });
 
+  onEach('asks for no verdict on a print that the queue did not send', async ({ bench, screen }) => {
+    await bench.world('print-locally', { cluster: 1, name: 'by hand', seconds: 60 });
+    await bench.pass(HEATING + 1000);
+    const plate = screen.card('Plate of Workbench printer');
+    await shows(bench, plate, /by hand, not of this queue/);
+    assert.equal(await plate.getByRole('button').count(), 1);
+    await screen.button('It is clear: Workbench printer').click();
+    await plate.waitFor({ state: 'detached' });
+    assert.match(await screen.page.getByText(/^dropped\.gcode: finished/).innerText(), /2 of 2 good/);
+  });
+
   onEach('sends no press of a button while there is no connection to Node-RED', async ({ bench, screen, phone }) => {
     const plate = phone.card('Plate of Window printer');
     await bench.world('print-locally', { cluster: 2, name: 'by hand', seconds: 60 });
@@ -130,7 +141,8 @@ describe('the board of the print queue', () => {
     });
     await phone.page.getByText('⚠ no news since').waitFor({ state: 'detached' });
     await bench.settle();
-    assert.equal(await screen.card('Plate of Window printer').count(), 1, 'sent after the connection was back');
+    // Nothing was sent after the connection was back.
+    for (const wall of [screen, phone]) await wall.card('Plate of Window printer').waitFor();
     await phone.button('It is clear: Window printer').click();
     await screen.card('Plate of Window printer').waitFor({ state: 'detached' });
     assert.equal(await phone.page.getByText('Nothing was done').count(), 0);
