@@ -15,6 +15,8 @@ const PRINTERS = ['Workbench printer', 'Window printer', 'Back room printer'];
 /** Virtual seconds from the start of a print to its first layer. */
 const HEATING = 100;
 const SECONDS = 1200;
+/** Error of the phone's clock, ms. */
+const AHEAD = 3_600_000;
 
 const gcode = (name: string, model: string) =>
   `;START_OF_HEADER\n;FLAVOR:Griffin\n;TARGET_MACHINE.NAME:${model}\n;PRINT.TIME:${SECONDS}\n;END_OF_HEADER\n;${name}\n;TIME:${SECONDS}\nG28\nG1 X20 Y20 E1\nM104 S0\n`;
@@ -37,8 +39,8 @@ describe('the board of the print queue', () => {
       await bench.import(EXAMPLE, {}, (node) =>
         node.type === 'ui-notification' ? { ...node, displayTime: '0' } : node,
       );
-      const open = (viewport: typeof SCREEN) => Wall.open(browser, bench.url, viewport, 'queue');
-      const [screen, phone] = await Promise.all([open(SCREEN), open(PHONE)]);
+      const open = (viewport: typeof SCREEN, ahead = 0) => Wall.open(browser, bench.url, viewport, 'queue', ahead);
+      const [screen, phone] = await Promise.all([open(SCREEN), open(PHONE, AHEAD)]);
       places.set(runtime.name, { bench, screen, phone });
     };
     await Promise.all(newestRuntimes.map(start));
@@ -56,6 +58,7 @@ describe('the board of the print queue', () => {
       const picture = wall.page.getByRole('img', { name: 'Camera of Workbench printer' });
       await picture.waitFor();
       assert.match((await picture.getAttribute('src'))!, /^data:image\/png;base64,/);
+      assert.equal(await wall.page.getByText('no news').count(), 0, 'the clock of the page does not matter');
       await wall.assertFits();
       await assertAccessible(wall.page.locator('html'), 'the page with plates to clear');
     }

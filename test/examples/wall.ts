@@ -18,9 +18,15 @@ export class Wall {
 
   private constructor(readonly page: Page) {}
 
-  /** Opens a page; `nodeRed` is the address of a Node-RED that runs the example. */
-  static async open(browser: Browser, nodeRed: string, viewport = SCREEN, path = 'printers'): Promise<Wall> {
+  /**
+   * Opens a page; `nodeRed` is the address of a Node-RED that runs the example, `ahead` the error of the page's clock, ms.
+   */
+  static async open(browser: Browser, nodeRed: string, viewport = SCREEN, path = 'printers', ahead = 0): Promise<Wall> {
     const page = await browser.newPage({ locale: 'en-US', viewport });
+    await page.addInitScript((ms) => {
+      const now = Date.now;
+      Date.now = () => now() + ms;
+    }, ahead);
     page.setDefaultTimeout(PATIENCE);
     const wall = new Wall(page);
     page.on('pageerror', (error) => wall.problems.push(String(error)));
