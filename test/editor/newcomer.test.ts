@@ -165,7 +165,7 @@ class Newcomer {
     await board.goto(`${this.editor.nodeRed.url}dashboard/queue`);
     this.keystrokes += 'dashboard/queue'.length + 1;
     for (const name of ['Workbench printer', 'Window printer', 'Back room printer'])
-      await this.click(board.getByRole('button', { name: `${name} is clear` }));
+      await this.click(board.getByRole('button', { name: `It is clear: ${name}` }));
     const chooser = board.waitForEvent('filechooser');
     await this.click(board.getByRole('button', { name: 'Add files' }));
     await (await chooser).setFiles({ name: 'mine.gcode', mimeType: '', buffer: Buffer.from(GCODE) });
