@@ -17,7 +17,7 @@ const KEEP = 10 * 60_000;
 /** State of a running client at the time of a scrape. */
 export interface MetricsSource {
   signInState(): SignInState;
-  /** Clusters that this runtime polls. `isStale`: the last poll failed, or nobody is signed in. */
+  /** Clusters that this runtime polls. `isStale`: the last poll failed, or the account is signed out. */
   polled(): Iterable<{ clusterId: string; isStale: boolean }>;
   /** Clusters with a print whose outcome is being determined. */
   unresolved(): number;

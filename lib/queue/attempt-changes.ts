@@ -77,7 +77,7 @@ export function dispatched(
   return withPrintEvent(withCopy(after, of.copy, 'active'), context, 'print.dispatched', found);
 }
 
-/** Records that nobody knows whether the print exists, or whether it began. */
+/** Records that it is unknown whether the print exists, or whether it began. */
 export function unknown(record: ItemRecord, of: AttemptOf, context: ChangeContext): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found) || found.state === 'unknown') return record;

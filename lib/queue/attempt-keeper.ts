@@ -34,7 +34,7 @@ interface AttemptKeeperDeps {
 
 const PLANNER = { asPlanner: true };
 
-/** Time within which a print shows up that the service took without naming it, ms. */
+/** Time within which a print appears that the service accepted without naming it, ms. */
 const SHOWN_WITHIN = 900_000;
 
 /** Follows the dispatched prints of a queue to their ends, on the shared polls, and recalls those that do not begin. */
@@ -175,7 +175,7 @@ export class AttemptKeeper {
     return rules.startWithin > 0 && now() - (dispatchedAt ?? 0) >= rules.startWithin ? 'late' : null;
   }
 
-  /** Whether the service took a print that never showed up under any name. */
+  /** Whether the service accepted a print that never appeared under any name. */
   #isLost({ state, clusterJobId, dispatchedAt }: Attempt): boolean {
     const { rules, now } = this.#deps;
     const within = rules.startWithin || SHOWN_WITHIN;
@@ -236,14 +236,14 @@ const nameOf = (itemId: string, { copy, attempt }: AttemptOf): string => `${item
 const isRefused = ({ changesRequired, state }: PrintJob): boolean =>
   changesRequired.length > 0 || state === 'attention';
 
-/** Whether somebody else's print has begun on the printer before the job: it would begin after that, on the same plate. */
+/** Whether a foreign print has begun on the printer before the job, which would then begin on the same plate. */
 const isOvertaken = ({ clusterJobId }: PrintJob, { printers, jobs }: ClusterStatus): boolean =>
   printers.length === 1 && jobs.some((other) => other.clusterJobId !== clusterJobId && hasBegun(other));
 
 const find = ({ jobs, history }: ClusterStatus, id: string): PrintJob | undefined =>
   [...jobs, ...history].find(({ clusterJobId }) => clusterJobId === id);
 
-/** Whether a print that counts as not printed could still show up. */
+/** Whether a print that counts as not printed could still appear. */
 const mayShowUp = ({ state, settledAs, told }: Attempt): boolean =>
   state === 'recalled' &&
   !told.includes('print.extra') &&

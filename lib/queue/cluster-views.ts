@@ -9,10 +9,10 @@ import type { ClusterView } from './printer-board';
 import type { MaterialNeed } from './requirement';
 import type { MaterialFinder } from './requirement-of';
 
-/** Most by which a late status is older than the last one, ms; where it is older still, the service's clock was set. */
+/** Greatest age of a late status, compared with the last one, ms: beyond it, the service's clock was set back. */
 const LATE = 3_600_000;
 
-/** Most materials that are remembered. */
+/** Number of materials that are remembered. */
 const MATERIALS = 2_000;
 
 interface Seen {

@@ -9,8 +9,9 @@ import type { FileFacts } from './requirement';
 
 /** Time between two reads of a stored job whose file the service has not parsed yet, ms. */
 const EVERY = 60_000;
-/** Reads of one stored job: a file that was not parsed after them has no metadata. Fewer where the file states its own facts. */
+/** Number of reads after which an unparsed file counts as one without metadata. */
 const MOST = 12;
+/** The same for a file that states its own facts. */
 const MOST_OF_KNOWN = 3;
 /** Age up to which the facts of an item may still come, ms. */
 const PENDING_FOR = (MOST + 1) * EVERY;

@@ -10,10 +10,10 @@ export type { ActivePrint, ForecastInput, ItemForecast, QueueForecast } from './
 const STRETCH = 4;
 
 /**
- * Runs the plan forward in simulated time; its first step is the plan of now. It ends after 3,000 plans: the first 1,000
- * are made at the very moments at which printers become free; of the later ones each also gives away the printers that
- * become free within the next hundredth of the time from now, at their own moments. Materials do not run out in it, and
- * printers that wait for a person, other than for a cleared plate, stay unavailable.
+ * Runs the plan forward in simulated time. The first step is the present plan; the forecast ends after 3,000 plans. Each of
+ * the first 1,000 assigns the printers that become free at one moment. Each later one also assigns the printers that
+ * become free within the next hundredth of the time from now, at their own moments. Materials never run out, and a
+ * printer that waits for a person stays unavailable, unless it waits for its plate to be cleared.
  */
 export async function forecast(
   input: ForecastInput,

@@ -161,14 +161,14 @@ function closed(gate: PlateGate, id: string, outcome: Outcome, at: number): Plat
   return { ...takenOff(gate, at), closings: gate.closings + 1, printing, ended, known };
 }
 
-/** Another print follows: somebody took the part off before, and did not reject it. */
+/** Records that a person took the part off, and did not reject it: another print follows. */
 function takenOff(gate: PlateGate, now: number): PlateGate {
   const { ended, verdicts } = gate;
   if (!ended || ended.outcome === 'earlier' || verdicts.some(({ id }) => id === ended.id)) return gate;
   return { ...gate, verdicts: [...verdicts, { id: ended.id, good: true, at: now }].slice(-VERDICTS_KEPT) };
 }
 
-/** A later look may show better how the print ended. */
+/** Corrects the outcome of the last print: a later status may know it better. */
 function withOutcome(gate: PlateGate, outcome: Outcome): PlateGate {
   const { ended } = gate;
   if (!ended || outcome === 'vanished' || ended.outcome === 'earlier') return gate;

@@ -9,7 +9,7 @@ export interface ChangeContext {
   now: number;
 }
 
-/** Id of an event: the same fact has the same id whoever reports it. */
+/** Id of an event: two runtimes that report the same fact use the same id. */
 export const eventId = (queueId: string, type: QueueEventType, ...subject: (string | number | null)[]): string =>
   [queueId, type, ...subject].join('/');
 

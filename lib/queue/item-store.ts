@@ -9,8 +9,9 @@ import { waitsOver } from './waiting-times';
 
 /** Least time for which a queue key is known, ms. */
 const KEY_KEPT = 90 * 24 * 3_600_000;
-/** Time for which the clock must go right before it decides that an item is old, and the most that it may be set by, ms. */
+/** Time for which the clock must run steadily before it decides that an item is old, ms. */
 const PROOF = 24 * 3_600_000;
+/** Longest jump of a steady clock, ms. */
 const SET_BY = 3_600_000;
 
 interface ItemStoreDeps {

@@ -25,7 +25,7 @@ export type QueueEventType =
 
 /** A saved event. `item` and `print` are filled in when it is delivered. */
 export interface QueueEventDraft {
-  /** Made of the observed fact, so that the same fact has the same id whoever reports it. */
+  /** Made of the observed fact: two runtimes that report the same fact use the same id. */
   id: string;
   type: QueueEventType;
   /** ms since 1970. */

@@ -90,8 +90,8 @@ export interface Attempt {
 /** Removal of a dispatched job that has not begun. */
 export interface Recall {
   /**
-   * `late`: it did not begin in time. `changes`: the service asked for changes. `overtaken`: somebody else's print began
-   * on the printer first. `removed`: a person removed the item.
+   * `late`: it did not begin in time. `changes`: the service asked for changes. `overtaken`: a foreign print began on
+   * the printer first. `removed`: a person removed the item.
    */
   why: 'late' | 'changes' | 'overtaken' | 'removed';
   since: number;

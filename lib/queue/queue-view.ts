@@ -188,7 +188,7 @@ export class QueueView {
       ),
     );
     const active = data.open.all.flatMap((record) => openAttempts(record).map((one) => activePrint(record, one)));
-    // A start that nobody has seen to begin yet begins soon.
+    // A start that no status shows yet begins soon.
     const nextStartAt = Math.min(input.nextStartAt, input.now + rules.stagger);
     return forecast({ ...input, nextStartAt, orders, active }, { clock });
   }

@@ -17,9 +17,9 @@ export interface Mismatch extends Reason<Suitability> {
 export type MatchRules = Pick<QueueRules, 'match' | 'material'>;
 
 /**
- * The first reason why a printer does not suit, as it is configured now; null: it does. A known mismatch always is one.
- * With `strict` so is a model, a print core or a material of the printer that nobody knows; a build plate or a rest of
- * material that nobody knows is none. Whether the item's own model is known is not judged here.
+ * The first reason why a printer, as it is configured now, does not suit; null: it suits. A known difference is always a
+ * mismatch. With `strict`, an unknown model, print core or material of the printer is one too; an unknown build plate or
+ * rest of material never is. The caller judges whether the item's own model is known.
  */
 export function mismatchOf(requirement: Requirement, printer: QueuePrinter, rules: MatchRules): Mismatch | null {
   return (
@@ -134,7 +134,7 @@ function coreMismatch(at: number, core: string | null, extruder: PlannedExtruder
   return known('PRINT_CORE', () => phrase`Extruder ${at + 1} needs the print core ${core}; it has ${found}.`);
 }
 
-/** Compares diameters where the file names no print core; one that nobody knows is no obstacle. */
+/** Compares diameters where the file names no print core; an unknown one is no obstacle. */
 function nozzleMismatch(at: number, diameter: number | null, extruder: PlannedExtruder | null): Mismatch | null {
   const core = extruder?.printCore ?? null;
   // The names of print cores end in it: `AA+ 0.4`.
@@ -147,13 +147,13 @@ function nozzleMismatch(at: number, diameter: number | null, extruder: PlannedEx
 }
 
 type Criteria = { [Member in keyof MaterialNeed]: MaterialNeed[Member] | undefined } & {
-  /** Whether the GUID stands for a type that nobody knows, so that another GUID is no known mismatch. */
+  /** Whether the GUID stands for an unknown type, so that another GUID is no known mismatch. */
   isStandIn?: boolean;
 };
 
 /**
- * The members of a needed material that count. A message that describes a material without a GUID means each word, save
- * where any material will do.
+ * The members of a needed material that are compared. All words of a message that describes a material without a GUID
+ * are, unless any material will do.
  */
 function criteriaOf(need: MaterialNeed, rule: QueueRules['material'], isNamed: boolean): Criteria {
   const { guid, type, brand, color } = need;

@@ -183,7 +183,7 @@ export class Watcher {
     return () => this.#listeners.delete(listener);
   }
 
-  /** The clusters that this runtime polls. `isStale`: the last poll failed, or nobody is signed in. */
+  /** The clusters that this runtime polls. `isStale`: the last poll failed, or the account is signed out. */
   *polled(): Generator<{ clusterId: string; isStale: boolean }, void> {
     const { usable } = this.#options.signIn;
     for (const { clusterId, isPolled, isOurs, failing } of this.#pollers.values())

@@ -117,7 +117,7 @@ async function answerRequest(
 
   const fault = route === undefined ? undefined : options.wire?.faults.claim(endpoint, path);
   const beforeWork = fault !== undefined && fault.when !== 'after';
-  /** Makes the fault's event happen; returns the answer to an event that nobody understands. */
+  /** Makes the fault's event happen; returns the answer to an unknown event. */
   const happen = (): Answer | undefined => {
     try {
       if (fault?.world) options.wire?.act(fault.world, params);

@@ -78,7 +78,7 @@ export function wantedPrinter(
   };
 }
 
-/** Makes the changes on a printer, as somebody at its display does. */
+/** Makes the changes on a printer, as a person at its display does. */
 export function makeChanges(printer: Printer, changes: RequiredChange[]): void {
   for (const { type_of_change: type, index, target_id: id } of changes) {
     if (type === 'buildplate_change') printer.buildPlate = id;

@@ -148,7 +148,7 @@ export class Prints extends Printers {
     this.options.changed();
   }
 
-  /** Removes a waiting job from the queue, as somebody at the printer does. */
+  /** Removes a waiting job from the queue, as a person at the printer does. */
   removeJob(ref: ClusterRef, uuid?: string): void {
     const waiting = ['queued', 'wait_approval', 'error', 'sent_to_printer', 'wait_user_action'];
     this.change(ref, uuid, waiting, (job, at, cluster) => {

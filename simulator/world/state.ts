@@ -169,8 +169,8 @@ export interface LibraryProject {
 export type Dispatch = 'queued' | 'wait_approval' | 'failed';
 
 /**
- * End of a print on the wire: `automatic` shows the cleanup state for some minutes, `manual` until somebody clears the
- * plate, `none` never.
+ * End of a print on the wire: `automatic` shows the cleanup state for some minutes, `manual` until the plate is
+ * cleared, `none` never.
  */
 export const CLEANINGS = ['automatic', 'manual', 'none'] as const;
 export type Cleaning = (typeof CLEANINGS)[number];
@@ -240,7 +240,7 @@ export interface Printer {
   freeSince: number;
   /** The uuid of the ended print whose part is still on the build plate. Older worlds lack it. */
   left?: string | null;
-  /** Whether that part is still there because nobody cleared the plate. Older worlds lack it. */
+  /** Whether that part is still there because the plate was not cleared. Older worlds lack it. */
   uncleared?: boolean;
   /** Older worlds lack it; it is of glass then. */
   buildPlate?: string;

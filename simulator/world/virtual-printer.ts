@@ -51,7 +51,7 @@ export function elapsed(job: PrintJob, at: number): number {
   return Math.min(job.timeTotal, job.printed + running);
 }
 
-/** Whether the job would start on a free printer, or go there and wait for somebody to change it. */
+/** Whether the job would start on a free printer, or wait at one until it is changed. */
 export const isReady = (cluster: Cluster, job: PrintJob): boolean =>
   job.status === 'queued' && !job.held && (cluster.mismatch === 'wait_user_action' || isUnhindered(job));
 
