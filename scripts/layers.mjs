@@ -11,7 +11,7 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @typedef {object} Layer
  * @property {string} folder
  * @property {number} [processes] number that share its files in `npm test`, because they wait more than they compute; default 1
- * @property {Record<string, number>} [weights] processor time of files, by name, if their size does not show it; s
+ * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it; s
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
  *   for the coverage data of its runs, in Node.js or in the browser
@@ -57,7 +57,24 @@ export const LAYERS = {
       'shared.test.ts': 18,
     },
   },
-  runtime: { folder: 'test/runtime', processes: 3, needs: ['build', 'browser', 'matrix'] },
+  runtime: {
+    folder: 'test/runtime',
+    processes: 4,
+    weights: {
+      'replicas.test.ts': 350,
+      'postgres.test.ts': 180,
+      'restart.test.ts': 138,
+      'kill.test.ts': 128,
+      'start.test.ts': 100,
+      'state-folder.test.ts': 95,
+      'packed.test.ts': 47,
+      'prometheus.test.ts': 25,
+      'admin-auth.test.ts': 2,
+      'http-in.test.ts': 1,
+      'loaded.test.ts': 1,
+    },
+    needs: ['build', 'browser', 'matrix'],
+  },
   examples: { folder: 'test/examples', dealt: true, needs: ['build', 'browser', 'matrix'], runtimes: nodeReds },
   editor: {
     folder: 'test/editor',
