@@ -10,7 +10,7 @@ import type { EndedPrint } from './gate';
 import { hasBegun } from './has-begun';
 import type { ItemStore } from './item-store';
 import type { PlateGates } from './plate-gates';
-import { attemptKey, type Attempt, type ItemRecord, type Recall } from './queue-item';
+import { type Attempt, type ItemRecord, printingId, type Recall } from './queue-item';
 import type { QueueRules } from './queue-rules';
 import type { RecallOutcome } from './recall';
 
@@ -162,7 +162,7 @@ export class AttemptKeeper {
   }
 
   async #closeGate(itemId: string, attempt: Attempt, outcome: EndedPrint['outcome']): Promise<void> {
-    const id = attempt.clusterJobId ?? attemptKey(this.#deps.queueId, itemId, attempt);
+    const id = printingId(this.#deps.queueId, itemId, attempt);
     await this.#deps.gates.close(attempt, id, outcome);
   }
 

@@ -4,7 +4,7 @@ import { isOpen } from './copies';
 import { mayBeLate, overdue, withBlocked } from './item-changes';
 import type { QueueData } from './queue-data';
 import { LateForecast } from './late-forecast';
-import { attemptKey, type ItemRecord } from './queue-item';
+import { type ItemRecord, printingId } from './queue-item';
 import { observedEnds } from './order-ends';
 import type { QueueRules } from './queue-rules';
 import { busyFollowed, oldForgotten, plateFollowed } from './queue-state';
@@ -91,7 +91,7 @@ export class Consequences {
     const open = new Set<string>();
     for (const record of data.items.all)
       for (const attempt of record.prints) {
-        const id = attempt.clusterJobId ?? attemptKey(queueId, record.itemId, attempt);
+        const id = printingId(queueId, record.itemId, attempt);
         const verdict = fresh.get(id);
         if (verdict && attempt.state === 'finished') await keeper.judge(record.itemId, attempt, verdict.good);
         // The verdict came before the end of the print is known.

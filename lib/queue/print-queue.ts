@@ -15,7 +15,7 @@ import { pausedPrinters } from './paused-printers';
 import type * as api from './queue-api';
 import type { QueueData } from './queue-data';
 import { figuresOf } from './queue-figures';
-import { attemptKey, type ItemRecord } from './queue-item';
+import { type ItemRecord, printingId } from './queue-item';
 import type { QueueReading } from './queue-meter';
 import type { QueueOptions, QueueRuntimeDeps } from './queue-options';
 import { QueueRuntime, type Loaded } from './queue-runtime';
@@ -227,7 +227,7 @@ export class PrintQueue implements api.QueueApi {
   async #closeGates(data: QueueData, records: readonly ItemRecord[], verdict: api.Settlement): Promise<void> {
     for (const record of records)
       for (const attempt of changes.inDoubt(record, verdict)) {
-        const id = attempt.clusterJobId ?? attemptKey(this.#options.queueId, record.itemId, attempt);
+        const id = printingId(this.#options.queueId, record.itemId, attempt);
         await data.gates.close(attempt, id, 'finished');
       }
   }

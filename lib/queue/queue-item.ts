@@ -118,3 +118,10 @@ export const attemptKey = (
   itemId: string,
   { copy, attempt }: Pick<Attempt, 'copy' | 'attempt'>,
 ): string => `${queueId}/${itemId}/${copy}/${attempt}`;
+
+/** Id of an attempt's print at its printer: the service's, or the print key while that is unknown. */
+export const printingId = (
+  queueId: string,
+  itemId: string,
+  attempt: Pick<Attempt, 'copy' | 'attempt' | 'clusterJobId'>,
+): string => attempt.clusterJobId ?? attemptKey(queueId, itemId, attempt);

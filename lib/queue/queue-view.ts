@@ -146,8 +146,9 @@ export class QueueView {
 
   /** The queue's printers and figures. */
   explanation(): QueueExplanation {
-    const { data, rules, clock } = this.#deps;
-    return explanationOf(this.input.printers, { data, rules, now: clock.now(), copies: this.overview });
+    const { data, queueId, rules, clock } = this.#deps;
+    const context = { data, queueId, rules, now: clock.now(), copies: this.overview };
+    return explanationOf(this.input.printers, context);
   }
 
   /** Figures for a node's status. */

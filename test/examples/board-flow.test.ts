@@ -8,6 +8,7 @@ import { root } from '../../scripts/node-red.mjs';
 interface Row {
   plateKey: string;
   isReachable: boolean;
+  isPrinting: boolean;
   text: string;
   last: { text: string; isPart: boolean } | null;
 }
@@ -54,60 +55,79 @@ class BoardFlow {
 }
 
 const AWAITING = { plate: 'awaiting', code: 'PLATE_NOT_CLEARED', text: 'Nobody has confirmed yet.' };
-/** Print of the queue that ended well. */
-const OURS = { clusterId: CLUSTER, printerId: null, copy: 1, state: 'finished', clusterJobId: 'ours', endedAt: TIME };
-const printing = (clusterJobId: string, name: string) => ({
+/** Print of the queue that ended well, and the queue's words for its part on the plate. */
+const OURS = { copy: 1, attempt: 1, clusterJobId: 'ours' };
+const ENDED = { ...OURS, clusterId: CLUSTER, printerId: null, state: 'finished', endedAt: TIME };
+const WITH_PART = { ...AWAITING, current: { itemId: 'item 1', ...OURS } };
+const job = (clusterJobId: string, name: string, status: string) => ({
   ...{ printerId: 'printer 1', clusterJobId, name },
-  ...{ status: 'printing', timeElapsed: 30 },
+  ...{ status, timeElapsed: status === 'queued' ? 0 : 30 },
 });
 
 describe('the flow of the board', () => {
-  it('asks for a verdict on a print of the queue', () => {
-    const flow = new BoardFlow();
-    flow.see({ jobs: [{ ...printing('ours', 'part.gcode'), status: 'wait_cleanup' }] });
-    const { last, plateKey } = flow.show({ printer: AWAITING, prints: [OURS] });
-    assert.deepEqual([last!.text, last!.isPart], ['part.gcode, copy 1 of 2: finished', true]);
-    assert.equal(plateKey, `${KEY} ${TIME}`);
+  let flow: BoardFlow;
+  beforeEach(() => {
+    flow = new BoardFlow();
   });
 
-  it('names a print of somebody else on the plate before the status with its end arrives', () => {
-    const flow = new BoardFlow();
-    flow.see({ history: [{ ...printing('ours', 'part.gcode'), status: 'finished' }] });
-    flow.see({ jobs: [printing('foreign', 'vase')] });
-    const { last, plateKey } = flow.show({ printer: AWAITING, prints: [OURS] });
+  it('asks for a verdict on a print of the queue, before and after the status with its end', () => {
+    flow.see({ history: [job('foreign', 'vase', 'finished')] });
+    for (const status of ['queued', 'printing', 'wait_cleanup']) {
+      flow.see({ jobs: [job('ours', 'part.gcode', status)] });
+      const { last, plateKey } = flow.show({ printer: WITH_PART, prints: [ENDED] });
+      assert.deepEqual([last!.text, last!.isPart], ['part.gcode, copy 1 of 2: finished', true]);
+      assert.equal(plateKey, `${KEY} ${TIME}`);
+    }
+  });
+
+  it('asks for a verdict before any status has arrived after a restart', () => {
+    assert.equal(flow.show({ printer: WITH_PART, prints: [ENDED] }).last?.isPart, true);
+  });
+
+  it('asks for no verdict on a failed print', () => {
+    const { last } = flow.show({ printer: WITH_PART, prints: [{ ...ENDED, state: 'failed' }] });
+    assert.deepEqual([last!.text, last!.isPart], ['part.gcode, copy 1 of 2: failed', false]);
+  });
+
+  it('names a print of somebody else that has followed one of the queue', () => {
+    flow.see({ jobs: [job('foreign', 'vase', 'printing')], history: [job('ours', 'part.gcode', 'finished')] });
+    const { last, plateKey } = flow.show({ printer: AWAITING, prints: [ENDED] });
     assert.deepEqual([last!.text, last!.isPart], ['vase, not of this queue', false]);
     assert.equal(plateKey, `${KEY} foreign`);
   });
 
-  it('asks for a verdict on a print of the queue before the status with its end arrives', () => {
-    const flow = new BoardFlow();
-    flow.see({ history: [{ ...printing('foreign', 'vase'), status: 'finished' }] });
-    flow.see({ jobs: [printing('ours', 'part.gcode')] });
-    const { last } = flow.show({ printer: AWAITING, prints: [OURS] });
-    assert.deepEqual([last!.text, last!.isPart], ['part.gcode, copy 1 of 2: finished', true]);
+  it('names nothing while no status shows what followed the print of the queue', () => {
+    assert.equal(flow.show({ printer: AWAITING, prints: [ENDED] }).last, null);
+    flow.see({ jobs: [job('other', 'vase', 'queued')], history: [job('ours', 'part.gcode', 'finished')] });
+    assert.equal(flow.show({ printer: AWAITING, prints: [ENDED] }).last, null);
   });
 
-  it('ignores a job that has not begun', () => {
-    const flow = new BoardFlow();
-    const waiting = { ...printing('foreign', 'vase'), status: 'queued', timeElapsed: 0 };
-    flow.see({ jobs: [waiting], history: [{ ...printing('ours', 'part.gcode'), status: 'finished' }] });
-    const { last } = flow.show({ printer: AWAITING, prints: [OURS] });
-    assert.equal(last!.isPart, true);
+  it('asks for no verdict while a copy of the queue waits behind the plate of somebody else', () => {
+    flow.see({ jobs: [job('foreign', 'vase', 'wait_cleanup'), job('ours', 'part.gcode', 'queued')] });
+    const { last, isPrinting } = flow.show({
+      printer: WITH_PART,
+      prints: [{ ...ENDED, state: 'dispatched', endedAt: null }],
+    });
+    assert.deepEqual([last!.text, last!.isPart, isPrinting], ['vase, not of this queue', false, false]);
   });
 
-  it('keeps the print on the plate of a printer that goes offline', () => {
-    const flow = new BoardFlow();
-    flow.see({ jobs: [printing('foreign', 'vase')] });
-    flow.see({ online: false, jobs: [], history: [] });
-    const { last, isReachable } = flow.show({ printer: AWAITING, prints: [OURS] });
+  it('keeps the name of the print on the plate of a printer that goes offline', () => {
+    flow.see({ jobs: [job('foreign', 'vase', 'printing')] });
+    flow.see({ online: false });
+    const { last, isReachable } = flow.show({ printer: AWAITING, prints: [ENDED] });
     assert.deepEqual([last!.text, isReachable], ['vase, not of this queue', false]);
   });
 
-  it('shows an idle printer as offline as soon as the queue does', () => {
-    const flow = new BoardFlow();
+  it('shows a printer as offline, and as online again, as soon as the queue does', () => {
+    const show = (printer: object) => {
+      const { text, isReachable } = flow.show({ printer: { plate: 'clear', ...printer }, prints: [] });
+      return [text, isReachable];
+    };
     flow.see({});
-    const printer = { plate: 'clear', code: 'OFFLINE', text: 'The printer is offline.' };
-    const { text, isReachable } = flow.show({ printer, prints: [OURS] });
-    assert.deepEqual([text, isReachable], ['The printer is offline.', false]);
+    const offline = { code: 'OFFLINE', text: 'The printer is offline.' };
+    assert.deepEqual(show(offline), ['The printer is offline.', false]);
+    flow.see({ online: false });
+    assert.deepEqual(show({ code: 'BUSY', text: 'It is printing.' }), ['offline · It is printing.', false]);
+    assert.deepEqual(show({ code: null }), ['free', true]);
   });
 });

@@ -511,8 +511,11 @@ describe('the examples', () => {
       confirmed = unknown().length;
       return (await bench.prints('chat square.gcode')).length === 1;
     });
+    assert.ok(confirmed > 0);
+    for (const text of unknown()) assert.doesNotMatch(text, /bad [0-9a-f]+/, 'a verdict on a foreign print');
     await end();
     const first = await asked('copy 1 of 2');
+    assert.match(first, /bad [0-9a-f]+/);
     assert.ok(Buffer.from(first, 'latin1').includes(PNG), 'no picture');
     assert.match(first, /name="chat_id"\s+-100\s/);
     await press(`good ${refOf(first)}`, 4711);

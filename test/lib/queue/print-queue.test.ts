@@ -237,6 +237,26 @@ describe('queue/print-queue', () => {
     );
   });
 
+  it('names the copy whose part waits on a plate, and none once a foreign print has followed it', async () => {
+    await begin({ gate: 'confirm', printers: ['C1'] });
+    await all.add(one, 'a', { copies: 2 });
+    const shown = async () => {
+      const { printers } = await all.ask(one, (queue) => queue.explainQueue());
+      return printers.map(({ plate, current }) => [plate, current]);
+    };
+    await all.pass(30);
+    const { itemId } = await item('a');
+    const current = { itemId, copy: 1, attempt: 1, clusterJobId: 'print-1' };
+    assert.deepEqual(await shown(), [['clear', current]]);
+    await all.pass(90);
+    assert.deepEqual(await shown(), [['awaiting', current]]);
+    const done = { status: 'finished', time_total: 60, time_elapsed: 60 };
+    const { recently_completed } = all.farm.status('C1');
+    all.farm.changes.set('C1', { recently_completed: [{ uuid: 'foreign', ...done }, ...recently_completed] });
+    await all.pass(10);
+    assert.deepEqual(await shown(), [['awaiting', null]]);
+  });
+
   it('changes nothing of an item while a copy is being sent, and knows no other item', async () => {
     await begin({ printers: ['C1'] });
     all.farm.isSilent = true;
