@@ -8,16 +8,20 @@ const printerIdOf = (/** @type {number} */ n) => `${pad(n, 8)}-1111-4222-8333-${
 const jobIdOf = (/** @type {number} */ n, /** @type {number} */ job) => `${pad(n, 8)}-5555-4666-8777-${pad(job, 12)}`;
 const iso = (/** @type {number} */ seconds) => new Date(seconds * 1000).toISOString();
 
+const material = (/** @type {number} */ index) => ({
+  guid: '506c9f0d-e3aa-4bd4-b2d2-23e2425b1aa9',
+  brand: 'Generic',
+  material: index === 0 ? 'PLA' : 'PVA',
+  color: index === 0 ? 'Silver' : 'Natural',
+  diameter: 2.85,
+  density: 1.24,
+});
+
 const configuration = (/** @type {number | null} */ degrees) =>
   [0, 1].map((index) => ({
     extruder_index: index,
     print_core_id: index === 0 ? 'AA 0.4' : 'BB 0.4',
-    material: {
-      guid: '506c9f0d-e3aa-4bd4-b2d2-23e2425b1aa9',
-      brand: 'Generic',
-      material: index === 0 ? 'PLA' : 'PVA',
-      color: index === 0 ? 'Silver' : 'Natural',
-    },
+    material: material(index),
     // A print's needs, or the rest on the spool.
     estimated_material_volume: degrees === null ? 28_000 : 300_000,
     ...(degrees === null ? {} : { temperature: degrees - index * 5, original_material_volume: 604_800 }),
@@ -38,18 +42,31 @@ function printsOf(n, now) {
 export function statusAnswer(n, now, long) {
   const { running, begun } = printsOf(n, now);
   const job = (/** @type {number} */ at) => jobAnswer(n, at, now, begun + (at - running) * PRINT);
-  const queue = long ? [0, 1, 2, 3, 4, 5] : [0];
-  const past = long ? [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] : [];
+  const queue = long ? [0, 1, 2] : [0];
+  const past = long ? [1, 2, 3, 4, 5, 6, 7, 8] : [];
   return {
     data: {
       generated_time: iso(now),
       is_online: true,
-      printers: [printerAnswer(n, now, running)],
+      printers: [{ ...printerAnswer(n, now, running), ...(long ? STATION : {}) }],
       print_jobs: queue.map((by) => job(running + by)),
       recently_completed: past.map((by) => job(running - by)),
     },
   };
 }
+
+/** Material station, chamber and air manager of a printer. */
+const STATION = {
+  material_station: {
+    supported: true,
+    material_slots: [0, 1, 2, 3, 4, 5].map((slot) => ({
+      ...{ slot_index: slot, extruder_index: slot % 2, compatible: true },
+      ...{ material_empty: slot === 5, material: material(slot % 2), material_remaining: 0.4 },
+    })),
+  },
+  chamber: { temperature: 32 },
+  air_manager: { supported: true, filter_status: 'ok', filter_age: 310, filter_max_age: 1500 },
+};
 
 /** @param {number} n @param {number} at @param {number} now @param {number} begun */
 function jobAnswer(n, at, now, begun) {
@@ -81,6 +98,7 @@ function jobAnswer(n, at, now, begun) {
     configuration_changes_required: [],
     impediments_to_printing: [],
     constraints: {},
+    preview_url: `https://files.example/previews/${jobIdOf(at, n)}.png?Expires=1893456000&Signature=${'0123456789abcdef'.repeat(3)}`,
     is_online: true,
     last_seen: 0.5,
     network_error_count: 0,
@@ -121,6 +139,8 @@ export function clusterAnswer(n, now) {
     printer_count: 1,
     printer_type: 'model_s5',
     capabilities: ['queue', 'print_job_action_duplicate', 'import_material'],
+    note: { note: '#school, second shelf' },
+    maintenance_due: false,
     host_version: '8.3.1',
     host_internal_ip: '192.0.2.10',
     host_printer: printerAnswer(n, now, running),
