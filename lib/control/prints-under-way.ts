@@ -1,7 +1,9 @@
 import type { ApiClient } from '../account/api-client';
 import { statusRecord } from '../service/cluster-status';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
+import { records } from '../service/json-readers';
 import { isKnownStatus, isUnderWay, readPrintJobs, type PrintJob } from '../service/print-job';
+import { readPrinter } from '../service/printer';
 import type { PrinterEntry } from '../service/printer-entry';
 import { matches, type PrinterFilter } from '../service/printer-filter';
 import type { Deadline } from '../time/deadline';
@@ -32,11 +34,13 @@ export async function printsUnderWay(
       'INVALID_INPUT',
       phrase`The action "${action}" is for waiting jobs: choose a print job instead of msg.all or msg.filter.`,
     );
-  const printers = (await readPrinters(service, deadline)).filter((printer) => matches(filter, printer));
+  const isGroup = ({ printerCount }: PrinterEntry) => (printerCount ?? 1) > 1;
+  const printers = (await readPrinters(service, deadline)).filter((one) => isGroup(one) || matches(filter, one));
   const jobs = await mapConcurrent(CONCURRENT, printers, async (printer): Promise<PrintUnderWay[]> => {
-    const { clusterId } = printer;
+    const { clusterId, current } = printer;
     try {
-      const listed = await jobsOf(service, printer, deadline);
+      const alone = current ? [current] : [];
+      const listed = isGroup(printer) ? await jobsOfGroup(service, printer, filter, deadline) : alone;
       const ids = listed.filter((job) => allows(action, job)).flatMap(({ clusterJobId }) => clusterJobId ?? []);
       return ids.map((clusterJobId) => ({ clusterId, clusterJobId }));
     } catch (thrown) {
@@ -46,15 +50,23 @@ export async function printsUnderWay(
   return jobs.flat();
 }
 
-async function jobsOf(
+/** The jobs of a group on the members that the filter matches: the list has the host printer only. */
+async function jobsOfGroup(
   service: ApiClient,
-  { clusterId, printerCount, current }: PrinterEntry,
+  group: PrinterEntry,
+  filter: PrinterFilter,
   deadline: Deadline,
 ): Promise<PrintJob[]> {
-  if ((printerCount ?? 1) <= 1) return current ? [current] : [];
+  const { clusterId } = group;
   const ids = { cluster_id: clusterId };
   const { data } = await service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
-  return readPrintJobs(statusRecord(data)?.print_jobs, clusterId);
+  const status = statusRecord(data);
+  const members = records(status?.printers).map(readPrinter);
+  const unknown = readPrinter({});
+  return readPrintJobs(status?.print_jobs, clusterId).filter((job) => {
+    const member = members.find(({ printerId }) => printerId !== null && printerId === job.printerId) ?? unknown;
+    return matches(filter, { ...group, ...member, idle: false });
+  });
 }
 
 /** Whether a job prints or is about to, and its state allows the action; an unknown state leaves that to the service. */

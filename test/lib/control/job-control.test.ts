@@ -251,6 +251,28 @@ describe('control/job-control', () => {
       assert.deepEqual(acted, ['b-job']);
     });
 
+    it('acts in a group on the members that a filter matches', async () => {
+      const group = cluster('g', { status: 'printing' }, { printer_count: 3, printer_type: 'x' });
+      const member = (uuid: string, machine_variant: string | undefined, material: string) => ({
+        ...{ uuid, machine_variant, friendly_name: uuid },
+        configuration: [{ extruder_index: 0, material: { material } }],
+      });
+      const printers = [member('one', 'X', 'PLA'), member('two', 'Y', 'ABS'), member('three', undefined, 'ABS')];
+      const print_jobs = ['one', 'two', 'three', undefined].map((printer_uuid) => ({
+        ...{ uuid: `on-${printer_uuid ?? 'none'}`, printer_uuid, status: 'printing' },
+      }));
+      const stopped = async (filter: object) => {
+        const answers = { clusters: [[group]], clusterStatus: [{ printers, print_jobs }] };
+        return (await runAll('abort', answers, filter)).acted.sort();
+      };
+      assert.deepEqual(await stopped({ model: 'X' }), ['on-one']);
+      assert.deepEqual(await stopped({ model: 'Y' }), ['on-two']);
+      assert.deepEqual(await stopped({ material: 'ABS' }), ['on-three', 'on-two']);
+      assert.deepEqual(await stopped({ name: 'two' }), ['on-two']);
+      assert.deepEqual(await stopped({ model: 'Z' }), []);
+      assert.deepEqual(await stopped({}), ['on-none', 'on-one', 'on-three', 'on-two']);
+    });
+
     it('acts on at most 8 prints at a time', async () => {
       let now = 0;
       let most = 0;
