@@ -178,6 +178,8 @@ describe('monitoring with a real Prometheus', function () {
     fires('RemotePrintingUnknownDispatch', async () => {
       simulator.faults.add({ endpoint: 'print', reset: true });
       await press('print');
+      // The rule also fires while the outcome is still being determined.
+      await until(async () => (await prometheus.query('remote_printing_dispatch_unknown_total > 0')).length > 0);
     }));
 
   it('fires when printers cannot be read', () =>
