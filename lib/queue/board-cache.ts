@@ -43,11 +43,14 @@ function decisive({ freeAt: _freeAt, ...printer }: QueuePrinter): object {
   return { ...printer, extruders: printer.extruders?.map(({ volumeLeft: _volumeLeft, ...extruder }) => extruder) };
 }
 
-function factsOf({ viewOf, gateOf, open, paused, usage, staleAfter }: BoardInput, clusterId: string): unknown[] {
+function factsOf(
+  { viewOf, gateOf, open, paused, refusalOf, usage, staleAfter }: BoardInput,
+  clusterId: string,
+): unknown[] {
   const view = viewOf(clusterId);
   if (!view) return [gateOf(clusterId, null)];
   const { status, printers, age } = view;
-  const facts: unknown[] = [status, printers, age > staleAfter, ...(open.get(clusterId) ?? [])];
+  const facts: unknown[] = [status, printers, age > staleAfter, refusalOf(clusterId), ...(open.get(clusterId) ?? [])];
   for (const printer of printers) {
     const printerId = printerIdOf(printer, { printers });
     const key = printerKey({ clusterId, printerId });

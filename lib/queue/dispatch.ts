@@ -53,16 +53,17 @@ export class Dispatches {
   }
 
   /**
-   * Assigns a copy to a printer. Resolves when that is durable, with the work that sends it; null: another queue has the
-   * printer, or the item was changed meanwhile. Rejects if the store can't be written.
+   * Assigns a copy to a printer. Resolves when that is durable, with the work that sends it; `reserved`: another queue has
+   * the printer; null: the item was changed meanwhile. Rejects if the store can't be written.
    */
-  async assign(itemId: string, print: AssignedPrint): Promise<(() => Promise<void>) | null> {
+  async assign(itemId: string, print: AssignedPrint): Promise<(() => Promise<void>) | 'reserved' | null> {
     const { items, reservations, queueId, mostOf } = this.#deps;
     const { clusterId, copy } = print;
     const holder = reservationOf(queueId, itemId, copy);
     if (this.#underWay.has(holder)) return null;
     this.#underWay.set(holder, clusterId);
     let of: AttemptOf | undefined;
+    let isReserved = false;
     const change = (record: ItemRecord) => {
       of = undefined;
       if (!mayStart(record)) return record;
@@ -71,7 +72,8 @@ export class Dispatches {
       return after;
     };
     try {
-      if (await reservations.reserve(clusterId, holder, mostOf(clusterId))) await items.change(itemId, change, PLANNER);
+      isReserved = !(await reservations.reserve(clusterId, holder, mostOf(clusterId)));
+      if (!isReserved) await items.change(itemId, change, PLANNER);
     } catch (thrown) {
       this.#underWay.delete(holder);
       throw thrown;
@@ -79,7 +81,7 @@ export class Dispatches {
     const assigned = of;
     if (assigned) return () => this.#send(itemId, assigned).finally(() => this.#underWay.delete(holder));
     this.#underWay.delete(holder);
-    return null;
+    return isReserved ? 'reserved' : null;
   }
 
   /**

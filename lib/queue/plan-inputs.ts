@@ -11,6 +11,7 @@ import type { QueueData } from './queue-data';
 import type { Attempt, ItemRecord } from './queue-item';
 import { printerKey, type QueuePrinter } from './queue-printer';
 import type { QueueRules } from './queue-rules';
+import type { Refusals } from './refusals';
 import { isPauseOver } from './queue-state';
 import type { ItemReason, Reason } from './reasons';
 import { requirementOf } from './requirement-of';
@@ -21,6 +22,7 @@ export interface PlanInputsDeps {
   clock: Clock;
   data: QueueData;
   views: ClusterViews;
+  refusals: Refusals;
   /** Clusters of the queue. */
   clusterIds: () => readonly string[];
   /** Why the whole queue starts nothing, apart from its pause; null: it may. */
@@ -75,9 +77,10 @@ export class PlanInputs {
     );
   }
 
-  /** The printers as they would be without one copy, whose own assignment makes its printer busy. */
+  /** The printers as they would be without one copy, whose own assignment makes its printer busy, and without refusals. */
   printersWithout(itemId: string, copy: number): QueuePrinter[] {
-    return printerBoard(this.#boardInput(this.#deps.clock.now(), { itemId, copy }));
+    const input = this.#boardInput(this.#deps.clock.now(), { itemId, copy });
+    return printerBoard({ ...input, refusalOf: () => null });
   }
 
   #items(printers: readonly QueuePrinter[]): readonly PlanItem[] {
@@ -113,7 +116,7 @@ export class PlanInputs {
   }
 
   #boardInput(now: number, without?: { itemId: string; copy: number }): BoardInput {
-    const { data, rules, views, clusterIds, staleAfter } = this.#deps;
+    const { data, rules, views, refusals, clusterIds, staleAfter } = this.#deps;
     const { pausedPrinters } = data.state.record;
     const paused = new Map(Object.entries(pausedPrinters).filter(([, pause]) => !isPauseOver(pause, now)));
     return {
@@ -123,6 +126,7 @@ export class PlanInputs {
       open: data.openByCluster(without),
       suits: (attempt, printer) => this.#suits(attempt, printer),
       paused,
+      refusalOf: (clusterId) => refusals.reasonOf(clusterId),
       usage: data.usage(),
       rules,
       now,

@@ -10,6 +10,7 @@ import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
 import { AGAIN, retryUntil } from '../time/retry-until';
 import type { Watcher } from '../watch/watcher';
+import type { Sentence } from '../words/sentence';
 import type { AssignedPrint } from './attempt-changes';
 import { AttemptKeeper } from './attempt-keeper';
 import type { ClusterViews } from './cluster-views';
@@ -18,6 +19,7 @@ import { Consequences } from './consequences';
 import { Dispatches } from './dispatch';
 import { FactsReader } from './facts-reader';
 import { withFacts, withoutFile } from './item-changes';
+import { lastObstacle } from './last-obstacle';
 import type { Assignment } from './plan-types';
 import { configurationOf } from './printer-board';
 import type { QueueData } from './queue-data';
@@ -25,9 +27,7 @@ import type { Attempt, ItemRecord } from './queue-item';
 import type { QueueRules } from './queue-rules';
 import type { QueueView } from './queue-view';
 import { recall } from './recall';
-import { mismatchOf } from './suitability';
-import { Refusals } from './refusals';
-import { requirementOf } from './requirement-of';
+import { refusedBy, RESERVED } from './refusals';
 
 export interface PlanningDeps {
   queueId: string;
@@ -71,7 +71,6 @@ export class Planning {
   readonly #consequences: Consequences;
   readonly #facts: FactsReader;
   readonly #underWay = new Set<Promise<unknown>>();
-  readonly #refusals: Refusals;
   #isReady = false;
   #isRunning = false;
   #running: Promise<void> = Promise.resolve();
@@ -83,7 +82,6 @@ export class Planning {
     const { queueId, rules, clock, service, store, data, views, watcher } = deps;
     const { dispatcher, jobListReader, jobControl, lock } = deps;
     this.#deadline = new Deadline(clock, { parent: this.#closing.signal, lost: lock?.signal });
-    this.#refusals = new Refusals(clock);
     const closing = this.#deadline;
     const ledger = new Ledger(store, data.scope, { locks: lock ? [lock] : [] });
     const shared = { queueId, items: data.items, reservations: data.reservations };
@@ -185,10 +183,9 @@ export class Planning {
     }
     if (!isStopped()) {
       const { assignments } = view.plan;
-      const free = assignments.filter(({ clusterId }) => !this.#refusals.has(clusterId));
-      const sends = await Promise.all(free.map((assignment) => this.#assign(assignment)));
+      const sends = await Promise.all(assignments.map((assignment) => this.#assign(assignment)));
       for (const [at, send] of sends.entries())
-        if (send) this.#track(send().then(() => this.#look(free[at] as Assignment)));
+        if (send) this.#track(send().then(() => this.#look(assignments[at] as Assignment)));
     }
     await this.#consequences.ofPlan();
     this.#arm();
@@ -197,8 +194,16 @@ export class Planning {
   async #assign({ itemId, ...print }: Assignment): Promise<(() => Promise<void>) | null> {
     const clusterName = this.#deps.views.get(print.clusterId)?.status.name ?? null;
     const send = await this.#dispatches.assign(itemId, { ...print, clusterName });
-    if (!send) this.#refusals.add(print.clusterId);
-    return send;
+    if (send !== 'reserved') return send;
+    this.#refuse(print.clusterId, RESERVED);
+    this.round();
+    return null;
+  }
+
+  /** Keeps copies from a cluster for a while; they may go to others at once. */
+  #refuse(clusterId: string, why: Sentence): void {
+    this.#deps.view.refusals.add(clusterId, why);
+    this.#deps.view.invalidate();
   }
 
   /** Reads a printer a few times after a dispatch, until it shows the print. Never rejects. */
@@ -221,26 +226,17 @@ export class Planning {
 
   /** Reads the printer again, and decides by its present status. */
   async #check(record: ItemRecord, print: AssignedPrint, deadline: Deadline): Promise<boolean> {
-    const { view, views, rules, isStopped } = this.#deps;
-    await this.#read(print.clusterId, deadline);
-    if (isStopped()) return false;
-    const requirement = requirementOf(record.require, record.files[print.file]?.facts ?? null, views.materialOf);
-    view.invalidate();
-    const others = view.printersWithout(record.itemId, print.copy);
-    const here = others.filter(({ clusterId }) => clusterId === print.clusterId);
-    const isRight = here.some(
-      (printer) => printer.obstacle === null && mismatchOf(requirement, printer, rules) === null,
-    );
-    view.invalidate();
-    if (!isRight) this.#refusals.add(print.clusterId);
-    return isRight;
+    const why = await lastObstacle(this.#deps, record, print, () => this.#read(print.clusterId, deadline));
+    if (this.#deps.isStopped()) return false;
+    if (why) this.#refuse(print.clusterId, why);
+    return why === null;
   }
 
   async #refused(record: ItemRecord, { clusterId, file }: AssignedPrint, error: PrintingError): Promise<void> {
     const { data, isGone } = this.#deps;
-    this.#refusals.add(clusterId);
     const jobId = record.files[file]?.jobId;
-    if (error.code !== 'NOT_FOUND' || !jobId || !(await isGone(jobId, this.#deadline).catch(() => false))) return;
+    const isFile = error.code === 'NOT_FOUND' && jobId && (await isGone(jobId, this.#deadline).catch(() => false));
+    if (!isFile) return this.#refuse(clusterId, refusedBy(error));
     await data.items.change(record.itemId, (now) => withoutFile(now, file), PLANNER);
   }
 
@@ -285,7 +281,7 @@ export class Planning {
     const times = [view.plan.nextAt, view.pauseEndsAt, view.overdueAt, ...due].filter((at) => at > now);
     const wait = Math.min(
       ...times.map((at) => at - now),
-      this.#refusals.wait,
+      view.refusals.wait,
       this.#facts.wait,
       this.#consequences.wait,
     );

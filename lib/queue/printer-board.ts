@@ -30,6 +30,8 @@ export interface BoardInput {
   suits: (attempt: Attempt, printer: QueuePrinter) => boolean;
   /** Printers that are paused in the queue, by `printerKey`; until when, ms since 1970. */
   paused: ReadonlyMap<string, { until: number | null; reason: string | null }>;
+  /** Why a copy could not go to a cluster a moment ago although it seemed free. */
+  refusalOf: (clusterId: string) => Obstacle;
   /** Use by this queue, by `printerKey`. */
   usage: ReadonlyMap<string, { lastUsedAt: number; usedFor: number }>;
   rules: Pick<QueueRules, 'gate' | 'tags'>;
@@ -112,6 +114,7 @@ function obstacleOf(input: BoardInput, { view, printer, printerId, open }: Print
   const foreign = jobs.filter((job) => !own.some((attempt) => attempt.clusterJobId === job.clusterJobId));
   const gate = input.gateOf(status.clusterId, printerId);
   const paused = input.paused.get(printerKey({ clusterId: status.clusterId, printerId }));
+  const refusal = input.refusalOf(status.clusterId);
   const checks: [boolean, Obstacle][] = [
     [isBusy(jobs, own, foreign), status.online === true ? BUSY : AWAY],
     [foreign.some((job) => !isPlateWaiting(job)), FOREIGN],
@@ -128,6 +131,7 @@ function obstacleOf(input: BoardInput, { view, printer, printerId, open }: Print
     [printer.status !== 'idle', BUSY],
     [paused !== undefined, pausedBy(paused?.reason ?? null)],
     [own.some(({ state }) => state === 'unknown'), OUTCOME_UNKNOWN],
+    [refusal !== null, refusal],
   ];
   return checks.find(([applies]) => applies)?.[1] ?? null;
 }

@@ -14,11 +14,12 @@ import type { Attempt, ItemRecord } from './queue-item';
 import type { QueuePrinter } from './queue-printer';
 import { isPauseOver } from './queue-state';
 import type { ItemReason, Reason } from './reasons';
+import { Refusals } from './refusals';
 import { RecentForecast } from './recent-forecast';
 import { explainedAttempt, stuckAttempts, stuckReasons } from './stuck-attempts';
 import { Explainer } from './waiting-reasons';
 
-interface QueueViewDeps extends PlanInputsDeps {
+interface QueueViewDeps extends Omit<PlanInputsDeps, 'refusals'> {
   queueId: string;
 }
 
@@ -48,6 +49,7 @@ export class QueueView {
   readonly #planner = new Planner();
   /** Source of the items' `eta`. */
   readonly forecasts: RecentForecast;
+  readonly refusals: Refusals;
   #explained: Explainer | null = null;
   readonly #inputs: PlanInputs;
   #last: Planned | null = null;
@@ -55,7 +57,8 @@ export class QueueView {
 
   constructor(deps: QueueViewDeps) {
     this.#deps = deps;
-    this.#inputs = new PlanInputs(deps);
+    this.refusals = new Refusals(deps.clock);
+    this.#inputs = new PlanInputs({ ...deps, refusals: this.refusals });
     this.forecasts = new RecentForecast({
       clock: deps.clock,
       items: () => this.input.items.length,

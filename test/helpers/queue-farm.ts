@@ -20,7 +20,7 @@ import { RULES } from '../lib/queue/items';
 import { ScriptedService } from './scripted-service';
 import { SharedMemory, SharedRuntime } from './shared-memory';
 
-const SCOPE: Scope = ['account', 'service', 'workspace'];
+export const SCOPE: Scope = ['account', 'service', 'workspace'];
 const CLUSTERS = ['C1', 'C2'];
 const SECOND = 1000;
 
@@ -30,6 +30,9 @@ class Farm extends ScriptedService {
   /** Whether prints get no answer, or one that got lost. */
   isSilent = false;
   isLossy = false;
+  /** Clusters that refuse prints, and stored jobs that are gone. */
+  readonly refusing = new Set<string>();
+  readonly gone = new Set<string>();
   /** Whether what is sent stays out of sight. */
   isHidden = false;
   /** Members of the statuses that differ, by cluster. */
@@ -63,10 +66,14 @@ class Farm extends ScriptedService {
   protected override outcome(endpoint: EndpointName, { ids }: CallOptions): unknown {
     const clusterId = ids?.cluster_id ?? '';
     const jobId = ids?.job_id ?? 'job';
+    if (this.gone.has(jobId) && endpoint !== 'clusterStatus')
+      throw new PrintingError('NOT_FOUND', phrase`Gone.`, { statusCode: 404, outcome: 'refused' });
     if (endpoint === 'storedJob')
       return { job_id: jobId, job_name: jobId, status: 'uploaded', metadata: this.metadata.get(jobId) };
     if (endpoint === 'clusterStatus') return this.status(clusterId);
     if (endpoint !== 'print') throw new Error(endpoint);
+    if (this.refusing.has(clusterId))
+      throw new PrintingError('NOT_ACCEPTED', phrase`Too busy.`, { statusCode: 409, outcome: 'refused' });
     const uuid = `print-${this.prints.length + 1}`;
     this.prints.push({ clusterId, uuid, jobId, at: this.clock.monotonic() });
     if (this.isLossy) throw new PrintingError('NETWORK', phrase`Reset.`, { outcome: 'unknown' });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { phrase } from '../../../lib/words/sentence';
 import { BoardCache } from '../../../lib/queue/board-cache';
 import { printerBoard, type BoardInput } from '../../../lib/queue/printer-board';
 import { answer, at, observation, type Wire } from '../events/observations';
@@ -20,6 +21,7 @@ describe('queue/board-cache', () => {
     gateOf: () => undefined,
     open: new Map(),
     paused: new Map(),
+    refusalOf: () => null,
     usage: new Map(),
     rules: RULES,
     now: NOW,
@@ -48,6 +50,7 @@ describe('queue/board-cache', () => {
       { paused: new Map([[JSON.stringify(['C1', null]), { until: null, reason: null }]]) },
       { usage: new Map([[JSON.stringify(['C1', null]), { lastUsedAt: NOW, usedFor: 1 }]]) },
       { gateOf: () => ({ ...GATE, clusterName: 'Left' }) },
+      { refusalOf: () => ({ code: 'BUSY', sentence: phrase`Refused.` }) },
       { staleAfter: -1 },
     ];
     for (const changed of changes)

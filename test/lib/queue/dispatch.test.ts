@@ -58,7 +58,7 @@ describe('queue/dispatch', () => {
   }
   async function send(service: ScriptedService, check?: () => Promise<boolean>, copy = 1): Promise<void> {
     const sent = dispatches(service, check).assign('item', { ...PRINT, copy });
-    const work = sent.then((go) => go?.());
+    const work = sent.then((go) => (go === 'reserved' ? undefined : go?.()));
     let isDone = false;
     void work.finally(() => (isDone = true));
     for (let second = 0; second < 200 && !isDone; second++) await clock.advance(1000);
@@ -114,6 +114,7 @@ describe('queue/dispatch', () => {
     const service = new ScriptedService({ clusterStatus: [IDLE], print: [ANSWER] });
     await send(service);
     assert.deepEqual([states(), service.count('print')], [[], 0]);
+    assert.equal(await dispatches(service).assign('item', { ...PRINT, copy: 1 }), 'reserved');
   });
 
   it('leaves the printer of an ended attempt to other queues, although its copy is at another printer by now', async () => {
@@ -136,7 +137,7 @@ describe('queue/dispatch', () => {
     const before = deadline;
     void dispatches(stuck, check)
       .assign('item', { ...PRINT, copy: 1 })
-      .then((go) => go?.())
+      .then((go) => (go === 'reserved' ? undefined : go?.()))
       .catch(() => undefined);
     await clock.advance(100);
     // The process ends: its locks with it.
@@ -178,6 +179,7 @@ describe('queue/dispatch', () => {
     const service = new ScriptedService({ clusterStatus: [IDLE], print: [ANSWER] });
     const go = await dispatches(service).assign('item', { ...PRINT, copy: 1 });
     closing.abort(closed());
+    assert.ok(go !== 'reserved');
     await go?.().catch(() => undefined);
     assert.equal(service.count('print'), 0);
   });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { QueueFarm, type Runtime } from '../../helpers/queue-farm';
+import { QueueStore } from '../../../lib/queue/queue-store';
+import { Reservations, reservationOf } from '../../../lib/queue/reservations';
+import { QueueFarm, SCOPE, type Runtime } from '../../helpers/queue-farm';
 
 const MINUTE = 60_000;
 /** Metadata of a file whose print lasts a minute. */
@@ -255,6 +257,62 @@ describe('queue/print-queue', () => {
     all.farm.changes.set('C1', { recently_completed: [{ uuid: 'foreign', ...done }, ...recently_completed] });
     await all.pass(10);
     assert.deepEqual(await shown(), [['awaiting', null]]);
+  });
+
+  const shown = async () => {
+    const { printers } = await all.ask(one, (queue) => queue.explainQueue());
+    return Object.fromEntries(printers.map(({ clusterId, code, text }) => [clusterId, code && `${code}: ${text}`]));
+  };
+
+  it('sends a copy elsewhere at once where a printer refuses it, and gives the reason until it tries again', async () => {
+    await begin();
+    for (const clusterId of ['C1', 'C2']) all.farm.refusing.add(clusterId);
+    await all.add(one, 'a');
+    await all.pass(10);
+    const refused = 'BUSY: The service refused a print on the printer: Too busy.';
+    assert.deepEqual(await shown(), { C1: refused, C2: refused });
+    assert.deepEqual(
+      (await item('a')).waitingFor.map(({ code, printers }) => [code, printers]),
+      [['BUSY', 2]],
+    );
+    all.farm.refusing.delete('C2');
+    await all.pass(55);
+    assert.deepEqual(
+      all.farm.prints.map(({ clusterId }) => clusterId),
+      ['C2'],
+    );
+    all.farm.refusing.delete('C1');
+    await all.pass(60);
+    assert.deepEqual([(await item('a')).state, await shown()], ['finished', { C1: null, C2: null }]);
+  });
+
+  it('sends a copy elsewhere while another queue has the printer, and gives the reason', async () => {
+    await begin();
+    const reservations = new Reservations(new QueueStore(one.memory.store, SCOPE));
+    for (const id of ['C1', 'C2']) await reservations.reserve(id, reservationOf('other', 'item', 1), 1);
+    await all.add(one, 'a');
+    await all.pass(10);
+    const reserved = 'BUSY: Another print queue has a print at the printer.';
+    assert.deepEqual(await shown(), { C1: reserved, C2: reserved });
+    await reservations.release('C2', reservationOf('other', 'item', 1));
+    await all.pass(60);
+    assert.deepEqual(
+      all.farm.prints.map(({ clusterId }) => clusterId),
+      ['C2'],
+    );
+    assert.equal((await shown())['C1'], reserved);
+  });
+
+  it('blocks an item whose file is gone from the service, and no printer', async () => {
+    await begin({ printers: ['C1'] });
+    await all.add(one, 'a', { held: true });
+    all.farm.gone.add('job');
+    await all.ask(one, (queue, deadline) => queue.release({ queueKey: 'a' }, deadline));
+    await all.pass(30);
+    const { state, waitingFor } = await item('a');
+    assert.deepEqual([state, waitingFor.map(({ code }) => code)], ['blocked', ['UPLOAD']]);
+    assert.deepEqual([types('item.'), await shown()], [['item.queued', 'item.blocked'], { C1: null }]);
+    assert.equal(all.farm.prints.length, 0);
   });
 
   it('changes nothing of an item while a copy is being sent, and knows no other item', async () => {

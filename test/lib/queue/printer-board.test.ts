@@ -32,6 +32,7 @@ function board(wire: Wire, changed: Partial<BoardInput> = {}, listed = {}, befor
     open: new Map(),
     suits: () => true,
     paused: new Map(),
+    refusalOf: () => null,
     usage: new Map(),
     rules: RULES,
     now: NOW,
