@@ -57,6 +57,8 @@ export interface Printer {
   status: string | null;
   enabled: boolean | null;
   maintenanceRequired: boolean | null;
+  /** The `clusterJobId` of the job that has claimed the printer. */
+  reservedBy: string | null;
   firmware: { version: string | null; latest: string | null; updateStatus: string | null };
   extruders: Extruder[];
   /** Slots of the material station; empty without one. */
@@ -81,6 +83,7 @@ export function readPrinter(wire: Json): Printer {
     status: text(wire.status),
     enabled: flag(wire.enabled),
     maintenanceRequired: flag(wire.maintenance_required),
+    reservedBy: text(wire.reserved_by),
     firmware: {
       version: text(wire.firmware_version),
       latest: text(wire.latest_available_firmware),

@@ -33,5 +33,8 @@ function storedPrinter(printer: Printer): Printer {
   const extruders = (list(printer.extruders) as Extruder[]).map((extruder) =>
     Object.assign({ volumeLeft: null, volumeFull: null }, extruder),
   );
-  return { ...Object.assign({ slots: [], chamber: null, airFilter: null, errors: [] }, printer), extruders };
+  return {
+    ...Object.assign({ reservedBy: null, slots: [], chamber: null, airFilter: null, errors: [] }, printer),
+    extruders,
+  };
 }

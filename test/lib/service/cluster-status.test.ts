@@ -29,6 +29,7 @@ describe('readClusterStatus', () => {
           machine_variant: 'Brand Model X',
           status: 'printing',
           enabled: true,
+          reserved_by: 'J1',
           maintenance_required: false,
           firmware_version: '9.0.1',
           latest_available_firmware: '9.1.0',
@@ -104,6 +105,7 @@ describe('readClusterStatus', () => {
             status: 'printing',
             enabled: true,
             maintenanceRequired: false,
+            reservedBy: 'J1',
             firmware: { version: '9.0.1', latest: '9.1.0', updateStatus: 'update_available' },
             extruders: [
               {

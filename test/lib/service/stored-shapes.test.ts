@@ -11,7 +11,18 @@ const without = (value: unknown, fields: readonly string[]): unknown =>
 
 /** Fields that version 1.0.0-rc.1 did not store. */
 const NEW = [
-  ...['capabilities', 'note', 'maintenanceDue', 'slots', 'chamber', 'airFilter', 'errors', 'volumeLeft', 'volumeFull'],
+  ...[
+    'capabilities',
+    'note',
+    'maintenanceDue',
+    'reservedBy',
+    'slots',
+    'chamber',
+    'airFilter',
+    'errors',
+    'volumeLeft',
+    'volumeFull',
+  ],
   ...['estimatedTime', 'materials', 'hasPreview', 'extruders', 'plates', 'maintenance'],
 ];
 
