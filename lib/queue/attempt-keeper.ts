@@ -1,5 +1,6 @@
 import type { ClusterStatus } from '../service/cluster-status';
 import type { PrintJob } from '../service/print-job';
+import type { Clock } from '../time/clock';
 import type { JobEnd } from '../watch/watch-types';
 import type { Watcher } from '../watch/watcher';
 import * as changes from './attempt-changes';
@@ -17,7 +18,7 @@ import type { RecallOutcome } from './recall';
 interface AttemptKeeperDeps {
   queueId: string;
   rules: QueueRules;
-  now: () => number;
+  clock: Pick<Clock, 'now' | 'monotonic'>;
   items: ItemStore;
   gates: PlateGates;
   dispatches: Dispatches;
@@ -43,6 +44,8 @@ export class AttemptKeeper {
   /** Attempts whose end is followed, and attempts whose job is being changed. */
   readonly #followed = new Set<string>();
   readonly #busy = new Set<string>();
+  /** When dispatched attempts were first kept, monotonic, and their age then, ms: the wall clock may be set at any time. */
+  readonly #waits = new Map<string, { since: number; before: number }>();
 
   constructor(deps: AttemptKeeperDeps) {
     this.#deps = deps;
@@ -51,10 +54,11 @@ export class AttemptKeeper {
   /** Follows and recalls the attempts of an item, as its record and the time demand. */
   keep(record: ItemRecord): void {
     for (const attempt of record.prints) {
+      if (attempt.state !== 'dispatched') this.#waits.delete(nameOf(record.itemId, attempt));
       if (!isOpen(attempt) || attempt.state === 'assigned') continue;
       if (attempt.clusterJobId !== null) this.#follow(record.itemId, attempt, attempt.clusterJobId);
       const why = this.#recallOf(record, attempt);
-      if (this.#isLost(attempt))
+      if (this.#isLost(record, attempt))
         this.#run(record.itemId, attempt, () =>
           this.#change(record.itemId, (now) => changes.unknown(now, attempt, this.#context)),
         );
@@ -64,10 +68,21 @@ export class AttemptKeeper {
 
   /** When an attempt will have waited too long for its beginning, ms since 1970; Infinity: never. */
   dueAt(record: ItemRecord): number {
-    const { startWithin } = this.#deps.rules;
-    if (startWithin === 0) return Infinity;
+    const { rules, clock } = this.#deps;
+    if (rules.startWithin === 0) return Infinity;
     const waiting = record.prints.filter(({ state, recall }) => state === 'dispatched' && !recall?.isStuck);
-    return Math.min(Infinity, ...waiting.map(({ dispatchedAt }) => (dispatchedAt ?? 0) + startWithin));
+    const left = waiting.map((attempt) => rules.startWithin - this.#waited(record, attempt));
+    return clock.now() + Math.min(Infinity, ...left);
+  }
+
+  /** Time since the dispatch of an attempt, ms. */
+  #waited({ itemId }: ItemRecord, attempt: Attempt): number {
+    const { clock } = this.#deps;
+    const name = nameOf(itemId, attempt);
+    const before = Math.max(0, clock.now() - (attempt.dispatchedAt ?? 0));
+    const wait = this.#waits.get(name) ?? { since: clock.monotonic(), before };
+    this.#waits.set(name, wait);
+    return wait.before + clock.monotonic() - wait.since;
   }
 
   /** Compares an item's attempts on a cluster with its status. Rejects if a change can't be written. */
@@ -157,7 +172,7 @@ export class AttemptKeeper {
     const record = this.#deps.items.get(itemId);
     const seconds = job?.timeElapsed ?? null;
     const cost = record ? this.#deps.costOf(record, attempt, seconds) : null;
-    const end = { outcome, at: this.#deps.now(), seconds, cost };
+    const end = { outcome, at: this.#deps.clock.now(), seconds, cost };
     await this.#change(itemId, (now) => changes.ended(now, attempt, end, { ...this.#context, rules }));
   }
 
@@ -167,19 +182,19 @@ export class AttemptKeeper {
   }
 
   #recallOf(record: ItemRecord, attempt: Attempt): Recall['why'] | null {
-    const { rules, now } = this.#deps;
-    const { state, clusterJobId, dispatchedAt, recall } = attempt;
+    const { startWithin } = this.#deps.rules;
+    const { state, clusterJobId, recall } = attempt;
     if (state !== 'dispatched' || clusterJobId === null || recall?.isStuck) return null;
     if (record.isRemoved) return 'removed';
     if (recall) return recall.why;
-    return rules.startWithin > 0 && now() - (dispatchedAt ?? 0) >= rules.startWithin ? 'late' : null;
+    return startWithin > 0 && this.#waited(record, attempt) >= startWithin ? 'late' : null;
   }
 
   /** Whether the service accepted a print that never appeared under any name. */
-  #isLost({ state, clusterJobId, dispatchedAt }: Attempt): boolean {
-    const { rules, now } = this.#deps;
-    const within = rules.startWithin || SHOWN_WITHIN;
-    return state === 'dispatched' && clusterJobId === null && now() - (dispatchedAt ?? 0) >= within;
+  #isLost(record: ItemRecord, attempt: Attempt): boolean {
+    const within = this.#deps.rules.startWithin || SHOWN_WITHIN;
+    const isUnnamed = attempt.state === 'dispatched' && attempt.clusterJobId === null;
+    return isUnnamed && this.#waited(record, attempt) >= within;
   }
 
   async #recall(itemId: string, attempt: Attempt, why: Recall['why']): Promise<void> {
@@ -202,7 +217,7 @@ export class AttemptKeeper {
   }
 
   #newRecall(why: Recall['why'], configuration: string | null): Recall {
-    return { why, since: this.#deps.now(), isStuck: false, configuration };
+    return { why, since: this.#deps.clock.now(), isStuck: false, configuration };
   }
 
   /** Runs the work on an attempt's job, one at a time. */
@@ -226,7 +241,7 @@ export class AttemptKeeper {
   }
 
   get #context() {
-    return { queueId: this.#deps.queueId, now: this.#deps.now(), rules: this.#deps.rules };
+    return { queueId: this.#deps.queueId, now: this.#deps.clock.now(), rules: this.#deps.rules };
   }
 }
 

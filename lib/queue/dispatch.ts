@@ -63,7 +63,7 @@ export class Dispatches {
     if (this.#underWay.has(holder)) return null;
     this.#underWay.set(holder, clusterId);
     let of: AttemptOf | undefined;
-    let isReserved = false;
+    let isReserved: boolean;
     const change = (record: ItemRecord) => {
       of = undefined;
       if (!mayStart(record)) return record;

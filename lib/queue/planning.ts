@@ -9,6 +9,7 @@ import type { Lock, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
 import { AGAIN, retryUntil } from '../time/retry-until';
+import { isGone } from '../upload/stored-job';
 import type { Watcher } from '../watch/watcher';
 import type { Sentence } from '../words/sentence';
 import type { AssignedPrint } from './attempt-changes';
@@ -50,8 +51,6 @@ export interface PlanningDeps {
   failed: (thrown: unknown) => void;
   /** Whether nothing may be sent: the store can't be written, or the account is not signed in. */
   isStopped: () => boolean;
-  /** The service no longer has a stored job. */
-  isGone: (jobId: string, deadline: Deadline) => Promise<boolean>;
 }
 
 /** Shortest time between two rounds without a change, ms. */
@@ -94,7 +93,7 @@ export class Planning {
     });
     this.#keeper = new AttemptKeeper({
       ...{ queueId, items: data.items, rules, watcher, gates: data.gates, dispatches: this.#dispatches },
-      now: () => clock.now(),
+      clock,
       signal: closing.signal,
       recall: (attempt) => recall({ jobControl, read: (id, deadline) => this.#read(id, deadline), closing }, attempt),
       configurationOf: (attempt) => this.#configurationOf(attempt),
@@ -118,7 +117,7 @@ export class Planning {
       record.prints.filter(({ state }) => state === 'assigned').map((attempt) => ({ itemId: record.itemId, attempt })),
     );
     try {
-      await data.reservations.load(this.#deps.queueId);
+      await data.reservations.restore(this.#deps.queueId, data.open.all);
       await Promise.all(open.map(({ itemId, attempt }) => this.#dispatches.settle(itemId, attempt)));
     } catch (thrown) {
       return this.#failed(thrown);
@@ -233,9 +232,9 @@ export class Planning {
   }
 
   async #refused(record: ItemRecord, { clusterId, file }: AssignedPrint, error: PrintingError): Promise<void> {
-    const { data, isGone } = this.#deps;
+    const { data, service } = this.#deps;
     const jobId = record.files[file]?.jobId;
-    const isFile = error.code === 'NOT_FOUND' && jobId && (await isGone(jobId, this.#deadline).catch(() => false));
+    const isFile = error.code === 'NOT_FOUND' && jobId && (await isGone(service, jobId, this.#deadline));
     if (!isFile) return this.#refuse(clusterId, refusedBy(error));
     await data.items.change(record.itemId, (now) => withoutFile(now, file), PLANNER);
   }

@@ -13,6 +13,8 @@ export class PlateGates {
   readonly #gates = new Map<string, PlateGate>();
   /** Gates whose last change is not known to be written. */
   readonly #unwritten = new Set<string>();
+  /** Ids of the only printers of their clusters, as last seen. */
+  readonly #onlyIds = new Map<string, string | null>();
 
   constructor(
     private readonly store: QueueStore,
@@ -44,6 +46,8 @@ export class PlateGates {
   async observe(status: ClusterStatus): Promise<void> {
     const { clusterId } = status;
     const now = this.clock.now();
+    const [only] = status.printers;
+    if (status.printers.length === 1) this.#onlyIds.set(clusterId, only?.printerId ?? null);
     await Promise.all(
       status.printers.map(async (printer) => {
         const target = { clusterId, printerId: printerIdOf(printer, status) };
@@ -85,6 +89,9 @@ export class PlateGates {
     const here = this.all.filter((gate) => gate.clusterId === clusterId);
     const named = here.find((gate) => gate.printerId === printerId);
     const only = here.length === 1 && here[0]?.printerId === null ? here[0] : undefined;
+    const onlyId = this.#onlyIds.get(clusterId) ?? printerId;
+    if (only && printerId !== null && printerId !== onlyId)
+      throw new PrintingError('NOT_FOUND', phrase`Another printer is at this place: check msg.printerId.`);
     const found = named ?? only;
     if (found) return found;
     const sentence =

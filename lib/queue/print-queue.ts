@@ -182,12 +182,11 @@ export class PrintQueue implements api.QueueApi {
     return loaded && lease.isOurs ? figuresOf(loaded, this.#options.rules) : null;
   }
 
-  /** Ends everything that has not been sent. Resolves when the outcomes of all sends are written. Never rejects. */
-  close(): Promise<void> {
+  close(isRemoved = false): Promise<void> {
     this.#listeners.clear();
     this.#ends.close();
     this.#deps.closed?.();
-    return this.#runtime.close();
+    return this.#runtime.close(isRemoved);
   }
 
   get #context() {

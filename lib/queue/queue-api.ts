@@ -36,8 +36,11 @@ export interface QueueApi {
   subscribe(onEvents: (events: readonly QueueEvent[]) => void): () => void;
   /** Figures for the node's status; calls `onChange` at once and after each change. Returns a function that ends it. */
   watchState(onChange: (state: QueueFigures) => void): () => void;
-  /** Stops planning and delivering. Sends under way go on to their ends. */
-  close(): Promise<void>;
+  /**
+   * Stops planning and delivering. Sends under way go on to their ends. `isRemoved`: for good, so that other queues may have
+   * its printers. Resolves when the outcomes of all sends are written. Never rejects.
+   */
+  close(isRemoved?: boolean): Promise<void>;
 }
 
 /** One item, or all items of an order. */

@@ -4,7 +4,6 @@ import type { Scope } from '../state/scope';
 import { closed, Deadline } from '../time/deadline';
 import { RetryTimer } from '../time/retry-timer';
 import { retryUntil } from '../time/retry-until';
-import { readStored } from '../upload/stored-job';
 import { ClusterViews } from './cluster-views';
 import { HeldClusters } from './held-clusters';
 import { Planning } from './planning';
@@ -49,6 +48,8 @@ export class QueueRuntime {
   /** Tenures that still have something under way. */
   readonly #ending = new Set<Promise<void>>();
   #loading: Promise<void> | null = null;
+  #closed: Promise<void> | null = null;
+  #isRemoved = false;
   #storeError: PrintingError | null = null;
   #disarm: (() => void) | undefined;
   /** Monotonic, ms. */
@@ -144,9 +145,13 @@ export class QueueRuntime {
     this.changed();
   }
 
-  /** Ends everything that has not been sent. Resolves when the outcomes of all sends are written. Never rejects. */
-  async close(): Promise<void> {
-    if (this.isClosed) return;
+  /** Ends everything that has not been sent, as `QueueApi.close` states. */
+  close(isRemoved = false): Promise<void> {
+    this.#isRemoved ||= isRemoved;
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     this.#closing.abort(closed());
     for (const end of this.#endings) end();
     this.#held.hold([]);
@@ -155,6 +160,8 @@ export class QueueRuntime {
     this.#endTenure();
     this.#loaded?.data.close();
     await Promise.all(this.#ending);
+    if (this.#isRemoved && this.lease.isOurs)
+      await this.#loaded?.data.reservations.keepOnly(new Map()).catch(() => undefined);
     await this.lease.leave();
     this.#deadline.end();
   }
@@ -231,7 +238,6 @@ export class QueueRuntime {
   #beginTenure(): void {
     this.#endTenure();
     if (!this.#loaded || !this.lease.isOurs || this.isClosed) return this.changed();
-    const { service } = this.#deps;
     const { data } = this.#loaded;
     const planning: Planning = new Planning({
       ...{ ...this.#options, ...this.#deps, ...this.#loaded, views: this.#views, lock: this.lease.lock },
@@ -240,11 +246,6 @@ export class QueueRuntime {
         if (this.#planning === planning) this.failed(thrown);
       },
       isStopped: () => this.obstacle !== null,
-      isGone: (jobId, deadline) =>
-        readStored(service, { kind: 'job', id: jobId }, { deadline }).then(
-          () => false,
-          (thrown: unknown) => asPrintingError(thrown).code === 'NOT_FOUND',
-        ),
     });
     this.#planning = planning;
     // Another runtime may have written until its lease ended.

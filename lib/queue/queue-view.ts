@@ -16,7 +16,7 @@ import { isPauseOver } from './queue-state';
 import type { ItemReason, Reason } from './reasons';
 import { Refusals } from './refusals';
 import { RecentForecast } from './recent-forecast';
-import { explainedAttempt, stuckAttempts, stuckReasons } from './stuck-attempts';
+import { explainedAttempt, heldReason, stuckAttempts, stuckReasons } from './stuck-attempts';
 import { Explainer } from './waiting-reasons';
 
 interface QueueViewDeps extends Omit<PlanInputsDeps, 'refusals'> {
@@ -133,9 +133,14 @@ export class QueueView {
 
   /** An item with the reason of each printer. */
   explained(record: ItemRecord): ExplainedItem {
-    if (!this.#waits(record)) return { ...this.item(record), waitingFor: stuckAttempts(record).map(explainedAttempt) };
+    const ofItem = ({ code, sentence }: Reason<ItemReason>) => ({ ...NOWHERE, code, text: sentence });
+    if (!this.#waits(record)) {
+      const held = heldReason(record);
+      const stuck = stuckAttempts(record).map(explainedAttempt);
+      return { ...this.item(record), waitingFor: held ? [ofItem(held), ...stuck] : stuck };
+    }
     const { own, printers } = this.#explainer.reasonsOf(record.itemId);
-    const general = own.map(({ code, sentence }) => ({ ...NOWHERE, code, text: sentence }));
+    const general = own.map(ofItem);
     const each = printers.map(({ printer, reason }) => {
       const { clusterId, printerId, clusterName } = printer;
       return { clusterId, printerId, clusterName, code: reason.code, text: reason.sentence };

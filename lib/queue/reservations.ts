@@ -1,4 +1,6 @@
 import type { Key } from '../state/store';
+import { openAttempts } from './copies';
+import type { ItemRecord } from './queue-item';
 import type { QueueStore } from './queue-store';
 
 /** Copies that have a cluster to themselves, of all queues of the account. */
@@ -38,11 +40,19 @@ export class Reservations {
     if (clusters?.size === 0) this.#own.delete(holder);
   }
 
-  /** Finds what earlier tenures left reserved for a queue. */
-  async load(queueId: string): Promise<void> {
+  /**
+   * Finds what earlier tenures left reserved for a queue, and reserves the clusters of all its open attempts: a removal of
+   * the queue may have released them.
+   */
+  async restore(queueId: string, records: Iterable<ItemRecord>): Promise<void> {
     for await (const { clusterId, holders } of this.store.list<ReservedCluster>(this.store.keyOf('queue-printer')))
       for (const holder of holders)
         if ((JSON.parse(holder) as string[])[0] === queueId) this.#remember(clusterId, holder);
+    for (const record of records)
+      for (const { copy, clusterId } of openAttempts(record)) {
+        const holder = reservationOf(queueId, record.itemId, copy);
+        if (!this.#own.get(holder)?.has(clusterId)) await this.reserve(clusterId, holder, Infinity);
+      }
   }
 
   /** Releases all reservations of this queue but those of `wanted`: the cluster that each copy needs. */

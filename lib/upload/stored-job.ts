@@ -1,9 +1,10 @@
 import type { ApiClient, Limits } from '../account/api-client';
-import { PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError } from '../service/errors';
 import { withoutAddresses } from '../service/api-errors';
 import { STORAGE, storedIds, type StoredRef } from '../service/stored-file';
 import { records, text, type Json } from '../service/json-readers';
 import { WORK_IN_PROGRESS } from '../time/backoff';
+import type { Deadline } from '../time/deadline';
 import { AGAIN, pollUntil } from '../time/retry-until';
 import { phrase } from '../words/sentence';
 
@@ -13,6 +14,13 @@ export async function readStored(service: ApiClient, { kind, id }: StoredRef, li
   const answer = await service.call(read, { ids: { [idParameter]: id }, what: inWords, ...limits });
   return records(answer.data)[0] ?? {};
 }
+
+/** Whether the service no longer has a stored job; false also where it can't be asked. Never rejects. */
+export const isGone = (service: ApiClient, id: string, deadline: Deadline): Promise<boolean> =>
+  readStored(service, { kind: 'job', id }, { deadline }).then(
+    () => false,
+    (thrown: unknown) => asPrintingError(thrown).code === 'NOT_FOUND',
+  );
 
 export const isUploaded = (stored: Json): boolean => text(stored.status)?.toLowerCase() === 'uploaded';
 

@@ -48,11 +48,11 @@ export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, save
   queues.add(this);
   cancel = whenFlowsStarted(RED, openSoon);
 
-  this.on('close', (_removed: boolean, done: () => void) => {
+  this.on('close', (removed: boolean, done: () => void) => {
     isClosed = true;
     cancel?.();
     queues.delete(this);
-    const closing = (async () => (await opening)?.api.close())();
+    const closing = (async () => (await opening)?.api.close(removed))();
     // Hanging work continues without delaying Node-RED.
     underDeadline(clock, { ms: Math.max(0, closeTimeout - 500) }, (deadline) => deadline.wait(closing)).then(
       () => done(),

@@ -77,7 +77,7 @@ import { readPages } from '../../lib/account/pages';
 import { readHost, settingsSummary } from '../../lib/account/settings';
 import { bytesContent, empty } from '../../lib/upload/content';
 import { fileNameOf } from '../../lib/upload/source';
-import { awaitUploaded, isUploaded, readStored } from '../../lib/upload/stored-job';
+import { awaitUploaded, isGone, isUploaded, readStored } from '../../lib/upload/stored-job';
 import { askKept } from '../../lib/upload/transfer';
 import { readFile } from '../../lib/library/library';
 import { removeStored } from '../../lib/library/remove';
@@ -511,6 +511,7 @@ const READERS: Record<string, (words: string) => unknown> = {
       awaitUploaded(service(words), STORED, LIMITS),
       awaitUploaded(service(`error ${words}`), STORED, LIMITS),
     ]),
+  'upload/stored-job.isGone': (words) => isGone(service(words), 'job', LIMITS.deadline),
   'upload/stored-job.isUploaded': (words) => isUploaded({ status: field(words) }),
   'upload/stored-job.readStored': (words) => readStored(service(words), STORED, LIMITS),
   'upload/transfer.askKept': (words) =>
@@ -956,6 +957,7 @@ const OTHERS: Record<string, string> = {
   'queue/fleet.*': 'gets printers that were read',
   'queue/forecast.*': 'gets printers that were read',
   'queue/forecast-shape.*': 'gets times',
+  'queue/last-obstacle.*': 'gets printers that were read',
   'queue/late-forecast.*': 'gets records',
   'queue/stuck-attempts.*': 'gets records',
   'queue/gate.*': 'gets records',

@@ -39,7 +39,7 @@ describe('queue/attempt-keeper', () => {
     outcome = 'gone';
     const ended = new Promise<JobEnd>((resolve) => (end = resolve));
     keeper = new AttemptKeeper({
-      ...{ queueId: 'queue', rules: RULES, items, gates, now: () => clock.now() },
+      ...{ queueId: 'queue', rules: RULES, items, gates, clock },
       dispatches: { lookFor: () => Promise.resolve(null) } as unknown as Dispatches,
       watcher: { follow: () => ended },
       signal: new AbortController().signal,
@@ -106,12 +106,30 @@ describe('queue/attempt-keeper', () => {
 
   it('recalls a job that does not begin in time, and nothing before', async () => {
     await keep();
-    clock.set(CONTEXT.now + RULES.startWithin - 1);
+    await clock.advance(RULES.startWithin - 1_000);
     await keep();
     assert.equal(recalls, 0);
-    clock.set(CONTEXT.now + RULES.startWithin);
+    await clock.advance(1_000);
     await keep();
     assert.deepEqual([recalls, attempt()?.state], [1, 'recalled']);
+  });
+
+  it('recalls a job after the time that has really passed, wherever the clock is set meanwhile', async () => {
+    await keep();
+    clock.set(CONTEXT.now + 200 * 86_400_000);
+    await keep();
+    assert.equal(recalls, 0);
+    clock.set(CONTEXT.now - 200 * 86_400_000);
+    assert.equal(keeper.dueAt(record()), clock.now() + RULES.startWithin - 200);
+    await clock.advance(RULES.startWithin);
+    await keep();
+    assert.equal(recalls, 1);
+  });
+
+  it('recalls a job that a runtime before dispatched in time', async () => {
+    clock.set(CONTEXT.now + RULES.startWithin);
+    await keep();
+    assert.equal(recalls, 1);
   });
 
   it('keeps the copy while the removal is not proven, and continues when a poll shows the job', async () => {

@@ -40,6 +40,14 @@ describe('queue/plate-gates', () => {
     assert.equal(await see('C3', failed), true);
   });
 
+  it('clears no plate for the id of another printer', async () => {
+    await see('C1', { recently_completed: [at('a', 'failed', 50)] });
+    await assert.rejects(gates.confirm({ clusterId: 'C1', printerId: 'P2' }, true), { code: 'NOT_FOUND' });
+    assert.equal(isClear(gates.of('C1', null)!, 'confirm'), false);
+    await gates.confirm({ clusterId: 'C1', printerId: 'P1' }, true);
+    assert.equal(isClear(gates.of('C1', null)!, 'confirm'), true);
+  });
+
   it('makes up no gate for a group of printers', async () => {
     await see('C1', { printers: [idle, { ...idle, uuid: 'P2' }] });
     await gates.close({ clusterId: 'C1', printerId: null }, 'print', 'finished');

@@ -261,7 +261,9 @@ describe('queue/print-queue', () => {
 
   const shown = async () => {
     const { printers } = await all.ask(one, (queue) => queue.explainQueue());
-    return Object.fromEntries(printers.map(({ clusterId, code, text }) => [clusterId, code && `${code}: ${text}`]));
+    return Object.fromEntries(
+      printers.map(({ clusterId, code, text }) => [clusterId, code && `${code}: ${String(text)}`]),
+    );
   };
 
   it('sends a copy elsewhere at once where a printer refuses it, and gives the reason until it tries again', async () => {
@@ -300,7 +302,32 @@ describe('queue/print-queue', () => {
       all.farm.prints.map(({ clusterId }) => clusterId),
       ['C2'],
     );
-    assert.equal((await shown())['C1'], reserved);
+    assert.equal((await shown()).C1, reserved);
+  });
+
+  it('leaves its printers to other queues when it is removed, and has them again when it comes back', async () => {
+    await begin({ printers: ['C1'] });
+    await all.add(one, 'a');
+    await all.pass(20);
+    const other = reservationOf('other', 'item', 1);
+    const reserve = async () => {
+      const work = new Reservations(new QueueStore(one.memory.store, SCOPE)).reserve('C1', other, 1);
+      await all.clock.advance(1_000);
+      return work;
+    };
+    assert.equal(await reserve(), false, 'while the queue prints there');
+    const closing = one.queue.close();
+    const removing = one.queue.close(true);
+    await all.clock.advance(60_000);
+    await Promise.all([closing, removing]);
+    assert.equal(await reserve(), true, 'after its removal');
+    const release = new Reservations(new QueueStore(one.memory.store, SCOPE)).release('C1', other);
+    await all.clock.advance(1_000);
+    await release;
+    all.runtimes = [];
+    all.farm.changes.set('C1', { print_jobs: [{ uuid: 'print-1', cloud_job_id: 'job', status: 'printing' }] });
+    await begin({ printers: ['C1'] });
+    assert.equal(await reserve(), false, 'after its return');
   });
 
   it('blocks an item whose file is gone from the service, and no printer', async () => {
@@ -420,7 +447,13 @@ describe('queue/print-queue', () => {
       printers: [{ uuid: 'P', status: 'idle' }],
     });
     await all.pass(20);
-    assert.deepEqual([(await item('a')).state, (await item('a')).copies.held], ['held', 1]);
+    const held = await item('a');
+    assert.deepEqual([held.state, held.copies.held, held.waitingFor.map(({ code }) => code)], ['held', 1, ['HELD']]);
+    const [explained] = await all.ask(one, (queue) => queue.explain({ queueKey: 'a' }));
+    assert.deepEqual(
+      explained?.waitingFor.map(({ code, clusterId }) => [code, clusterId]),
+      [['HELD', null]],
+    );
     assert.equal((await release())[0]?.copies.held, 0);
     assert.deepEqual(types('item.'), ['item.queued', 'item.approval', 'item.queued', 'item.approval']);
   });
