@@ -59,14 +59,21 @@ export class Outbox {
     const { undelivered, mayDeliver, failed } = this.#deps;
     if (!mayDeliver()) return;
     const records = undelivered();
-    const fresh = records.flatMap(({ drafts, complete }) =>
-      drafts.filter(({ id }) => !this.#delivered.has(id)).map((draft) => ({ draft, complete })),
-    );
+    const fresh = records.flatMap(({ drafts, complete }) => {
+      let order = -Infinity;
+      return drafts
+        .filter(({ id }) => !this.#delivered.has(id))
+        .map((draft) => {
+          // The events of a record stay in their order when the clock was set back between them.
+          order = Math.max(order, draft.at);
+          return { draft, complete, order };
+        });
+    });
     if (this.#receivers.size === 0) {
       for (const { draft } of fresh) this.#waited.add(draft.id);
       return;
     }
-    const ordered = fresh.sort((one, other) => one.draft.at - other.draft.at);
+    const ordered = fresh.sort((one, other) => one.order - other.order);
     if (ordered.length > 0)
       for (const receiver of [...this.#receivers])
         // Each gets its own events, as flows may change them.

@@ -4,8 +4,8 @@ import type { QueueEventDraft } from '../../../lib/queue/queue-events';
 import { settle } from '../../helpers/manual-clock';
 import { NOW } from './items';
 
-const draft = (id: string, at = NOW): QueueEventDraft => ({
-  ...{ id, type: 'item.queued', at, print: null, clusterId: null, clusterName: null, value: null },
+const draft = (id: string, at = NOW, type: QueueEventDraft['type'] = 'item.queued'): QueueEventDraft => ({
+  ...{ id, type, at, print: null, clusterId: null, clusterName: null, value: null },
 });
 
 describe('queue/outbox', () => {
@@ -26,17 +26,17 @@ describe('queue/outbox', () => {
       queueId: 'queue',
       queueName: 'Queue',
       now: () => now,
-      undelivered: () => [
-        {
-          drafts: saved,
+      // The events of plates are in a record of their own.
+      undelivered: () =>
+        [true, false].map((isPlate) => ({
+          drafts: saved.filter(({ type }) => type.startsWith('plate.') === isPlate),
           complete: () => ({ item: null, print: null }),
           remove: async (ids) => {
             await settle(1);
             if (fails) throw new Error('full');
             saved = saved.filter(({ id }) => !ids.has(id));
           },
-        },
-      ],
+        })),
       mayDeliver: () => isPlanner,
       failed: () => failures++,
     });
@@ -50,7 +50,7 @@ describe('queue/outbox', () => {
 
   it('delivers each event once to every node, in the order in which it happened, and then removes it', async () => {
     const [one, other] = [node(), node()];
-    saved = [draft('b', NOW + 1), draft('a')];
+    saved = [draft('b', NOW + 1, 'plate.awaiting'), draft('a')];
     outbox.deliver();
     outbox.deliver();
     saved = [...saved, draft('c', NOW + 2)];
@@ -60,6 +60,13 @@ describe('queue/outbox', () => {
     assert.deepEqual(one, ['a', 'b', 'c']);
     assert.deepEqual(other, one);
     assert.deepEqual(saved, []);
+  });
+
+  it('delivers the events of a record in their order, although the clock was set back between them', () => {
+    const received = node();
+    saved = [draft('awaiting', NOW + 1e9, 'plate.awaiting'), draft('cleared', NOW, 'plate.cleared'), draft('item')];
+    outbox.deliver();
+    assert.deepEqual(received, ['item', 'awaiting', 'cleared']);
   });
 
   it('keeps events while no node is there, and delivers them late', async () => {
