@@ -3,6 +3,9 @@ import type { PrintJob } from '../../simulator';
 import type { World } from './machine';
 import { Broken } from './trace';
 
+/** Latencies between the queue's last look at a printer and its dispatch there: two round trips. */
+const ROUND_TRIPS = 4;
+
 /** A part on a plate. */
 interface Part {
   job: PrintJob;
@@ -82,8 +85,9 @@ export class Plates {
     if (!part) return;
     const isOurs = job.sentFrom === 'cloud';
     this.world.trace.add(`printer ${clusterId.slice(0, 6)}: ${job.name} begins on the part of ${part.job.name}`);
-    // A print by hand may begin after the queue has sent its job, and end before the queue can recall it.
-    const isOvertaken = part.job.sentFrom !== 'cloud' && part.job.createdAt >= job.createdAt;
+    // A print by hand may begin after the queue has read the printer, and end before the queue can recall its own job.
+    const readAt = job.createdAt - ROUND_TRIPS * this.world.wire.latency;
+    const isOvertaken = part.job.sentFrom !== 'cloud' && part.job.createdAt >= readAt;
     if (isOurs && !isOvertaken)
       this.#broken ??= new Broken(2, `${job.name} begins on the part of ${part.job.name} (${part.job.status})`);
     this.#parts.delete(clusterId);

@@ -35,7 +35,23 @@ export async function queueRun(seed: number): Promise<void> {
 const KINDS = [
   ...['offline', 'a print by hand', 'abort', 'fail', 'vanish', 'changes required'],
   ...['offline after the next print was sent', 'a print by hand just after the next one was sent', 'odd actions'],
+  'a stored file deleted',
 ];
+
+/** Changes that the service may ask for before a job begins. */
+const CHANGES = [
+  ['material_change', true],
+  ['print_core_change', true],
+  ['material_insert', false],
+  ['buildplate_change', false],
+] as const;
+const requiredChange = ([type_of_change, is_overridable]: (typeof CHANGES)[number]) => ({
+  ...{ type_of_change, is_overridable, index: 0 },
+  ...{ origin_id: 'there', origin_name: 'what is there', target_id: 'wanted', target_name: 'what is wanted' },
+});
+
+/** Longest time after which a press of a button is repeated without a look, ms. */
+const AGAIN = 1_000;
 
 /** Item that was added, or may have been. */
 interface Added {
@@ -61,6 +77,8 @@ class QueueRun {
   readonly #unlisted = new Set<string>();
   /** Attempts about which the operator has said that they did not print. */
   readonly #settled = new Set<string>();
+  /** Keys of items that people removed, or tried to. */
+  readonly #removed = new Set<string>();
   #queue: PrintQueue | undefined;
   #machine: Machine | undefined;
 
@@ -177,8 +195,9 @@ class QueueRun {
     const chance = this.#chance;
     const item = chance.pick(this.#added);
     const target = { queueKey: item.key };
-    const kind = chance.whole(0, 5);
+    const kind = chance.whole(0, 7);
     const wanted = { priority: chance.whole(-2, 2) };
+    const copies = chance.whole(1, 4);
     const limit = chance.pick([1, 30]) * SECOND;
     if (kind === 0) await this.#do(`hold ${item.key}`, (queue, deadline) => queue.hold(target, deadline));
     if (kind === 1) await this.#do(`release ${item.key}`, (queue, deadline) => queue.release(target, deadline));
@@ -191,6 +210,14 @@ class QueueRun {
         return queue.pause({ printer: null, until, reason: null }, deadline);
       });
     if (kind === 5) await this.#do('list', (queue) => queue.list({ from: 0, limit: 10 }));
+    if (kind === 6)
+      await this.#do(`copies of ${item.key}`, (queue, deadline) => queue.update(target, { copies }, deadline));
+    if (kind === 7) await this.#remove(item.key);
+  }
+
+  async #remove(key: string): Promise<void> {
+    this.#removed.add(key);
+    await this.#do(`remove ${key}`, (queue, deadline) => queue.remove({ queueKey: key }, deadline));
   }
 
   /** Events at the printers and in the service. */
@@ -200,7 +227,7 @@ class QueueRun {
     const number = chance.whole(1, 2);
     const { world } = simulator;
     const back = chance.spread(5_000, 200_000);
-    const kind = chance.whole(0, 8);
+    const kind = chance.whole(0, 9);
     const what = KINDS[kind];
     trace.add(`printer ${number}: ${what}`);
     try {
@@ -212,12 +239,13 @@ class QueueRun {
       else if (kind === 3) world.fail(number);
       else if (kind === 4) this.#vanish(number);
       else if (kind === 5) {
-        world.setRequiredChanges(number);
+        world.setRequiredChanges(number, [requiredChange(chance.pick(CHANGES))]);
         time.after(back, () => world.setRequiredChanges(number, []));
         // A printer that can't carry out actions either keeps the job.
         if (chance.is(0.5)) world.setActions(number, { outcome: 'failed' });
       } else if (kind === 6) this.#loseConnection(back);
       else if (kind === 7) this.#overtake(chance.spread(60, 2000));
+      else if (kind === 9) world.removeStoredJob(chance.pick(world.storedJobs()).jobId);
       else {
         world.setActions(number, { outcome: chance.pick(['failed', 'unknown', 'stuck'] as const) });
         time.after(back, () => world.setActions(number, {}));
@@ -317,9 +345,14 @@ class QueueRun {
       // A printer that prints can't be cleared.
       if (!this.#plates.clear(clusterId)) continue;
       const good = !this.#life.over && this.#chance.is(0.15) ? false : true;
-      await this.#do(`plate of ${clusterId.slice(0, 6)} ${good ? 'good' : 'bad'}`, (now, deadline) =>
-        now.plateCleared({ clusterId, printerId }, good, deadline),
-      );
+      const press = () =>
+        this.#do(`plate of ${clusterId.slice(0, 6)} ${good ? 'good' : 'bad'}`, (now, deadline) =>
+          now.plateCleared({ clusterId, printerId }, good, deadline),
+        );
+      const pressedAt = this.world.time.elapsed;
+      await press();
+      const isQuick = this.world.time.elapsed - pressedAt < AGAIN;
+      if (isQuick && this.#chance.is(0.2)) await press();
     }
   }
 
@@ -331,16 +364,20 @@ class QueueRun {
     for (let round = 0; round < ROUNDS; round++) {
       await time.until(this.#clearPlates(1), 700 * SECOND);
       const items = await this.#list();
-      if (items.every(({ state }) => state === 'finished')) return time.pass(ROUND);
+      if (items.every((item) => this.#isOver(item))) return time.pass(ROUND);
       for (const item of items) await time.until(this.#help(item), 700 * SECOND);
       await time.pass(ROUND);
     }
     trace.add(JSON.stringify(await this.#queue?.explainQueue()));
-    const left = (await this.#list()).filter(({ state }) => state !== 'finished');
+    const left = (await this.#list()).filter((item) => !this.#isOver(item));
     throw new Broken(
       4,
       `not finished: ${left.map((item) => `${item.queueKey} ${item.state} ${JSON.stringify(item.copies)} ${JSON.stringify(item.prints)}`).join('; ')}`,
     );
+  }
+
+  #isOver({ state, queueKey }: QueueItem): boolean {
+    return state === 'finished' || (this.#removed.has(queueKey ?? '') && (state === 'cancelled' || state === 'failed'));
   }
 
   async #list(): Promise<QueueItem[]> {
@@ -349,8 +386,9 @@ class QueueRun {
     return items;
   }
 
-  async #help({ itemId, queueKey, state, held, copies, prints }: QueueItem): Promise<void> {
+  async #help({ itemId, queueKey, state, held, copies, prints, waitingFor }: QueueItem): Promise<void> {
     const target = { itemId };
+    if (waitingFor.some(({ code }) => code === 'UPLOAD')) return this.#remove(queueKey ?? '');
     if (held || copies.held > 0)
       await this.#do(`release ${queueKey}`, (queue, deadline) => queue.release(target, deadline));
     if (copies.failed > 0 || state === 'blocked')
@@ -398,21 +436,22 @@ class QueueRun {
     const ends = new Map(logs.map((job) => [job.uuid, endOf(job)]));
     for (const uuid of this.#unlisted) ends.set(uuid, 'finished');
     for (const item of await this.#list()) {
-      const own = printed.filter(({ jobName }) => jobName === `${item.queueKey}.gcode`);
+      const named = new Set(item.prints.map(({ clusterJobId }) => clusterJobId));
+      // A print whose answer got lost, and which vanished before anybody looked, has no name.
+      const own = printed.filter(
+        ({ jobName, uuid }) => jobName === `${item.queueKey}.gcode` && (named.has(uuid) || !this.#vanished.has(uuid)),
+      );
       const ended = (as: string) => own.filter(({ uuid }) => ends.get(uuid) === as).length;
       const [good, either] = [ended('finished'), ended('either')];
       const extra = this.#checkExtras(item);
       const { copies } = item;
-      if (copies.good !== copies.total)
+      if (copies.good !== copies.total && !this.#removed.has(item.queueKey ?? ''))
         throw new Broken(1, `${item.queueKey}: ${copies.good} of ${copies.total} are good`);
       const wanted = copies.good + copies.rejected;
       if (good + either < wanted || good > wanted + extra)
         throw new Broken(1, `${item.queueKey}: ${good} to ${good + either} good prints for ${wanted} copies`);
       const sent = item.prints.filter(({ clusterJobId }) => clusterJobId !== null).length;
-      const named = new Set(item.prints.map(({ clusterJobId }) => clusterJobId));
-      // A print whose answer got lost, and which vanished before anybody looked, has no name.
-      const made = own.filter(({ uuid }) => named.has(uuid) || !this.#vanished.has(uuid)).length;
-      if (made !== sent) throw new Broken(1, `${item.queueKey}: ${made} prints for ${sent} attempts`);
+      if (own.length !== sent) throw new Broken(1, `${item.queueKey}: ${own.length} prints for ${sent} attempts`);
     }
     this.#checkEvents(await this.#list(), ends);
   }
@@ -441,7 +480,8 @@ class QueueRun {
     };
     for (const { itemId, prints } of items) {
       has(idOf('item.queued', itemId));
-      if (!this.#events.some(({ type, item }) => type === 'item.finished' && item?.itemId === itemId))
+      const ended = ['item.finished', 'item.cancelled', 'item.failed'];
+      if (!this.#events.some(({ type, item }) => ended.includes(type) && item?.itemId === itemId))
         throw new Broken(3, `no end of ${itemId} came`);
       for (const { copy, attempt, state, clusterJobId } of prints) {
         if (state === 'rejected') has(idOf('print.finished', itemId, copy, attempt));
