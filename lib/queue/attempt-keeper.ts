@@ -163,8 +163,8 @@ export class AttemptKeeper {
       return;
     }
     const began = attempt.startedAt !== null || outcome === 'finished' || (job !== null && hasBegun(job));
-    // Closed before the printer counts as free again.
-    if (began) await this.#closeGate(itemId, attempt, outcome);
+    // Closed before the printer counts as free again. A print that failed may have begun although its record shows no time.
+    if (began || outcome === 'failed') await this.#closeGate(itemId, attempt, outcome);
     if (!began && outcome === 'aborted' && attempt.recall) {
       await this.#change(itemId, (record) => changes.recalled(record, attempt, this.#context));
       return;

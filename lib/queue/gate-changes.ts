@@ -119,7 +119,9 @@ function withPast(gate: PlateGate, job: PrintJob, now: number): PlateGate {
   const outcome = outcomeOf(job);
   if (gate.ended?.id === id && gate.ended.outcome !== 'earlier') return withOutcome(gate, outcome);
   if (gate.known.includes(id)) return gate;
-  const printed = hasBegun(job) || job.state === 'finished' || gate.printing?.id === id;
+  // A print that failed may have begun although its record shows no time.
+  const mayLieThere = job.state === 'finished' || job.state === 'failed';
+  const printed = hasBegun(job) || mayLieThere || gate.printing?.id === id;
   return printed ? closed(gate, id, outcome, now) : { ...gate, known: [...gate.known, id].slice(-KNOWN_KEPT) };
 }
 

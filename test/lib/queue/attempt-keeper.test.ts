@@ -143,6 +143,13 @@ describe('queue/attempt-keeper', () => {
     assert.equal(attempt()?.state, 'printing');
   });
 
+  it('closes the gate after a print that failed in its first second', async () => {
+    await keep();
+    end({ outcome: 'failed', job: null });
+    await clock.advance(100);
+    assert.deepEqual([attempt()?.state, gates.all.map(({ ended }) => ended?.outcome)], ['failed', ['failed']]);
+  });
+
   it('holds the copy of a job that somebody removed before it began', async () => {
     await keep();
     end({ outcome: 'aborted', job: null });

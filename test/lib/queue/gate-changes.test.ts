@@ -94,6 +94,12 @@ describe('queue/gate-changes', () => {
     assert.deepEqual([plate.gate?.ended?.id, plate.gate?.closings, plate.modes[1]], ['a', 2, false]);
   });
 
+  it('closes after a print that failed in its first second, so that its record shows no time', () => {
+    plate.see().see({ print_jobs: [job('a', 'queued')] });
+    plate.see({ recently_completed: [job('a', 'failed')] });
+    assert.deepEqual([plate.gate?.closings, plate.modes], [1, [false, false, false]]);
+  });
+
   it('stays open after a job that was removed before it began', () => {
     plate.see().see({ print_jobs: [job('a', 'queued')] });
     plate.see({ recently_completed: [job('a', 'aborted')] });
