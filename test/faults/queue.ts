@@ -277,7 +277,8 @@ class QueueRun {
   #vanish(number: number): void {
     const { world } = this.world.simulator;
     const job = world.cluster(number).queue[0];
-    if (!job) return;
+    // A foreign print that vanishes between two polls leaves a part of which nothing can know.
+    if (job?.sentFrom !== 'cloud') return;
     this.#plates.vanished(number, job);
     this.#vanished.add(job.uuid);
     if (job.printed >= 0.95 * job.timeTotal) this.#unlisted.add(job.uuid);
