@@ -42,12 +42,10 @@ export class FileCalls {
     this.#deadline.throwIfOver();
     if (isStalled(this.#folder)) throw hangs();
     const { turn, result } = enter(this.#folder, call);
-    const state = { isOver: false };
-    const settled = result.finally(() => (state.isOver = true));
     try {
-      return await this.#deadline.wait(settled);
+      return await this.#deadline.wait(result);
     } catch (thrown) {
-      if (!state.isOver) this.#abandon(turn, result, undo);
+      if (running.get(this.#folder) === turn || waiting.includes(turn)) this.#abandon(turn, result, undo);
       throw thrown;
     }
   }
@@ -81,20 +79,23 @@ function track(work: Promise<unknown>): Promise<unknown> {
 const nothing = (): void => undefined;
 
 function enter<T>(folder: string, call: () => Promise<T>): { turn: Turn; result: Promise<T> } {
-  const turn: Turn = { folder, begin: () => undefined, abandoned: false };
-  const result = new Promise<T>((resolve, reject) => {
-    turn.begin = () => {
-      running.set(folder, turn);
-      const left = () => {
-        running.delete(folder);
-        beginNext();
-      };
-      (async () => call())().finally(left).then(resolve, reject);
-    };
-  });
+  const turn: Turn = { folder, begin: nothing, abandoned: false };
+  // Most calls begin at once. Behind a second promise, each chunk of a large upload outlived a garbage collection.
+  if (waiting.length === 0 && running.size < MOST && !running.has(folder)) return { turn, result: occupy(turn, call) };
+  const begun = new Promise<void>((resolve) => (turn.begin = resolve));
   waiting.push(turn);
-  beginNext();
-  return { turn, result };
+  return { turn, result: begun.then(() => occupy(turn, call)) };
+}
+
+/** Runs a call in its turn. */
+async function occupy<T>(turn: Turn, call: () => Promise<T>): Promise<T> {
+  running.set(turn.folder, turn);
+  try {
+    return await call();
+  } finally {
+    running.delete(turn.folder);
+    beginNext();
+  }
 }
 
 function beginNext(): void {
@@ -103,6 +104,7 @@ function beginNext(): void {
     if (running.has(turn.folder)) at++;
     else {
       waiting.splice(at, 1);
+      running.set(turn.folder, turn);
       turn.begin();
     }
   }
