@@ -19,6 +19,12 @@ const AIM = 30_000;
 /** Share of a print after which it may count as finished when it is interrupted. */
 const EARLY = 0.5;
 
+/**
+ * Time after which the record of a print shows that it has begun, ms: a print that is aborted in its first second leaves
+ * nothing on its plate, and looks like one that was removed before it began.
+ */
+const VISIBLE = 50;
+
 /** States in which the part of a print is ready. */
 const DONE: readonly string[] = ['wait_cleanup', 'finished', 'failed', 'aborted'];
 
@@ -87,6 +93,7 @@ export class Queues {
         for (const { uuid, status, createdAt, timeTotal } of queue) {
           const elapsed = (TIME_FACTOR * (Date.now() - createdAt)) / 1000;
           if (status !== 'printing' || elapsed > EARLY * timeTotal) continue;
+          await pause(VISIBLE);
           this.#world.simulator.world[kind](clusterId, uuid);
           return `a print ${kind}s`;
         }
