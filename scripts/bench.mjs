@@ -23,7 +23,8 @@ try {
   }
   if (process.argv[2] === 'queue') {
     const { benchQueue } = await import('../bench/queue.mjs');
-    process.exit(await benchQueue(process.argv.slice(3)));
+    const { benchQueueStore } = await import('../bench/queue-store.mjs');
+    process.exit((await benchQueue(process.argv.slice(3))) || (await benchQueueStore()));
   }
   if (process.argv[2] === 'queue-store') {
     const { benchQueueStore } = await import('../bench/queue-store.mjs');
