@@ -59,7 +59,7 @@ export const LAYERS = {
   },
   runtime: {
     folder: 'test/runtime',
-    processes: 4,
+    processes: 3,
     weights: {
       'replicas.test.ts': 350,
       'postgres.test.ts': 180,
