@@ -80,8 +80,8 @@ const nothing = (): void => undefined;
 
 function enter<T>(folder: string, call: () => Promise<T>): { turn: Turn; result: Promise<T> } {
   const turn: Turn = { folder, begin: nothing, abandoned: false };
-  // Most calls begin at once. Behind a second promise, each chunk of a large upload outlived a garbage collection.
-  // All waiting calls are in folders that are occupied, or all threads are.
+  // Waiting calls need an occupied folder or an occupied thread, so none goes before this one. Behind a second promise, each
+  // chunk of a large upload would outlive a garbage collection.
   if (running.size < MOST && !running.has(folder)) return { turn, result: occupy(turn, call) };
   const begun = new Promise<void>((resolve) => (turn.begin = resolve));
   waiting.push(turn);

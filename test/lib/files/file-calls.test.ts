@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { FileCalls } from '../../../lib/files/file-calls';
+import { Deadline } from '../../../lib/time/deadline';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+
+describe('files/file-calls', () => {
+  let deadline: Deadline;
+  beforeEach(() => {
+    deadline = new Deadline(new ManualClock(), { ms: 60_000 });
+  });
+  afterEach(() => deadline.end());
+
+  const calls = (folder: string) => new FileCalls(`/${folder}/file`, deadline);
+  /** A call that lasts until `end`. */
+  function held(folder: string) {
+    let end: () => void = () => undefined;
+    let hasBegun = false;
+    const call = () => {
+      hasBegun = true;
+      return new Promise<void>((resolve) => (end = resolve));
+    };
+    const result = calls(folder).run(call);
+    return { result, end: () => end(), hasBegun: () => hasBegun };
+  }
+
+  it('begins a call in a free folder while another call waits for an occupied one', async () => {
+    const first = held('a');
+    const second = held('a');
+    assert.equal(await calls('b').run(() => Promise.resolve('read')), 'read');
+    assert.deepEqual([first.hasBegun(), second.hasBegun()], [true, false]);
+    first.end();
+    await first.result;
+    await settle();
+    assert.ok(second.hasBegun());
+    second.end();
+    await second.result;
+  });
+
+  it('runs calls in at most three folders at a time, and the others as threads come free', async () => {
+    const all = ['a', 'b', 'c', 'd', 'e'].map(held);
+    const begun = () => all.map((one) => one.hasBegun());
+    assert.deepEqual(begun(), [true, true, true, false, false]);
+    all[1]!.end();
+    await settle();
+    assert.deepEqual(begun(), [true, true, true, true, false]);
+    for (const one of all) {
+      one.end();
+      await settle();
+    }
+    await Promise.all(all.map(({ result }) => result));
+  });
+});
