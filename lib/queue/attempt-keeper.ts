@@ -155,6 +155,7 @@ export class AttemptKeeper {
 
   async #ended(itemId: string, attempt: Attempt, { outcome, job, isDisconnected }: JobEnd): Promise<void> {
     const { rules } = this.#deps;
+    this.#waits.delete(nameOf(itemId, attempt));
     if (isDisconnected || outcome === 'ended') {
       if (attempt.startedAt !== null && !isDisconnected) await this.#closeGate(itemId, attempt, 'vanished');
       // Its outcome is unknown.
