@@ -24,6 +24,8 @@ interface AddDeps {
   now: () => number;
   /** Rank of the last item; null without one. */
   lastRank: () => string | null;
+  /** Waits for the store: its failures stop the planner, those of the file don't. */
+  written: <T>(work: Promise<T>) => Promise<T>;
 }
 
 /**
@@ -31,10 +33,10 @@ interface AddDeps {
  * upload, of the service's calls and of the store.
  */
 export async function addItem(deps: AddDeps, request: AddRequest): Promise<{ record: ItemRecord; isNew: boolean }> {
-  const { items, queueId, rules, now, lastRank } = deps;
+  const { items, queueId, rules, now, lastRank, written } = deps;
   const { queueKey, deadline } = request;
   const itemId = items.idOf(queueKey);
-  const known = queueKey === null ? undefined : await deadline.wait(items.find(itemId));
+  const known = queueKey === null ? undefined : await written(deadline.wait(items.find(itemId)));
   if (known) return { record: known, isNew: false };
   const own = request.source
     ? await storeFile(deps, await deadline.wait(request.source()), request)
@@ -55,7 +57,7 @@ export async function addItem(deps: AddDeps, request: AddRequest): Promise<{ rec
       },
       { queueId, now: now() },
     );
-  return deadline.wait(items.add(itemId, make));
+  return written(deadline.wait(items.add(itemId, make)));
 }
 
 /** The files of alternatives, stored where they were not. Throws the errors of the upload and of the service's calls. */

@@ -58,8 +58,9 @@ export class PrintQueue implements api.QueueApi {
     const { data, view } = await this.#runtime.ready(request.deadline);
     const { clock, uploads, service } = this.#deps;
     const lastRank = () => lastOf(data.items.all.map(({ rank }) => rank));
-    const deps = { ...this.#options, items: data.items, uploads, service, now: () => clock.now(), lastRank };
-    const { record, isNew } = await this.#runtime.written(addItem(deps, request));
+    const written = <T>(work: Promise<T>) => this.#runtime.written(work);
+    const deps = { ...this.#options, items: data.items, uploads, service, now: () => clock.now(), lastRank, written };
+    const { record, isNew } = await addItem(deps, request);
     return { item: view.item(record), duplicate: !isNew };
   }
 

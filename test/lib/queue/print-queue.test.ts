@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { PrintingError } from '../../../lib/service/errors';
+import { phrase } from '../../../lib/words/sentence';
 import { QueueStore } from '../../../lib/queue/queue-store';
 import { Reservations, reservationOf } from '../../../lib/queue/reservations';
 import { QueueFarm, SCOPE, type Runtime } from '../../helpers/queue-farm';
@@ -328,6 +330,18 @@ describe('queue/print-queue', () => {
     all.farm.changes.set('C1', { print_jobs: [{ uuid: 'print-1', cloud_job_id: 'job', status: 'printing' }] });
     await begin({ printers: ['C1'] });
     assert.equal(await reserve(), false, 'after its return');
+  });
+
+  it('goes on printing when a file that somebody adds can’t be read', async () => {
+    await begin({ printers: ['C1'] });
+    await all.add(one, 'a', { copies: 2 });
+    const source = () => Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`Empty.`));
+    const errors: unknown[] = [];
+    one.queue.watchState(({ error }) => errors.push(error));
+    await assert.rejects(all.add(one, 'b', { source }), { code: 'FILE_NOT_READABLE' });
+    await all.pass(70);
+    assert.equal(all.farm.prints.length, 2);
+    assert.deepEqual([...new Set(errors)], [null]);
   });
 
   it('blocks an item whose file is gone from the service, and no printer', async () => {
