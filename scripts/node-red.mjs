@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -41,9 +41,14 @@ const quiet = {
  * @property {string} userDir
  * @property {string[]} log every line so far
  * @property {Promise<{ code: number | null, signal: NodeJS.Signals | null }>} exited
+ * @property {(deploy: () => Promise<void>) => Promise<void>} started deploys, and resolves once the nodes run; Node-RED answers earlier
  * @property {() => Promise<{ code: number | null, signal: NodeJS.Signals | null, ms: number }>} stop SIGTERM, and the wait for the end; SIGKILL after 30 s
  * @property {() => Promise<void>} kill SIGKILL: a crash, as the disk sees it
  */
+
+/** The end of a start. Node-RED logs in English and, in tests, in German. */
+const STARTED =
+  /Started (modified )?(flows|nodes)|(Flows|Nodes) sind gestartet|Waiting for missing types|Flows stopped in safe mode/;
 
 /**
  * Starts a real Node-RED and resolves once it answers and its flows are started.
@@ -77,6 +82,7 @@ export async function startNodeRed(options) {
   });
   /** @type {string[]} */
   const log = [];
+  const starts = new EventEmitter();
   /** @type {RunningNodeRed['exited']} */
   const exited = once(child, 'close').then(([code, signal]) => ({ code, signal }));
   const orphan = () => child.kill('SIGKILL');
@@ -94,15 +100,12 @@ export async function startNodeRed(options) {
     };
     const timer = setTimeout(() => fail('did not start within 180 s'), 180_000);
     let address = '';
-    // Node-RED logs in English and, in tests, in German.
     const read = (/** @type {string} */ line) => {
       log.push(line);
       options.onLine?.(line);
+      if (STARTED.test(line)) starts.emit('start');
       address ||= /Server .* (http\S+)/.exec(line)?.[1] ?? '';
-      const running = log.some((text) =>
-        /Started flows|Flows sind gestartet|Waiting for missing types|Flows stopped in safe mode/.test(text),
-      );
-      if (!address || !running) return;
+      if (!address || !log.some((text) => STARTED.test(text))) return;
       clearTimeout(timer);
       started(address.endsWith('/') ? address : `${address}/`);
     };
@@ -118,6 +121,11 @@ export async function startNodeRed(options) {
     userDir,
     log,
     exited,
+    async started(deploy) {
+      const start = once(starts, 'start');
+      const end = exited.then(() => Promise.reject(new Error(`Node-RED ended:\n${log.slice(-30).join('\n')}`)));
+      await Promise.race([Promise.all([deploy(), start]), end]);
+    },
     async stop() {
       const began = performance.now();
       const timer = setTimeout(() => child.kill('SIGKILL'), 30_000);

@@ -12,7 +12,7 @@ import { createInterface } from 'node:readline';
 const LINES = 200;
 
 /** Number of parallel steps. Most wait longer than they compute, so more of them than there are cores keep all cores busy. */
-const AT_A_TIME = availableParallelism() + 4;
+const AT_A_TIME = availableParallelism() + 5;
 
 /** Runs steps in parallel, prints each line at once, and reports all failures with their causes at the end. */
 export class Steps {

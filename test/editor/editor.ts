@@ -358,14 +358,17 @@ export class Editor {
     })()`);
   }
 
+  /** Deploys by the button; resolves once the nodes run and the editor is usable again. */
   async deploy(): Promise<void> {
-    const [answer] = await Promise.all([
-      this.page.waitForResponse(
-        (response) => response.url().endsWith('/flows') && response.request().method() === 'POST',
-      ),
-      this.page.click('#red-ui-header-button-deploy'),
-    ]);
-    assert.ok(answer.ok(), `deploy answered ${answer.status()}`);
+    await this.nodeRed.started(async () => {
+      const [answer] = await Promise.all([
+        this.page.waitForResponse(
+          (response) => response.url().endsWith('/flows') && response.request().method() === 'POST',
+        ),
+        this.page.click('#red-ui-header-button-deploy'),
+      ]);
+      assert.ok(answer.ok(), `deploy answered ${answer.status()}`);
+    });
     await this.page.locator('#red-ui-full-shade').waitFor({ state: 'hidden' });
     await this.until(`$('#red-ui-header-button-deploy').hasClass('disabled')`);
   }

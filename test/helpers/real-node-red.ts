@@ -51,7 +51,7 @@ export interface RealNodeRedOptions extends Omit<NodeRedOptions, 'userDir'> {
 export interface RealNodeRed extends RunningNodeRed {
   /** `fetch` under the editor's address, asking for JSON; `path` without leading slash. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** Deploys all flows at once; nodes contain their credentials, as the editor sends them. */
+  /** Deploys all flows and starts them; nodes contain their credentials, as the editor sends them. */
   deploy(flows: readonly object[]): Promise<void>;
   /** Log lines of level warn and above. */
   complaints(): string[];
@@ -94,14 +94,15 @@ export async function startRealNodeRed(options: RealNodeRedOptions = {}): Promis
   return {
     ...running,
     fetch: request,
-    async deploy(flows) {
-      const response = await request('flows', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'node-red-deployment-type': 'full' },
-        body: JSON.stringify(flows),
-      });
-      if (!response.ok) throw new Error(`deploy answered ${response.status}: ${await response.text()}`);
-    },
+    deploy: (flows) =>
+      running.started(async () => {
+        const response = await request('flows', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'node-red-deployment-type': 'full' },
+          body: JSON.stringify(flows),
+        });
+        if (!response.ok) throw new Error(`deploy answered ${response.status}: ${await response.text()}`);
+      }),
     complaints: () => running.log.filter((line) => complaint.test(line) && !expected.test(line)),
     async stop() {
       const end = await running.stop();
