@@ -35,6 +35,8 @@ export class UnresolvedPrints {
   readonly #deadline: Deadline;
   readonly #endings: (() => void)[];
   #loading = false;
+  /** Whether to load again: the sign-in or the runtimes have changed during a load. */
+  #more = false;
 
   constructor(deps: UnresolvedPrintsDeps) {
     this.#deps = deps;
@@ -76,15 +78,22 @@ export class UnresolvedPrints {
 
   /** Never rejects. */
   async #load(): Promise<void> {
+    this.#more = true;
     if (this.#loading || this.#closing.signal.aborted) return;
     this.#loading = true;
     const load = async () => {
-      if (!this.#deps.signIn.usable) return;
-      const scope = await this.#deps.scope();
-      for (const { clusterId } of await new Ledger(this.#deps.store, scope).openKeys()) this.add(scope, clusterId);
+      do await this.#addOpen();
+      while (this.#more);
     };
     await retryUntil(this.#deadline, RELOAD, load).catch(() => undefined);
     this.#loading = false;
+  }
+
+  async #addOpen(): Promise<void> {
+    this.#more = false;
+    if (this.#closing.signal.aborted || !this.#deps.signIn.usable) return;
+    const scope = await this.#deps.scope();
+    for (const { clusterId } of await new Ledger(this.#deps.store, scope).openKeys()) this.add(scope, clusterId);
   }
 
   #publish(clusterId: string, status: ClusterStatus): void {

@@ -48,10 +48,13 @@ export class ItemStore {
   async load(): Promise<void> {
     const { store, queueId } = this.#deps;
     const found = new Map<string, ItemRecord>();
+    const before = new Map(this.#items);
     for await (const record of store.list<ItemRecord>(store.keyOf('queue-item', queueId)))
       found.set(record.itemId, record);
-    for (const itemId of this.#items.keys()) if (!found.has(itemId)) this.#set(itemId, undefined);
-    for (const [itemId, record] of found) this.#set(itemId, record);
+    // An item that changed during the listing is newer than the list.
+    const isUnchanged = (itemId: string) => this.#items.get(itemId) === before.get(itemId);
+    for (const itemId of before.keys()) if (!found.has(itemId) && isUnchanged(itemId)) this.#set(itemId, undefined);
+    for (const [itemId, record] of found) if (isUnchanged(itemId)) this.#set(itemId, record);
   }
 
   /** The listed items: without those that ended long ago. */

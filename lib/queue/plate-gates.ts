@@ -34,7 +34,12 @@ export class PlateGates {
   }
 
   async load(): Promise<void> {
-    for await (const gate of this.store.list<PlateGate>(this.store.keyOf('queue-plate'))) this.#set(gate);
+    const before = new Map(this.#gates);
+    for await (const gate of this.store.list<PlateGate>(this.store.keyOf('queue-plate'))) {
+      const key = printerKey(gate);
+      // A gate that changed during the listing is newer than the list.
+      if (this.#gates.get(key) === before.get(key)) this.#set(gate);
+    }
   }
 
   /** Reads a gate again that another runtime or queue has changed. */

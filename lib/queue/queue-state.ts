@@ -190,7 +190,10 @@ export class SavedQueue {
   }
 
   async load(): Promise<void> {
-    this.#record = (await this.store.get<QueueRecord>(this.#key)) ?? NEW_QUEUE;
+    const before = this.#record;
+    const stored = await this.store.get<QueueRecord>(this.#key);
+    // A change during the read is newer than its answer.
+    if (this.#record === before) this.#record = stored ?? NEW_QUEUE;
   }
 
   /** Changes the state; a change that returns the same record is not written. */

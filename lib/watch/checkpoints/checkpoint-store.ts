@@ -22,6 +22,7 @@ const RETRIES = { first: 5_000, longest: 15 * 60_000 };
 const SHARED_RETRIES = { first: 1_000, longest: 5_000 };
 /** Longest wait for an unresponsive database on close, ms. */
 const CLOSE_WITHIN = 5_000;
+const LOADED = Symbol('loaded');
 /** Key kinds: the state that the next poll resumes from, and the updates that other runtimes wait for. */
 export const CHECKPOINT = 'checkpoint';
 export const OBSERVATION = 'observation';
@@ -62,11 +63,8 @@ export class CheckpointStore {
 
   /** Loads the stored checkpoint of a cluster, once. Rejects while the store can't be read. */
   async load(under: ScopeMemory, clusterId: string, memory: ClusterMemory): Promise<void> {
-    if (memory.loaded) return;
-    const stored = await this.store.get<unknown>([CHECKPOINT, ...under.scope, clusterId]);
-    // A concurrent call may have loaded it already.
-    if (memory.loaded as boolean) return;
-    memory.loaded = true;
+    const stored = await this.#read([CHECKPOINT, ...under.scope, clusterId], memory);
+    if (stored === LOADED) return;
     const { figures, movedTo, mark } = record(stored) ?? {};
     const isCurrent = memory.marks.includes(text(mark) ?? '');
     // Otherwise another runtime has written since, and the memory is older.
@@ -102,10 +100,8 @@ export class CheckpointStore {
   }
 
   async loadList(under: ScopeMemory, memory: ListMemory): Promise<void> {
-    if (memory.loaded) return;
-    const stored = await this.store.get<unknown>([CHECKPOINT, ...under.scope]);
-    if (memory.loaded as boolean) return;
-    memory.loaded = true;
+    const stored = await this.#read([CHECKPOINT, ...under.scope], memory);
+    if (stored === LOADED) return;
     const { mark, clusters } = record(stored) ?? {};
     if (!memory.marks.includes(text(mark) ?? '')) {
       memory.checkpoint = readListCheckpoint(stored);
@@ -188,6 +184,21 @@ export class CheckpointStore {
     this.#queue.clear();
   }
   #closing = false;
+
+  /**
+   * Reads a stored checkpoint, or returns LOADED where the memory holds it already, such as after a concurrent call. Repeats a
+   * read during which the memory became invalid: its answer may be older than the change.
+   */
+  async #read(key: Key, memory: ClusterMemory | ListMemory): Promise<unknown> {
+    while (!memory.loaded) {
+      const { invalidations } = memory;
+      const stored = await this.store.get<unknown>(key);
+      if ((memory.loaded as boolean) || memory.invalidations !== invalidations) continue;
+      memory.loaded = true;
+      return stored;
+    }
+    return LOADED;
+  }
 
   get #isShared(): boolean {
     return this.ownership !== SOLE_OWNER;

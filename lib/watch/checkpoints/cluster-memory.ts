@@ -33,6 +33,8 @@ interface Undelivered {
 export class ClusterMemory {
   /** Whether the checkpoint was read from the store. */
   loaded = false;
+  /** Number of times that another runtime may have written since. */
+  invalidations = 0;
   /** New id of the cluster, where it has moved. */
   movedTo: string | null = null;
   /** Whether events of the next observation are late: nothing received events before it. */
@@ -118,6 +120,12 @@ export class ClusterMemory {
   /** Restores state from the store or from another memory. Present figures are newer and stay. */
   restore(checkpoint: Checkpoint | null, status: ClusterStatus | null): void {
     this.#set(checkpoint, this.status ?? status);
+  }
+
+  /** Has the next load read the store, where another runtime may have written. */
+  invalidate(): void {
+    this.loaded = false;
+    this.invalidations++;
   }
 
   forget(): void {

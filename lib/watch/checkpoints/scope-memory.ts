@@ -14,6 +14,8 @@ export interface ListedCluster extends ClusterIdentity {
 /** State of the cluster list between two reads. */
 export class ListMemory {
   loaded = false;
+  /** As in `ClusterMemory`. */
+  invalidations = 0;
   checkpoint: ListCheckpoint | null = null;
   late = false;
   /** As in `ClusterMemory`. */
@@ -22,6 +24,12 @@ export class ListMemory {
   marks: readonly string[] = [];
   /** Clusters as published to other runtimes. */
   clusters: readonly ListedCluster[] = [];
+
+  /** As in `ClusterMemory`. */
+  invalidate(): void {
+    this.loaded = false;
+    this.invalidations++;
+  }
 
   /** Updates the clusters to publish, without volatile fields. Returns false where they have not changed. */
   updatePublished(clusters: readonly ListedCluster[]): boolean {
@@ -46,8 +54,8 @@ export class ScopeMemory {
 
   /** Call on a return to this scope: another runtime may have written to it, even about a cluster that this one holds. */
   invalidate(): void {
-    this.list.loaded = false;
-    for (const memory of this.clusters.values()) memory.loaded = false;
+    this.list.invalidate();
+    for (const memory of this.clusters.values()) memory.invalidate();
   }
 
   of(clusterId: string): ClusterMemory {

@@ -116,7 +116,7 @@ export class ListPoller implements Scheduled {
     const { account } = this;
     const scope = await account.scoped().catch(() => null);
     if (!scope || this.#isOurs) return;
-    scope.list.loaded = false;
+    scope.list.invalidate();
     if (!(await this.#load()) || account.signal.aborted) return;
     account.list.setRemote(scope.list.clusters);
     if (this.clusterIds) this.#publish(null);

@@ -64,7 +64,7 @@ export class Observer {
         this.#memory = memory;
         this.#undelivered = null;
       }
-      if (!memory.loaded) await account.checkpoints.load(under, clusterId, memory);
+      await account.checkpoints.load(under, clusterId, memory);
       return memory;
     } catch (thrown) {
       this.reports.fault(clusterId, thrown);
@@ -75,7 +75,7 @@ export class Observer {
   /** Has the next `load` read the store, where another runtime may have written. */
   invalidate(): void {
     this.#undelivered = null;
-    if (this.#memory) this.#memory.loaded = false;
+    this.#memory?.invalidate();
   }
 
   /** Drops state that became stale while another runtime polled. */

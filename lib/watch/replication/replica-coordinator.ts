@@ -70,6 +70,8 @@ export class ReplicaCoordinator implements SharedWork {
   readonly #parts: ReplicaCoordinatorOptions;
   #scope: ScopeMemory | null = null;
   #isReadingScope = false;
+  /** Whether to read the scope again: the sign-in has changed during a read. */
+  #readsScopeAgain = false;
   readonly #remoteUpdates: RemoteUpdates;
   /** Subscribers that keep the clusters polled that other runtimes wait for. */
   readonly #keptPolling = new Map<string, KeepPolling>();
@@ -141,7 +143,7 @@ export class ReplicaCoordinator implements SharedWork {
     const polledAt = Number.isFinite(ago) ? account.clock.monotonic() - (ago as number) - idle : own;
     const memory = item === LIST_ITEM ? this.#scope?.list : this.#scope?.of(item);
     if (memory) {
-      memory.loaded = false;
+      memory.invalidate();
       memory.wasUnwatched = late === true || idle > LATE;
       if (unwritten && memory instanceof ClusterMemory) checkpoints().resumeFrom(unwritten, memory);
     }
@@ -177,7 +179,7 @@ export class ReplicaCoordinator implements SharedWork {
     const clusters = this.#scope?.clusters;
     const memory = clusters?.get(item);
     // State that could not be written may still be the newest.
-    if (memory?.mayBeAhead) memory.loaded = false;
+    if (memory?.mayBeAhead) memory.invalidate();
     else clusters?.delete(item);
     this.#pollerOf(item)?.stopRegularPolls();
   }
@@ -230,10 +232,15 @@ export class ReplicaCoordinator implements SharedWork {
   /** Reads the scope, with retries. Never rejects. */
   async #readScope(): Promise<void> {
     const { scoped, clock, signal } = this.#parts.account;
+    this.#readsScopeAgain = true;
     if (this.#isReadingScope || signal.aborted) return;
     this.#isReadingScope = true;
     const read = async () => {
-      const scope = await scoped();
+      let scope: ScopeMemory;
+      do {
+        this.#readsScopeAgain = false;
+        scope = await scoped();
+      } while (this.#readsScopeAgain as boolean);
       if (scope === this.#scope) return;
       this.#scope = scope;
       this.#remoteUpdates.catchUp();

@@ -11,7 +11,7 @@ import type { Scope } from '../../../lib/state/scope';
 import { isoTime } from '../../../lib/time/clock';
 import type { ObservationListener, Watcher } from '../../../lib/watch/watcher';
 import { ManualClock, settle } from '../../helpers/manual-clock';
-import { MemoryStore } from '../../helpers/memory-store';
+import { LateStore } from '../../helpers/memory-store';
 import { ScriptedService } from '../../helpers/scripted-service';
 
 const SCOPE: Scope = ['account', 'service', 'workspace'];
@@ -20,7 +20,7 @@ const HOUR = 3_600_000;
 
 describe('print/unresolved-prints in several runtimes', () => {
   let clock: ManualClock;
-  let store: MemoryStore;
+  let store: LateStore;
   let warnings: string[];
   let runtimes: Runtime[];
 
@@ -97,7 +97,7 @@ describe('print/unresolved-prints in several runtimes', () => {
 
   beforeEach(() => {
     clock = new ManualClock();
-    store = new MemoryStore();
+    store = new LateStore();
     warnings = [];
     runtimes = [];
   });
@@ -123,6 +123,18 @@ describe('print/unresolved-prints in several runtimes', () => {
     await observed({ print_jobs: [printing('p'), printing('q')] });
     assert.deepEqual([await doneOf('one'), await doneOf('two')].sort(), ['p', 'q']);
     assert.deepEqual([held(), warnings], [[0, 0], []]);
+  });
+
+  it('settles the open keys of a runtime that ends while the keys are read', async () => {
+    store.delayNext();
+    const { changed } = start();
+    await settle();
+    await lose('one');
+    changed();
+    await settle();
+    store.release();
+    await settle();
+    assert.deepEqual(held(), [1]);
   });
 
   it('logs each hopeless key once', async () => {

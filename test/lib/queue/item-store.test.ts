@@ -8,7 +8,7 @@ import type { ItemRecord } from '../../../lib/queue/queue-item';
 import type { Scope } from '../../../lib/state/scope';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { ManualClock } from '../../helpers/manual-clock';
-import { MemoryStore } from '../../helpers/memory-store';
+import { LateStore, MemoryStore } from '../../helpers/memory-store';
 import { CONTEXT, FILE, item, PRINT } from './items';
 
 const SCOPE: Scope = ['account', 'service', 'workspace'];
@@ -41,6 +41,24 @@ describe('queue/item-store', () => {
     assert.equal(memory.values.size, 1);
     assert.notEqual(one.idOf('order-2'), itemId);
     assert.notEqual(one.idOf(null), one.idOf(null));
+  });
+
+  it('keeps changes that are made while all items are read', async () => {
+    const late = new LateStore();
+    const items = open(late);
+    for (const itemId of ['changed', 'deleted']) await items.add(itemId, () => made(itemId, null));
+    late.delayNext();
+    const loaded = items.load();
+    await items.add('new', () => made('new', null));
+    await items.change('changed', heldBack);
+    await late.delete(['queue-item', ...SCOPE, 'queue', 'deleted']);
+    await items.reload('deleted');
+    late.release();
+    await loaded;
+    assert.deepEqual(items.all.map(({ itemId, isHeld }) => [itemId, isHeld]).sort(), [
+      ['changed', true],
+      ['new', false],
+    ]);
   });
 
   it('keeps what it answered over a crash at any step', async () => {

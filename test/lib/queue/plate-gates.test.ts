@@ -3,7 +3,7 @@ import { isClear } from '../../../lib/queue/gate';
 import { PlateGates } from '../../../lib/queue/plate-gates';
 import { QueueStore } from '../../../lib/queue/queue-store';
 import { ManualClock } from '../../helpers/manual-clock';
-import { MemoryStore } from '../../helpers/memory-store';
+import { LateStore, MemoryStore } from '../../helpers/memory-store';
 import { answer, at, observation, type Wire } from '../events/observations';
 
 const idle = { uuid: 'P1', status: 'idle' };
@@ -46,6 +46,19 @@ describe('queue/plate-gates', () => {
     assert.equal(isClear(gates.of('C1', null)!, 'confirm'), false);
     await gates.confirm({ clusterId: 'C1', printerId: 'P1' }, true);
     assert.equal(isClear(gates.of('C1', null)!, 'confirm'), true);
+  });
+
+  it('keeps a gate closed that closes while all gates are read', async () => {
+    const late = new LateStore();
+    memory = late;
+    gates = open();
+    await see('C1', {});
+    late.delayNext();
+    const loaded = gates.load();
+    await gates.close({ clusterId: 'C1', printerId: null }, 'print', 'finished');
+    late.release();
+    await loaded;
+    assert.equal(isClear(gates.of('C1', null)!, 'confirm'), false);
   });
 
   it('makes up no gate for a group of printers', async () => {

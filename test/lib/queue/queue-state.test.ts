@@ -6,8 +6,11 @@ import {
   oldForgotten,
   orderFollowed,
   plateFollowed,
+  SavedQueue,
   type QueueRecord,
 } from '../../../lib/queue/queue-state';
+import { QueueStore } from '../../../lib/queue/queue-store';
+import { LateStore } from '../../helpers/memory-store';
 import { CONTEXT, GATE, NOW } from './items';
 
 const closed = (closings: number, changed: Partial<EndedPrint> = {}): PlateGate => ({
@@ -30,6 +33,17 @@ const follow = (gates: PlateGate[], mode: 'automatic' | 'confirm' = 'confirm') =
   gates.reduce((record, gate) => plateFollowed(record, gate, mode, CONTEXT), NEW_QUEUE);
 
 describe('queue/queue-state', () => {
+  it('keeps a change that is made while the state is read', async () => {
+    const store = new LateStore();
+    const saved = new SavedQueue(new QueueStore(store, ['account', 'service', 'workspace']), 'queue', () => undefined);
+    store.delayNext();
+    const loaded = saved.load();
+    await saved.change((record) => ({ ...record, oldBefore: 5 }));
+    store.release();
+    await loaded;
+    assert.equal(saved.record.oldBefore, 5);
+  });
+
   it('reports the closing and the opening of a gate once each', () => {
     const cleared = closed(1, { clearedAt: NOW });
     const record = follow([GATE, closed(1), closed(1), cleared, cleared]);

@@ -32,4 +32,26 @@ describe('watch/checkpoints/checkpoint-store', () => {
       assert.equal(puts, isOver ? 4 : 20);
       assert.equal(clock.waiting, 0);
     });
+
+  for (const [title, load] of [
+    ['reads a list again that changes during a read', (store, scope) => store.loadList(scope, scope.list)],
+    ['reads a printer again that changes during a read', (store, scope) => store.load(scope, 'C', scope.of('C'))],
+  ] as [string, (store: CheckpointStore, scope: ScopeMemory) => Promise<void>][])
+    it(title, async () => {
+      const store = new MemoryStore();
+      const answers: ((stored: unknown) => void)[] = [];
+      store.get = () => new Promise<never>((resolve) => answers.push(resolve as (stored: unknown) => void));
+      const checkpoints = new CheckpointStore(store, new ManualClock(), shared, () => assert.fail());
+      const scope = new ScopeMemory(['account', 'service', 'workspace']);
+      const memory = title.includes('list') ? scope.list : scope.of('C');
+      const before = load(checkpoints, scope);
+      memory.invalidate();
+      const after = load(checkpoints, scope);
+      answers.shift()?.({ mark: 'old' });
+      await new Promise(setImmediate);
+      assert.deepEqual([memory.loaded, memory.marks], [false, []]);
+      for (const answer of answers) answer({ mark: 'new' });
+      await Promise.all([before, after]);
+      assert.deepEqual([memory.loaded, memory.marks, answers.length], [true, ['new'], 2]);
+    });
 });
