@@ -137,12 +137,12 @@ describe('the board of the print queue', () => {
     await bench.pass(HEATING + 1000);
     await bench.until(async () => (await plate.count()) === 1);
     await bench.restart(async () => {
-      await phone.page.getByText('⚠ no news since').waitFor();
+      await phone.page.getByText('⚠ no connection since').waitFor();
       await phone.button('It is clear: Window printer').click();
       await phone.page.getByText('Nothing was done: there is no connection to Node-RED.').waitFor();
       assert.equal(await plate.count(), 1, 'the plate still waits');
     });
-    await phone.page.getByText('⚠ no news since').waitFor({ state: 'detached' });
+    await phone.page.getByText('⚠').waitFor({ state: 'detached' });
     await bench.settle();
     // Nothing was sent after the connection was back.
     for (const wall of [screen, phone]) await wall.card('Plate of Window printer').waitFor();
