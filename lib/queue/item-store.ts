@@ -51,10 +51,12 @@ export class ItemStore {
     const before = new Map(this.#items);
     for await (const record of store.list<ItemRecord>(store.keyOf('queue-item', queueId)))
       found.set(record.itemId, record);
-    // An item that changed during the listing is newer than the list.
-    const isUnchanged = (itemId: string) => this.#items.get(itemId) === before.get(itemId);
-    for (const itemId of before.keys()) if (!found.has(itemId) && isUnchanged(itemId)) this.#set(itemId, undefined);
-    for (const [itemId, record] of found) if (isUnchanged(itemId)) this.#set(itemId, record);
+    const doubtful: string[] = [];
+    for (const itemId of new Set([...before.keys(), ...this.#items.keys(), ...found.keys()]))
+      if (this.#items.get(itemId) === before.get(itemId)) this.#set(itemId, found.get(itemId));
+      else doubtful.push(itemId);
+    // Of an item that changed during the listing, either state may be the newer one.
+    for (const itemId of doubtful) await this.reload(itemId);
   }
 
   /** The listed items: without those that ended long ago. */

@@ -35,11 +35,14 @@ export class PlateGates {
 
   async load(): Promise<void> {
     const before = new Map(this.#gates);
+    const doubtful: PlateGate[] = [];
     for await (const gate of this.store.list<PlateGate>(this.store.keyOf('queue-plate'))) {
       const key = printerKey(gate);
-      // A gate that changed during the listing is newer than the list.
       if (this.#gates.get(key) === before.get(key)) this.#set(gate);
+      else doubtful.push(gate);
     }
+    // Of a gate that changed during the listing, either state may be the newer one.
+    for (const gate of doubtful) await this.reload(gate);
   }
 
   /** Reads a gate again that another runtime or queue has changed. */

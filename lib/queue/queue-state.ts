@@ -190,10 +190,14 @@ export class SavedQueue {
   }
 
   async load(): Promise<void> {
-    const before = this.#record;
-    const stored = await this.store.get<QueueRecord>(this.#key);
-    // A change during the read is newer than its answer.
-    if (this.#record === before) this.#record = stored ?? NEW_QUEUE;
+    for (;;) {
+      const before = this.#record;
+      const stored = await this.store.get<QueueRecord>(this.#key);
+      // After a change during the read, either may be the newer one.
+      if (this.#record !== before) continue;
+      this.#record = stored ?? NEW_QUEUE;
+      return;
+    }
   }
 
   /** Changes the state; a change that returns the same record is not written. */

@@ -64,7 +64,7 @@ export class Observer {
         this.#memory = memory;
         this.#undelivered = null;
       }
-      await account.checkpoints.load(under, clusterId, memory);
+      if (!memory.loaded) await account.checkpoints.load(under, clusterId, memory);
       return memory;
     } catch (thrown) {
       this.reports.fault(clusterId, thrown);

@@ -61,6 +61,19 @@ describe('queue/item-store', () => {
     ]);
   });
 
+  it('reads changes of another runtime that follow its own while all items are read', async () => {
+    const [items, other] = [open(), open()];
+    await items.add('item', () => made('item', null));
+    const list = memory.list.bind(memory);
+    memory.list = async (prefix, options) => {
+      await items.change('item', heldBack);
+      await other.change('item', (record) => ({ ...record, isHeld: false }));
+      return list(prefix, options) as never;
+    };
+    await items.load();
+    assert.equal(items.get('item')?.isHeld, false);
+  });
+
   it('keeps what it answered over a crash at any step', async () => {
     for (const fault of ['crash-before', 'crash-after'] as const)
       for (let at = 0; at < 4; at++) {
