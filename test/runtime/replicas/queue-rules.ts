@@ -108,7 +108,7 @@ export const QUEUE_RULES: Rule[] = [
         const left = printings.filter(({ outcome }) => outcome === null);
         // The queue counts a print as finished while the printer still waits for its clear plate.
         if (isDone && left.length > 0) return [`${left.length} prints of ${key} are still in their printers`];
-        return isDone ? [] : [`${key} is ${item.state}: ${JSON.stringify(item.copies)}`];
+        return isDone ? [] : [`${key} is ${item.state}: ${JSON.stringify({ ...item.copies, prints: item.prints })}`];
       }),
     broken: (seen) => [
       ...itemsOf(seen).flatMap(({ key, copies, item, printings }) => {
