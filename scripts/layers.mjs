@@ -28,7 +28,7 @@ const nodeReds = ['4.1', '5.0'].map((version) => ({
 
 /** @type {Record<string, Layer>} */
 export const LAYERS = {
-  unit: { folder: 'test/lib', processes: 2, covers: 'NODE_V8_COVERAGE' },
+  unit: { folder: 'test/lib', processes: 3, covers: 'NODE_V8_COVERAGE' },
   simulator: { folder: 'test/simulator', processes: 2 },
   nodes: {
     folder: 'test/nodes',
@@ -49,13 +49,13 @@ export const LAYERS = {
     folder: 'test/faults',
     processes: 2,
     weights: {
-      'queue-1.test.ts': 60,
-      'queue-2.test.ts': 60,
-      'prints.test.ts': 40,
-      'flows.test.ts': 15,
-      'sign-in.test.ts': 12,
-      'watching.test.ts': 9,
-      'shared.test.ts': 7,
+      'queue-1.test.ts': 80,
+      'queue-2.test.ts': 80,
+      'prints.test.ts': 24,
+      'flows.test.ts': 16,
+      'sign-in.test.ts': 14,
+      'watching.test.ts': 14,
+      'shared.test.ts': 6,
     },
   },
   runtime: {
