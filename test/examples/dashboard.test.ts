@@ -128,7 +128,7 @@ describe('the wall dashboard', () => {
     await shows(bench, card, /Next: second\.gcode/);
     await bench.pass(600);
     for (const wall of [screen, phone]) {
-      await shows(bench, wall.card('Back room printer'), /finished: dropped\.gcode.*100 %/s);
+      await shows(bench, wall.card('Back room printer'), /finished: dropped\.gcode\s+100 %/);
       const bar = wall.card('Back room printer').getByRole('progressbar', { name: 'Progress of dropped.gcode' });
       assert.equal(await bar.getAttribute('aria-valuenow'), '100');
       await wall.assertFits();
