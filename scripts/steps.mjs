@@ -11,8 +11,11 @@ import { createInterface } from 'node:readline';
 /** Longest output of a failed command in the summary, lines. */
 const LINES = 200;
 
-/** Number of parallel steps. Most wait longer than they compute, so more of them than there are cores keep all cores busy. */
-const AT_A_TIME = availableParallelism() + 5;
+/**
+ * Number of parallel commands. Most of them compute half of the time, so more of them than there are cores keep all cores
+ * busy; but each one too many costs all of them processor time, because they share the caches.
+ */
+const AT_A_TIME = 3 * availableParallelism();
 
 /** Runs steps in parallel, prints each line at once, and reports all failures with their causes at the end. */
 export class Steps {
@@ -32,16 +35,16 @@ export class Steps {
 
   /** Runs steps, in their order as others end; returns whether all succeeded. @param {Step[]} steps @returns {Promise<boolean>} */
   async all(...steps) {
-    const results = await Promise.all(steps.map((step) => this.#inTurn(step)));
+    const results = await Promise.all(steps.map((step) => this.#run(step)));
     return results.every(Boolean);
   }
 
-  /** @param {Step} step */
-  async #inTurn(step) {
+  /** Runs a command as soon as fewer than `AT_A_TIME` run. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
+  async #inTurn(run) {
     if (this.#running < AT_A_TIME) this.#running++;
     else await new Promise((/** @type {(value: void) => void} */ begin) => this.#waiting.push(begin));
     try {
-      return await this.#run(step);
+      return await run();
     } finally {
       const next = this.#waiting.shift();
       if (next) next();
@@ -63,9 +66,13 @@ export class Steps {
 
   /** @param {Step} step */
   async #run(step) {
-    const start = performance.now();
-    this.#say(step.name, 'begins');
-    const runs = await Promise.all(step.commands.map((command) => this.#command(step, command)));
+    let start = 0;
+    const begin = (/** @type {string[]} */ command) => {
+      if (!start) this.#say(step.name, 'begins');
+      start ||= performance.now();
+      return this.#command(step, command);
+    };
+    const runs = await Promise.all(step.commands.map((command) => this.#inTurn(() => begin(command))));
     const good = runs.every((run) => run.good);
     const passed = runs.reduce((sum, run) => sum + run.passed, 0);
     const failed = runs.reduce((sum, run) => sum + run.failed, 0);

@@ -89,11 +89,11 @@ try {
     );
   if (await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs']] })) {
     // The fault layer runs before the others: beside them, its longest file took eight times as long.
-    await Promise.all([checks(), steps.all(...layer('faults'))]);
+    await Promise.all([steps.all(...layer('faults')), checks()]);
     await matrix;
-    // The longest steps run first, and those that compute most before those that wait, so that all cores are busy at the end.
+    // The longest steps run first, so that all cores are busy at the end.
     const longest = steps.all(...layer('runtime'));
-    const counted = steps.all(...layer('editor'), ...layer('unit'), ...layer('nodes'));
+    const counted = steps.all(...layer('editor'), ...layer('nodes'), ...layer('unit'));
     const others = steps.all(...layer('examples'), ...layer('page'), ...layer('simulator'), ...layer('repository'), {
       name: 'pack',
       commands: [[node, 'scripts/check-pack.mjs']],
