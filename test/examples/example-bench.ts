@@ -167,7 +167,7 @@ export class ExampleBench {
 
   async #findWorld(): Promise<void> {
     const { id } = this.#nodes.find(({ type }) => type === 'remote-printing-account')!;
-    // Node-RED answers a deploy before the flows run.
+    // The account knows the address only once its simulator listens, which Node-RED does not wait for.
     const limit = Date.now() + PATIENCE;
     for (this.#control = ''; this.#control === ''; await pause(20)) {
       const response = await this.nodeRed.fetch(`remote-printing/accounts/${id}`, { headers });
