@@ -68,8 +68,10 @@ export class Steps {
   async #run(step) {
     let start = 0;
     const begin = (/** @type {string[]} */ command) => {
-      if (!start) this.#say(step.name, 'begins');
-      start ||= performance.now();
+      if (start === 0) {
+        start = performance.now();
+        this.#say(step.name, 'begins');
+      }
       return this.#command(step, command);
     };
     const runs = await Promise.all(step.commands.map((command) => this.#inTurn(() => begin(command))));

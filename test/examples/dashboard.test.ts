@@ -230,11 +230,12 @@ describe('the wall dashboard', () => {
         assert.equal(await wall.cards.count(), 3);
       }
       // A page shows a change only once it is connected again. The dashboard forgets a page that connects during a deploy.
-      const walls = [fresh, screen, phone].map((wall) => wall.card('Window printer'));
+      const printerCards = [fresh, screen, phone].map((wall) => wall.card('Window printer'));
       await bench.world('offline', { cluster: 2 });
-      for (const wall of walls) await shows(bench, wall, /offline/);
+      for (const printer of printerCards) await shows(bench, printer, /offline/);
       await bench.world('online', { cluster: 2 });
-      for (const wall of walls) await bench.until(async () => !(await wall.innerText()).includes('offline'));
+      for (const printer of printerCards)
+        await bench.until(async () => !(await printer.innerText()).includes('offline'));
       await fresh.page.close();
       assert.deepEqual(fresh.problems, []);
       assert.deepEqual(bench.complaints(), []);
