@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { PAGES } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import type { EndpointName } from '../service/paths';
@@ -23,7 +24,7 @@ export async function* pagesOf(
   endpoint: EndpointName,
   options: CallOptions,
 ): AsyncGenerator<Json[], void> {
-  let first = '';
+  let first: Json | undefined;
   let guessed = false;
   const left = { pages: PAGES.count, bytes: PAGES.bytes, elements: PAGES.elements };
   for (let page: number | null = 1; page !== null;) {
@@ -48,9 +49,9 @@ export async function* pagesOf(
       );
     const entries = records(data);
     const before = first;
-    first = JSON.stringify(entries[0] ?? null);
+    first = entries[0];
     // A service without pages repeats the same page.
-    if (guessed && first === before) return;
+    if (guessed && isDeepStrictEqual(first, before)) return;
     yield entries.slice(0, PAGES.entries);
     // Processing a long single page must not block the event loop either.
     for (let at = PAGES.entries; at < entries.length; at += PAGES.entries) {

@@ -1,3 +1,5 @@
+import { TEXT } from '../rules/limits';
+
 export interface Proxies {
   httpProxy?: string;
   httpsProxy?: string;
@@ -11,7 +13,7 @@ const OWN = ['localhost', '127.0.0.1', '::1'];
 
 /**
  * Proxies of an environment (`http_proxy`, `https_proxy`, `no_proxy`, in either case), or null. `proxy:3128` means
- * `http://proxy:3128`; an invalid address is ignored.
+ * `http://proxy:3128`; an invalid or overlong address is ignored.
  */
 export function proxiesOf(env: NodeJS.ProcessEnv): Proxies | null {
   const given = (name: string) => env[name] || env[name.toUpperCase()];
@@ -24,7 +26,7 @@ export function proxiesOf(env: NodeJS.ProcessEnv): Proxies | null {
 
 function addressOf(given: string | undefined): string | undefined {
   const text = given?.trim();
-  if (!text) return undefined;
+  if (!text || text.length > TEXT.setting) return undefined;
   const address = /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   const url = URL.canParse(address) ? new URL(address) : null;
   if (!url || !/^https?:$/.test(url.protocol)) return undefined;

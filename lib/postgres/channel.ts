@@ -32,11 +32,11 @@ interface ChannelOptions {
 
 /** Encodes a message as a pg_notify payload. */
 export function encodeMessage(message: ChannelMessage): string {
-  const payload = JSON.stringify(message);
-  // No text has fewer bytes than characters; counting the bytes of a long one takes a while.
-  return payload.length < NOTIFICATION && Buffer.byteLength(payload) < NOTIFICATION
-    ? payload
-    : JSON.stringify({ by: message.by } satisfies ChannelMessage);
+  const { by, key = [], topic = '' } = message;
+  // No text has fewer bytes than characters, and encoding a long one takes a while.
+  const isLong = [...key, topic].some((part) => part.length > NOTIFICATION);
+  const payload = JSON.stringify(isLong ? { by } : message);
+  return Buffer.byteLength(payload) < NOTIFICATION ? payload : JSON.stringify({ by } satisfies ChannelMessage);
 }
 
 /**

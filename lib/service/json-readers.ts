@@ -22,10 +22,13 @@ export function records(value: unknown): Json[] {
   return found;
 }
 
-/** Returns a non-blank string, else null; one that is too long for any field counts as missing. */
+/**
+ * Returns a non-blank string, else null; one that is too long for any field counts as missing. Unpaired surrogates become
+ * U+FFFD: UTF-8 can't encode them, and `JSON.stringify` needs 20 times as long for them as for other characters.
+ */
 export const text = (value: unknown): string | null =>
   typeof value === 'string' && value.length <= TEXT.field && (startsVisibly(value) || value.trim() !== '')
-    ? value
+    ? value.toWellFormed()
     : null;
 
 /** Fast path for nearly all texts: whether the first character is a visible one of ASCII. */

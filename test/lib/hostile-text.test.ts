@@ -278,12 +278,11 @@ const markOf = (words: string) => ({
 });
 /** A runtime of another version, as the database has it. */
 const memberOf = (wants: unknown) => ({ id: 'a', name: 'a', since: 0, wants });
-const membershipOf = (words: string) =>
-  ({
-    id: 'a',
-    members: [{ ...memberOf(words), id: words, name: words }],
-    holders: () => Promise.resolve(new Map([[words, { items: words.split(','), leaseAge: 0 }]])),
-  }) as unknown as Membership;
+const membershipOf = prepared((words: string) => {
+  const holdings = new Map([[words, { items: words.split(','), leaseAge: 0 }]]);
+  const members = [{ ...memberOf(words), id: words, name: words }];
+  return { id: 'a', members, holders: () => Promise.resolve(holdings) } as unknown as Membership;
+});
 
 /** For each exported function that reads foreign text: how it gets that text. */
 const READERS: Record<string, (words: string) => unknown> = {
@@ -314,7 +313,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'report/columns.keysOf': (words) => keysOf(words.split(',').slice(0, 50_000)),
   'report/columns.shapeOf': (words) => shapeOf(Buffer.from(words)),
   'request/address.readAddress': (words) => [readAddress(words, API), readAddress(`https://api.example/${words}`, API)],
-  'request/body.readBody': (words) => readBody(words),
+  // Half of the text: JSON.stringify alone needs nearly the limit for 1 MB of unpaired surrogates.
+  'request/body.readBody': (words) => readBody(words.slice(0, SIZE / 2)),
   'request/headers.headersForFlow': (words) => headersForFlow({ connection: words, other: words }),
   'rules/hosts.hostFault': (words) => hostFault(words),
   'rules/milestones.readMilestones': (words) => readMilestones(words),

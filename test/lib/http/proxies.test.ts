@@ -7,6 +7,7 @@ describe('http/proxies', () => {
   it('finds none if the environment names none', () => {
     assert.equal(proxiesOf({}), null);
     assert.equal(proxiesOf({ HTTP_PROXY: ' ', no_proxy: 'x' }), null);
+    assert.equal(proxiesOf({ HTTP_PROXY: 'a'.repeat(16_001) }), null, 'too long');
   });
 
   it('accepts addresses with and without a scheme, in either case', () => {

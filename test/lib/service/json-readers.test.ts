@@ -24,6 +24,11 @@ describe('service/json-readers', () => {
     for (const other of [...nothing, '', ' \n', 1, {}]) assert.equal(text(other), null);
   });
 
+  it('replaces unpaired surrogates of a text, and keeps pairs', () => {
+    assert.equal(text('a\ud83d \ude00b'), 'a\ufffd \ufffdb');
+    assert.equal(text('ü😀'), 'ü😀');
+  });
+
   it('rejects a text that is too long for any field', () => {
     assert.equal(text('a'.repeat(TEXT.field))?.length, TEXT.field);
     assert.equal(text('a'.repeat(TEXT.field + 1)), null);
