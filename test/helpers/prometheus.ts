@@ -19,6 +19,9 @@ export interface RunningPrometheus {
   stop(): Promise<void>;
 }
 
+/** Longest time for the start, ms. */
+const START = 60_000;
+
 /**
  * Starts Prometheus on any free port of this computer, with a storage of its own.
  * @param folder that of its programs
@@ -36,23 +39,36 @@ export async function startPrometheus(folder: string, config: object, rules: str
   const orphan = () => child.kill('SIGKILL');
   process.on('exit', orphan);
   const exited = once(child, 'exit');
+  const stop = async () => {
+    child.kill('SIGKILL');
+    await exited;
+    process.off('exit', orphan);
+    await rm(home, { recursive: true, force: true });
+  };
   const log: string[] = [];
-  const address = new Promise<string>((resolve, reject) => {
-    let found: string | undefined;
+  const timer = setTimeout(orphan, START);
+  const address = await new Promise<string>((resolve, reject) => {
+    let [found, isReady]: [string | undefined, boolean] = [undefined, false];
     createInterface({ input: child.stderr }).on('line', (line) => {
       log.push(line);
+      // The two lines come in either order.
       found ??= /msg="Listening on" address=(\S+)/.exec(line)?.[1];
-      if (found && line.includes('Server is ready to receive web requests')) resolve(`http://${found}`);
+      isReady ||= line.includes('Server is ready to receive web requests');
+      if (found && isReady) resolve(`http://${found}`);
     });
     exited.then(() => reject(new Error(`Prometheus ended:\n${log.slice(-10).join('\n')}`)), reject);
-  });
+  })
+    .catch(async (error: unknown) => {
+      await stop();
+      throw error;
+    })
+    .finally(() => clearTimeout(timer));
   const api = async (path: string): Promise<{ data: Record<string, unknown[]> }> => {
-    const response = await fetch(`${await address}/api/v1/${path}`);
+    const response = await fetch(`${address}/api/v1/${path}`);
     const body = (await response.json()) as { status: string; data: Record<string, unknown[]>; error?: string };
     assert.equal(body.status, 'success', body.error);
     return body;
   };
-  await address;
   return {
     query: async (expression) => {
       const { data } = await api(`query?${new URLSearchParams({ query: expression }).toString()}`);
@@ -62,11 +78,6 @@ export async function startPrometheus(folder: string, config: object, rules: str
       const alerts = (await api('alerts')).data.alerts as { state: string; labels: Record<string, string> }[];
       return alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname ?? '');
     },
-    stop: async () => {
-      child.kill('SIGKILL');
-      await exited;
-      process.off('exit', orphan);
-      await rm(home, { recursive: true, force: true });
-    },
+    stop,
   };
 }
