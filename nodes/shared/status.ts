@@ -26,7 +26,8 @@ export class StatusLine {
     this.#node = node;
   }
 
-  show({ fill, shape, key, values }: StatusText): void {
+  show({ fill, shape, key, values: given = {} }: StatusText): void {
+    const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, shown(value)]));
     const wanted = JSON.stringify([fill, shape, key, values]);
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
@@ -39,8 +40,7 @@ export class StatusLine {
   }
 
   /** Prefers the node's own text over the shared one. */
-  #text(key: string, given: StatusText['values'] = {}): string {
-    const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, shown(value)]));
+  #text(key: string, values: Record<string, string> = {}): string {
     const shared = this.#RED._(`${SHARED}:status.${key}`, values);
     return this.#RED._(`status.${key}`, { ...values, defaultValue: shared });
   }

@@ -40,6 +40,7 @@ const frozen = (words: string): NodeMessage => Object.freeze(messageOf(words));
 const errorOf = (words: string) => new PrintingError('TIMEOUT', phrase`It is ${words}.`, { serviceCode: words });
 /** Parts of a text as the list of a message. */
 const entries = prepared((words) => words.split(/[,;/. ]/));
+const filled = prepared((words) => entries(words).filter(Boolean));
 const fields = (words: string) => Object.fromEntries(Object.keys(definition.properties).map((name) => [name, words]));
 
 /** How each exported function that reads texts gets one. */
@@ -95,7 +96,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     readingOf(words, () => {
       throw new Error(words);
     }),
-  'print-inputs.readClusterIds': (words) => [readClusterIds(words), readClusterIds(entries(words).filter(Boolean))],
+  'print-inputs.readClusterIds': (words) => [readClusterIds(words), readClusterIds(filled(words))],
   'print-inputs.readChoice': (words) => readChoice({ choose: words, filter: words }),
   'print-inputs.readSource': (words) =>
     readSource(RED, NODE, { kind: 'payload', file: ofMessage('filename') }, { payload: words, filename: words }, words),
