@@ -456,12 +456,14 @@ const READERS: Record<string, (words: string) => unknown> = {
   'report/order.readReport': (words) => readReport(service(words), 'r', LIMITS),
   'report/ranges.readRange': (words) => readRange(words, words, 0),
   'account/current-user.readCurrentUser': (words) => readCurrentUser(service(words), {}, LIMITS.deadline),
-  'account/pages.readPages': (words) =>
-    readPages(
-      { call: () => Promise.resolve({ data: [{ uuid: words }], body: { links: { next: field(words) } } }) } as never,
-      'printJobs',
-      { what: phrase`it`, ...LIMITS },
-    ),
+  'account/pages.readPages': async (words) => {
+    const options = { what: phrase`it`, ...LIMITS };
+    const answering = (body: object) =>
+      ({ call: () => Promise.resolve({ data: [{ uuid: words }], body }) }) as unknown as ApiClient;
+    await readPages(answering({ links: { next: field(words) } }), 'printJobs', options);
+    // A page that repeats the one before is compared with it.
+    await readPages(answering({}), 'printJobs', { ...options, query: { limit: '1' } });
+  },
   'account/settings.settingsSummary': (words) =>
     settingsSummary(
       readSettings({
