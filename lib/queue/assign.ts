@@ -10,7 +10,7 @@ export interface Choice {
   printer: number;
 }
 
-const NONE: ReadonlySet<string> = new Set();
+const NO_PRINTERS: ReadonlySet<string> = new Set();
 let runs = 0;
 
 /**
@@ -79,7 +79,9 @@ class Run {
     const { waiting, avoid } = turn.item;
     for (let at = from; at < to && !this.isOver; at++) {
       const choice =
-        at === 0 && avoid.size > 0 ? (this.#choose(turn, avoid) ?? this.#choose(turn, NONE)) : this.#choose(turn, NONE);
+        at === 0 && avoid.size > 0
+          ? (this.#choose(turn, avoid) ?? this.#choose(turn, NO_PRINTERS))
+          : this.#choose(turn, NO_PRINTERS);
       if (!choice) return;
       this.#taken[choice.printer] = 1;
       this.choices.push({ turn, copy: waiting[at] ?? 0, ...choice });

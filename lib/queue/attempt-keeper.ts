@@ -1,3 +1,4 @@
+import { PLANNER } from './queue-store';
 import type { ClusterStatus } from '../service/cluster-status';
 import type { PrintJob } from '../service/print-job';
 import type { Clock } from '../time/clock';
@@ -32,8 +33,6 @@ interface AttemptKeeperDeps {
   /** Work that failed is to be tried again. */
   failed: (thrown: unknown) => void;
 }
-
-const PLANNER = { asPlanner: true };
 
 /** Time within which a print appears that the service accepted without naming it, ms. */
 const SHOWN_WITHIN = 900_000;

@@ -1,3 +1,4 @@
+import { PLANNER } from './queue-store';
 import type { Clock } from '../time/clock';
 import type { AttemptKeeper } from './attempt-keeper';
 import { isOpen } from './copies';
@@ -19,8 +20,6 @@ interface ConsequencesDeps {
   keeper: AttemptKeeper;
   failed: (thrown: unknown) => void;
 }
-
-const PLANNER = { asPlanner: true };
 
 /** Records the consequences that printers, plates and the time have for items, orders and the queue. */
 export class Consequences {

@@ -1,3 +1,4 @@
+import { PLANNER } from './queue-store';
 import type { Dispatched } from '../print/attempt';
 import type { Dispatcher } from '../print/dispatcher';
 import type { JobListReader } from '../print/job-list-reader';
@@ -208,8 +209,6 @@ export class Dispatches {
     return { queueId: this.#deps.queueId, now: this.#deps.clock.now() };
   }
 }
-
-const PLANNER = { asPlanner: true };
 
 /** Whether a copy may start by the item's own record, which a person may have changed since the plan. */
 const mayStart = ({ isHeld, awaitsApproval, isRemoved }: ItemRecord): boolean =>

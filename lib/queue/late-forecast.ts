@@ -1,7 +1,7 @@
 import type { Clock } from '../time/clock';
 
 /** Least time between two forecasts, ms, and the share of the time that they may occupy. */
-const EVERY = 60_000;
+const CHECK_EVERY = 60_000;
 const SHARE = 0.05;
 
 interface LateForecastDeps {
@@ -29,7 +29,7 @@ export class LateForecast {
   /** Time until the next forecast, ms; Infinity if none is needed. */
   get wait(): number {
     const { clock, isNeeded } = this.#deps;
-    if (this.#isRunning) return EVERY;
+    if (this.#isRunning) return CHECK_EVERY;
     return isNeeded() ? Math.max(0, this.#dueAt - clock.monotonic()) : Infinity;
   }
 
@@ -45,7 +45,7 @@ export class LateForecast {
       failed(thrown);
     }
     const took = clock.monotonic() - startedAt;
-    this.#dueAt = clock.monotonic() + Math.max(EVERY, took / SHARE);
+    this.#dueAt = clock.monotonic() + Math.max(CHECK_EVERY, took / SHARE);
     this.#isRunning = false;
   }
 }

@@ -1,3 +1,4 @@
+import { PLANNER } from './queue-store';
 import type { ApiClient } from '../account/api-client';
 import type { JobControl } from '../control/job-control';
 import type { Dispatcher } from '../print/dispatcher';
@@ -57,8 +58,6 @@ export interface PlanningDeps {
 const LEAST = 100;
 /** Reads of a printer after a dispatch, until its print shows, ms. */
 const LOOKS = { first: 5_000, longest: 20_000, within: 36_000 };
-
-const PLANNER = { asPlanner: true };
 
 /** The planner of a queue during its tenure: settles what is open, then plans, sends and follows. */
 export class Planning {

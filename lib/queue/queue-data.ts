@@ -13,7 +13,7 @@ import { PlateGates } from './plate-gates';
 import type { Attempt, ItemRecord } from './queue-item';
 import { printerKey } from './queue-printer';
 import type { QueueMeter } from './queue-meter';
-import { SavedQueue } from './queue-state';
+import { SavedQueue } from './saved-queue';
 import { QueueStore } from './queue-store';
 import { Reservations } from './reservations';
 

@@ -1,4 +1,3 @@
-import type { Key } from '../state/store';
 import { eventId } from './item-events';
 import { isOver, type PlateGate } from './gate';
 import type { PrinterTarget } from './queue-api';
@@ -6,7 +5,6 @@ import type { QueueEventDraft } from './queue-events';
 import type { ItemRecord } from './queue-item';
 import { printerKey } from './queue-printer';
 import type { QueueRules } from './queue-rules';
-import type { QueueStore } from './queue-store';
 
 export interface PauseState {
   /** ms since 1970; null: until it is resumed. */
@@ -172,55 +170,4 @@ export const isOld = ({ endedAt }: Pick<ItemRecord, 'endedAt'>, oldBefore: numbe
 export function withoutQueueEvents(record: QueueRecord, ids: ReadonlySet<string>): QueueRecord {
   const outbox = record.outbox.filter(({ id }) => !ids.has(id));
   return outbox.length === record.outbox.length ? record : { ...record, outbox };
-}
-
-/** The state of one queue in the store. */
-export class SavedQueue {
-  #record = NEW_QUEUE;
-
-  constructor(
-    private readonly store: QueueStore,
-    private readonly queueId: string,
-    /** Called after a change while events wait for their delivery. */
-    private readonly hasEvents: () => void,
-  ) {}
-
-  get record(): QueueRecord {
-    return this.#record;
-  }
-
-  async load(): Promise<void> {
-    for (;;) {
-      const before = this.#record;
-      const stored = await this.store.get<QueueRecord>(this.#key);
-      // After a change during the read, either may be the newer one.
-      if (this.#record !== before) continue;
-      this.#record = stored ?? NEW_QUEUE;
-      return;
-    }
-  }
-
-  /** Changes the state; a change that returns the same record is not written. */
-  async change(change: (record: QueueRecord) => QueueRecord, { asPlanner = false } = {}): Promise<void> {
-    if (asPlanner && change(this.#record) === this.#record) return;
-    const changed = await this.store.update<QueueRecord>(
-      this.#key,
-      (current) => {
-        const next = change(current ?? NEW_QUEUE);
-        return next === NEW_QUEUE ? current : next;
-      },
-      { asPlanner },
-    );
-    this.#record = changed ?? NEW_QUEUE;
-    if (this.#record.outbox.length > 0) this.hasEvents();
-  }
-
-  /** Writes the state as it is. Rejects while the store can't be written. */
-  async probe(): Promise<void> {
-    await this.store.update<QueueRecord>(this.#key, (current) => ({ ...(current ?? NEW_QUEUE) }), { asPlanner: true });
-  }
-
-  get #key(): Key {
-    return this.store.keyOf('queue-state', this.queueId);
-  }
 }

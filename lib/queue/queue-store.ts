@@ -1,6 +1,9 @@
 import type { Scope } from '../state/scope';
 import type { Change, Key, Lock, PutOptions, StateStore } from '../state/store';
 
+/** The option of a change that only the runtime with the queue's lease may make. */
+export const PLANNER = { asPlanner: true };
+
 /** Records per page of a listing. */
 const PAGE = 1_000;
 

@@ -4,7 +4,7 @@ import type { QueueForecast } from './forecast';
 /** Age up to which a forecast still gives the `eta` of items, ms. */
 const KEPT = 60_000;
 /** Least time between two forecasts for the `eta` of items, ms, and the share of the time that they may occupy. */
-const EVERY = 1_000;
+const SHORTEST_AGE = 1_000;
 const SHARE = 0.05;
 /** Most items for which a forecast is made without being asked for. */
 const ITEMS = 1_000;
@@ -48,7 +48,7 @@ export class RecentForecast {
   async renew(): Promise<void> {
     const { clock, items } = this.#deps;
     const age = clock.monotonic() - this.#madeAt;
-    if (this.#isCurrent || items() > ITEMS || age < Math.max(EVERY, this.#took / SHARE)) return;
+    if (this.#isCurrent || items() > ITEMS || age < Math.max(SHORTEST_AGE, this.#took / SHARE)) return;
     await this.make();
   }
 

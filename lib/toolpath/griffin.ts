@@ -13,14 +13,14 @@ export function griffinFacts(head: string): FileFacts | null {
   return unlessBlank({
     source: 'file',
     model: textIn(fields, 'TARGET_MACHINE.NAME'),
-    ...byExtruder(extrudersIn(fields)),
+    ...byExtruder(griffinExtruders(fields)),
     buildPlate: textIn(fields, 'BUILD_PLATE.TYPE'),
     seconds: amountIn(fields, 'PRINT.TIME') ?? amountIn(fields, 'TIME'),
     size: sizeIn(fields, (corner, axis) => `PRINT.SIZE.${corner}.${axis}`),
   });
 }
 
-function extrudersIn(fields: ReadonlyMap<string, string>) {
+function griffinExtruders(fields: ReadonlyMap<string, string>) {
   const numbers = new Set<number>();
   for (const key of fields.keys()) {
     const extruder = Number(EXTRUDER.exec(key)?.[1] ?? NaN);

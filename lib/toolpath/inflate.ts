@@ -1,11 +1,11 @@
 import { createGunzip, createInflateRaw } from 'node:zlib';
 import { TOOLPATH } from '../rules/limits';
 
-const OPTIONS = { chunkSize: 64 * 1024 };
+const INFLATE_OPTIONS = { chunkSize: 64 * 1024 };
 
 /** Inflates at most TOOLPATH.bytes, in a thread. Of damaged or truncated bytes, it returns what precedes the damage. */
 export async function inflateHead(bytes: Buffer, format: 'gzip' | 'deflate'): Promise<Buffer> {
-  const inflater = format === 'gzip' ? createGunzip(OPTIONS) : createInflateRaw(OPTIONS);
+  const inflater = format === 'gzip' ? createGunzip(INFLATE_OPTIONS) : createInflateRaw(INFLATE_OPTIONS);
   const parts: Buffer[] = [];
   let size = 0;
   inflater.end(bytes);

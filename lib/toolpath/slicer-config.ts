@@ -27,14 +27,14 @@ export function configFacts(
   return unlessBlank({
     source: 'file',
     model: textIn(config, 'printer_model'),
-    ...byExtruder(extrudersIn(config, figures, usage.used ?? null)),
+    ...byExtruder(configuredExtruders(config, figures, usage.used ?? null)),
     buildPlate: null,
     seconds: usage.seconds ?? secondsIn(figures.get('estimated printing time (normal mode)')),
     size: null,
   });
 }
 
-function extrudersIn(config: Fields, figures: Fields, listed: ReadonlySet<number> | null) {
+function configuredExtruders(config: Fields, figures: Fields, listed: ReadonlySet<number> | null) {
   const types = listIn(config, 'filament_type', ';');
   const colors = listIn(config, 'filament_colour', ';');
   const nozzles = listIn(config, 'nozzle_diameter', ',').map(amount);

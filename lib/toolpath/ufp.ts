@@ -8,7 +8,7 @@ import { inflateHead } from './inflate';
 const MODEL = '3d/model.gcode';
 
 /** Zip libraries refuse names with a slash in front, unless they leave names undecoded. */
-const OPTIONS = { decodeStrings: false, autoClose: false };
+const ZIP_OPTIONS = { decodeStrings: false, autoClose: false };
 
 /**
  * Head of the toolpath in a UFP file, which is a zip: at most TOOLPATH.bytes, only in memory. Null if there is none, if
@@ -17,7 +17,7 @@ const OPTIONS = { decodeStrings: false, autoClose: false };
 export async function modelHead(content: Content): Promise<Buffer | null> {
   const tail = Math.max(0, content.size - TOOLPATH.bytes);
   const reader = new WindowReader(tail, await bytesAt(content, tail));
-  const zip = await unlessDamaged(fromRandomAccessReaderPromise(reader, content.size, OPTIONS));
+  const zip = await unlessDamaged(fromRandomAccessReaderPromise(reader, content.size, ZIP_OPTIONS));
   if (!zip) return null;
   const entry = await unlessDamaged(modelIn(zip));
   if (!entry?.canDecodeFileData()) return null;

@@ -10,7 +10,7 @@ import type { ListedCluster } from '../checkpoints/scope-memory';
 import { phrase } from '../../words/sentence';
 
 /** Deadline for one poll with its retries, ms. */
-const LONGEST = 60_000;
+const LONGEST_READ = 60_000;
 const WHAT = phrase`the printer`;
 const CURE = phrase`try again later`;
 
@@ -35,7 +35,7 @@ export async function readStatus(
   try {
     // Once a list was read, `find` returns names and models without a request.
     const listing = list.find(clusterId);
-    const { data } = await underDeadline(clock, { ms: LONGEST, parent: signal, cure: CURE }, (deadline) =>
+    const { data } = await underDeadline(clock, { ms: LONGEST_READ, parent: signal, cure: CURE }, (deadline) =>
       service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock }),
     );
     const listed = await listing;

@@ -9,7 +9,7 @@ import { waitBefore } from '../../time/backoff';
 const AT_ONCE = 4;
 const MOST = 10;
 /** Deadline for all records of one poll, ms. */
-const LONGEST = 30_000;
+const LONGEST_SEARCH = 30_000;
 /** Backoff for a job that could not be resolved. */
 const BACKOFF = { first: 30_000, longest: 3600_000 };
 
@@ -29,7 +29,7 @@ export class VanishedJobResolver {
       .filter((id) => turnOf(id) <= now)
       .sort((one, other) => (turnOf(one) < turnOf(other) ? -1 : 1))
       .slice(0, MOST);
-    const answers = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
+    const answers = await underDeadline(clock, { ms: LONGEST_SEARCH, parent: signal }, (deadline) =>
       mapConcurrent(AT_ONCE, due, async (id) => [id, await readJobRecord(service, clusterId, id, deadline)] as const),
     );
     for (const id of due) {

@@ -6,9 +6,9 @@ import {
   oldForgotten,
   orderFollowed,
   plateFollowed,
-  SavedQueue,
   type QueueRecord,
 } from '../../../lib/queue/queue-state';
+import { SavedQueue } from '../../../lib/queue/saved-queue';
 import { QueueStore } from '../../../lib/queue/queue-store';
 import { LateStore } from '../../helpers/memory-store';
 import { CONTEXT, GATE, NOW } from './items';
