@@ -2,7 +2,6 @@
 import js from '@eslint/js';
 import * as parser from '@typescript-eslint/parser';
 import { defineConfig, globalIgnores } from 'eslint/config';
-import { oneLoop } from './scripts/one-loop.mjs';
 
 /** From the bottom up: a folder imports itself and what stands before it, never what stands after it. */
 const layers = {
@@ -124,11 +123,6 @@ export default defineConfig(
     files: ['lib/**/*.ts', 'nodes/**/*.ts'],
     ignores: composition,
     rules: { 'no-restricted-syntax': ['error', databaseOnDemand] },
-  },
-  {
-    files: ['lib/**/*.ts', 'nodes/**/*.ts'],
-    plugins: { house: { rules: { 'one-loop': oneLoop } } },
-    rules: { 'house/one-loop': 'error' },
   },
   {
     files: ['lib/rules/**/*.ts'],

@@ -63,7 +63,6 @@ export function retry<T>(
       within = Number.isFinite(deadline.until) ? Infinity : PATIENCE;
     } else {
       if (repeats >= policy.repeats) return null;
-      // eslint-disable-next-line house/one-loop -- retryUntil waits, with this wait
       wait = Math.max(waitBefore(repeats++, policy, random), error.retryAfter ?? 0);
       within = policy.within ?? Infinity;
     }
@@ -74,5 +73,4 @@ export function retry<T>(
 
 /** Wait after a 429, the `before`th in a row (0 = the first), ms. */
 const limitedWait = ({ retryAfter = DEFAULT_WAIT }: PrintingError, before: number): number =>
-  // eslint-disable-next-line house/one-loop -- retryUntil waits, with this wait
   Math.max(waitBefore(before, FLOOR), retryAfter);

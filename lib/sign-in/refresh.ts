@@ -127,7 +127,7 @@ export async function refresh(
         const isLast = turn === RESTS.length - 1;
         const wait = RESTS[turn] ?? 0;
         onDoubt(error, wait, isLast);
-        // eslint-disable-next-line house/one-loop -- no wait for a repeat: the token rests after its last request too
+        // The token rests after its last request too.
         await sleep(clock, wait, renewal.signal);
         if (isLast) throw error;
       }

@@ -55,7 +55,6 @@ export class RenewalFailures {
   tokenRefused(): void {
     if (!this.#unproven) return;
     this.#unproven = false;
-    // eslint-disable-next-line house/one-loop -- no repeat: callers fail during the pause
     this.pause(refusedAnew(), waitBefore(this.#distrusted++, DISTRUST));
   }
 

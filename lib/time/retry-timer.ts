@@ -20,7 +20,6 @@ export class RetryTimer {
 
   /** Plans the next attempt after a failure, unless one is planned already. `attempt` reports its own errors. */
   plan(attempt: () => void): void {
-    // eslint-disable-next-line house/one-loop -- the one timer
     this.#disarm ??= this.#clock.after(waitBefore(this.#failures++, this.#backoff), () => {
       this.#disarm = undefined;
       attempt();

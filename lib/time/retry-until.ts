@@ -33,15 +33,12 @@ export async function retryUntil<T>(
     try {
       const result = await work(attempt);
       if (result !== AGAIN) return result;
-      // eslint-disable-next-line house/one-loop -- the one loop
       wait = waitBefore(attempt, backoff, random);
     } catch (error) {
       const wanted = waitAfter?.(error, attempt);
-      // eslint-disable-next-line house/one-loop -- the one loop
       wait = wanted ?? Math.max(waitBefore(attempt, backoff, random), demandOf(error));
       if (wanted === null || !deadline.allows(wait)) throw error;
     }
-    // eslint-disable-next-line house/one-loop -- the one loop
     await deadline.sleep(wait);
   }
 }

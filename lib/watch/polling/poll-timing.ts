@@ -66,6 +66,5 @@ export function retryPoll(
   random: () => number,
 ): number {
   const backoff = { first: interval, longest: Math.max(interval, LONGEST_BACKOFF), jitter: JITTER };
-  // eslint-disable-next-line house/one-loop -- no repeat: delays a turn of the scheduler
   return Math.max(retryAfter, waitBefore(failures - 1, backoff, random));
 }

@@ -34,7 +34,7 @@ export class VanishedJobResolver {
     );
     for (const id of due) {
       const times = this.#attempts.get(id)?.times ?? 0;
-      // eslint-disable-next-line house/one-loop -- no wait: a poll that comes anyway asks for the jobs that are due
+      // No timer: the next regular poll asks for the jobs that are due.
       this.#attempts.set(id, { times: times + 1, next: now + waitBefore(times, BACKOFF) });
     }
     return new Map(answers);

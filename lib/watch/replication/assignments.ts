@@ -224,7 +224,6 @@ export class Assignments implements Ownership {
   #claimLeftoversAfter(wait: number): void {
     this.#disarmLeftovers();
     if (this.#closed || (this.#share?.wanted.length ?? 0) <= this.#held.size) return;
-    // eslint-disable-next-line house/one-loop -- no repeat: the share decides the wait
     this.#disarmLeftovers = this.#clock.after(wait, () => {
       this.#mayClaimLeftovers = true;
       this.changed();

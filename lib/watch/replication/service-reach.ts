@@ -92,7 +92,6 @@ export class ServiceReach {
   /** Resolves when all probes of a period were answered. @param since monotonic time of the last unanswered one, ms */
   #untilBack(deadline: Deadline, since: number): Promise<void> {
     const { clock } = this.#parts;
-    // eslint-disable-next-line house/one-loop -- the length of a period, not a wait
     const period = waitBefore(this.#relapses, BACK);
     return pollUntil(deadline, LOST, async () => {
       const answer = await this.#sendProbe();

@@ -129,7 +129,6 @@ export class ClusterWatch extends NodeWatch implements Watch, Subscriber {
     this.#disarm();
     if (this.isClosed || this.isPaused) return;
     const { clock, guard } = this.context;
-    // eslint-disable-next-line house/one-loop -- no repeat: the interval decides the wait
     this.#disarm = clock.after(wait, () => guard(() => void this.#sendReminder()));
   }
 
