@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fromRoot, root, sources, textOf } from '../helpers/sources';
 
 const INTERFACE = textOf('docs/service/interface.md');
@@ -68,13 +68,14 @@ function unresolved(text: string): string[] {
     return section === '15' && row ? traps.has(row) : factSections.has(number);
   });
   check(String.raw`\btraps? (${LIST})`, 'g', (number) => traps.has(number));
-  check(String.raw`\bADR (${LIST})`, 'g', (number) => adrs.has(Number(number)));
+  check(String.raw`\bADR (${LIST})`, 'g', isOneDecision);
   for (const [, cited = ''] of source.matchAll(/(?:\(|\/\*\* )[Ii]nterface, ([^)]+)/g))
     if (!inInterface(cited)) lost.push(`interface, ${cited}`);
   return lost;
 }
 
-const adrs = new Set(sources(/\.md$/, 'docs/adr').map((path) => Number(/(\d+)-/.exec(path)?.[1])));
+const adrs = sources(/\.md$/, 'docs/adr').map((path) => Number(/(\d+)-/.exec(path)?.[1]));
+const isOneDecision = (number: string) => adrs.filter((adr) => adr === Number(number)).length === 1;
 const CODE = /\.(ts|mts|cts|js|mjs|cjs|html|css)$/;
 const cited = sources(CODE).filter((path) => path !== fromRoot(__filename));
 
@@ -106,28 +107,6 @@ describe('the documentation of the repository', () => {
     assert.deepEqual(lost, []);
   });
 
-  it('states for each decision whether it is still valid', () => {
-    const states = sources(/\.md$/, 'docs/adr').map((path) => {
-      const [title = '', , status = ''] = textOf(path).split('\n');
-      const [, by] = /^Status: (?:Accepted|Superseded by ADR (\d+))$/.exec(status) ?? assert.fail(`${path}: ${status}`);
-      const number = Number(/(\d+)-/.exec(path)?.[1]);
-      return title.startsWith(`# ${number}. `) && (by === undefined || adrs.has(Number(by)));
-    });
-    assert.ok(states.length > 0 && states.every(Boolean));
-    assert.equal(adrs.size, states.length, 'a number stands for two decisions');
-  });
-
-  it('names in each changed decision the later one', () => {
-    const heads = new Map(sources(/\.md$/, 'docs/adr').map((path) => [basename(path), headOf(textOf(path))]));
-    const changes = [...heads].flatMap(([later, head]) => changedBy(head).map((earlier) => ({ later, earlier })));
-    assert.ok(changes.length > 10);
-    const lost = changes.filter(({ later, earlier }) => {
-      const head = heads.get(earlier) ?? '';
-      return !head.includes(`(${later})`) && !head.includes(`Superseded by ADR ${Number.parseInt(later, 10)}\n`);
-    });
-    assert.deepEqual(lost, []);
-  });
-
   it('has no broken links', () => {
     const lost = sources(/\.md$/).flatMap((path) =>
       all(textOf(path), /\]\(([^)\s]+)\)/g)
@@ -156,16 +135,6 @@ describe('the documentation of the repository', () => {
     assert.deepEqual(lost, []);
   });
 });
-
-/** The status and the date of a decision, with the decisions that it changes and those that change it. */
-const headOf = (adr: string) => adr.split('\n\n').slice(1, 3).join('\n').concat('\n');
-
-/** Files of the decisions that a decision changes, according to the sentences of its head that begin with `It`. */
-const changedBy = (head: string) =>
-  head
-    .split(/\.\s+/)
-    .filter((sentence) => sentence.startsWith('It '))
-    .flatMap((sentence) => all(sentence, /\]\(([\w-]+\.md)\)/g));
 
 /** Returns the anchor of a heading as Git forges build it. */
 const anchorOf = (heading: string) =>
