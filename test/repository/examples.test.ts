@@ -3,15 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import vm from 'node:vm';
 import { root } from '../helpers/sources';
-import { box, wire, type Drawn } from './layout';
 
 interface FlowNode {
   id: string;
   type: string;
   name?: string;
   z?: string;
-  x?: number;
-  y?: number;
   info?: string;
   wires?: string[][];
   outputs?: number;
@@ -20,12 +17,6 @@ interface FlowNode {
   func?: string;
   scope?: string[] | null;
 }
-type Placed = FlowNode & Drawn;
-
-/** Width of the canvas between palette and sidebar on a screen of 1300 px. */
-const CANVAS = 800;
-/** Gap between two nodes, so that no status text touches the node below. */
-const GAP = 5;
 
 /** Other packs that examples need and their comments name, with the node types of each. */
 const OTHER_PACKS: Record<string, { pack: string; types: RegExp }> = {
@@ -56,8 +47,6 @@ function coreTypes(): string[] {
 /** A node without an account of its own. */
 const QUEUED = 'remote-printing-print-queue';
 
-const isPlaced = (node: FlowNode): node is Placed => node.x !== undefined && node.y !== undefined;
-
 const load = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as FlowNode[];
 const accountOf = (nodes: FlowNode[]) => nodes.filter(({ type }) => type === 'remote-printing-account');
 const isConfig = ({ type, z }: FlowNode) => type !== 'tab' && z === undefined;
@@ -84,12 +73,10 @@ describe('examples', () => {
     describe(file, () => {
       const nodes = load(file);
       const byId = new Map(nodes.map((node) => [node.id, node]));
-      const placed = nodes.filter(isPlaced);
 
       it('has one tab and a comment that describes it', () => {
         assert.equal(nodes.filter(({ type }) => type === 'tab').length, 1);
-        const comments = nodes.filter(({ type, info }) => type === 'comment' && (info ?? '').length > 60);
-        assert.ok(comments.length > 0);
+        assert.ok(nodes.some(({ type, info }) => type === 'comment' && info));
       });
 
       it('contains only core nodes, nodes of the pack and nodes that its comment names', () => {
@@ -122,35 +109,6 @@ describe('examples', () => {
         for (const { name, func } of nodes)
           if (func !== undefined)
             assert.doesNotThrow(() => new vm.Script(`(async function () {\n${func}\n})`), name ?? '');
-      });
-
-      it('has separate nodes within the canvas', () => {
-        for (const node of placed) {
-          const { left, right, top } = box(node);
-          assert.ok(left >= 0 && top >= 0 && right <= CANVAS, `${node.name ?? node.type}: ${left} to ${right}`);
-        }
-        for (const [at, one] of placed.entries())
-          for (const other of placed.slice(at + 1)) {
-            const [a, b] = [box(one), box(other)];
-            const apart =
-              a.right + GAP <= b.left || b.right + GAP <= a.left || a.bottom + GAP <= b.top || b.bottom + GAP <= a.top;
-            assert.ok(apart, `${one.name ?? one.type} and ${other.name ?? other.type}`);
-          }
-      });
-
-      it('has no wire behind a node', () => {
-        for (const from of placed)
-          for (const [output, targets] of (from.wires ?? []).entries())
-            for (const id of targets) {
-              const points = wire(from, output, byId.get(id) as Placed);
-              const outside = points.find(([x]) => x < 0 || x > CANVAS);
-              assert.equal(outside, undefined, `${from.name} to ${byId.get(id)!.name} leaves the canvas`);
-              for (const node of placed) {
-                const { left, right, top, bottom } = box(node);
-                const behind = points.find(([x, y]) => x > left + 1 && x < right - 1 && y > top + 1 && y < bottom - 1);
-                assert.equal(behind, undefined, `${from.name} to ${byId.get(id)!.name} behind ${node.name}`);
-              }
-            }
       });
     });
   }
