@@ -1,4 +1,4 @@
-import { readAmount } from '../lib/rules/amounts';
+import { readAmount } from '../lib/rules/text';
 import { fieldOf } from './fields';
 
 /** Shows an amount in a familiar unit, which equals `per` saved units; `least` is 0 if 0 is allowed. */

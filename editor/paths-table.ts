@@ -1,4 +1,4 @@
-import { OVERRIDABLE, OVERRIDABLE_CALLS, readPathOverrides, type Overridable } from '../lib/rules/path-overrides';
+import { OVERRIDABLE, OVERRIDABLE_CALLS, readPathOverrides, type Overridable } from '../lib/rules/paths';
 import { text } from './texts';
 import { pathReason } from './validators';
 

@@ -1,13 +1,9 @@
-import { readAmount } from '../lib/rules/amounts';
-import { hostFault } from '../lib/rules/hosts';
+import { readAmount } from '../lib/rules/text';
+import { hostFault, isOrigin, isRedirectUri } from '../lib/rules/addresses';
 import { parseHours } from '../lib/rules/hours';
-import { readMilestones } from '../lib/rules/milestones';
-import { isOrigin } from '../lib/rules/origin';
-import { readPathOverrides, type PathFault } from '../lib/rules/path-overrides';
+import { readMilestones, readRangeEnd } from '../lib/rules/limits';
+import { type PathFault, readPathOverrides, readStoragePath } from '../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../lib/rules/queue-settings';
-import { readRangeEnd } from '../lib/rules/range-end';
-import { isRedirectUri } from '../lib/rules/redirect-uri';
-import { readStoragePath } from '../lib/rules/storage-path';
 import { setting } from './fields';
 import type { EditorNode, Red } from './red';
 import { text } from './texts';

@@ -1,8 +1,5 @@
-import { hostFault } from '../rules/hosts';
-import { isLoopback } from '../rules/loopback';
-import { isOrigin } from '../rules/origin';
-import { isRedirectUri } from '../rules/redirect-uri';
-import { readStoragePath } from '../rules/storage-path';
+import { hostFault, isLoopback, isOrigin, isRedirectUri } from '../rules/addresses';
+import { readStoragePath } from '../rules/paths';
 import { trimmed, withoutSlashes } from '../rules/text';
 import { PrintingError } from '../service/errors';
 import { readOverrides, type PathSettings } from '../service/paths';

@@ -1,4 +1,4 @@
-import type { Overridable } from '../rules/path-overrides';
+import type { Overridable } from '../rules/paths';
 import { asPrintingError } from '../service/errors';
 import { phrase, type Sentence, type Value } from '../words/sentence';
 

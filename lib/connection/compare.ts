@@ -4,7 +4,7 @@ import {
   type Overridable,
   type PathOverrides,
   type PathParameter,
-} from '../rules/path-overrides';
+} from '../rules/paths';
 import { ENDPOINTS, type Method, type PathSettings, type Target } from '../service/paths';
 import { isParameter, segmentsOf, type DescribedCall } from './openapi';
 

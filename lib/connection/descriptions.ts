@@ -1,4 +1,4 @@
-import { OVERRIDABLE } from '../rules/path-overrides';
+import { OVERRIDABLE } from '../rules/paths';
 import { ENDPOINTS, type PathSettings, type Target } from '../service/paths';
 import type { Deadline } from '../time/deadline';
 import type { Ask } from './ask';

@@ -1,4 +1,4 @@
-import { PATH_PARAMETERS, type Overridable, type PathParameter } from '../rules/path-overrides';
+import { PATH_PARAMETERS, type Overridable, type PathParameter } from '../rules/paths';
 import { asPrintingError } from '../service/errors';
 import { target, type PathSettings } from '../service/paths';
 import { list, record, text } from '../service/json-readers';

@@ -1,4 +1,4 @@
-import { readMilestones } from '../rules/milestones';
+import { readMilestones } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 

@@ -1,4 +1,4 @@
-import { isLoopback } from '../rules/loopback';
+import { isLoopback } from '../rules/addresses';
 import { isForeignHost } from './foreign-hosts';
 
 /**

@@ -1,4 +1,4 @@
-import { readAmount } from '../rules/amounts';
+import { readAmount } from '../rules/text';
 import { readPrinterIds, readTags } from '../rules/queue-settings';
 import { PrintingError } from '../service/errors';
 import { phrase, type Sentence } from '../words/sentence';

@@ -1,4 +1,4 @@
-import { readRangeEnd, type RangeUnit } from '../rules/range-end';
+import { readRangeEnd, type RangeUnit } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 

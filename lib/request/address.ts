@@ -1,5 +1,5 @@
 import { PrintingError } from '../service/errors';
-import { unsafePart } from '../rules/path';
+import { unsafePart } from '../rules/paths';
 import { withoutSlashes } from '../rules/text';
 import type { Target } from '../service/paths';
 import { phrase, type Sentence } from '../words/sentence';

@@ -6,7 +6,7 @@ import {
   type PathOverrides,
   type PathParameter,
   type Sureness,
-} from '../rules/path-overrides';
+} from '../rules/paths';
 import { TEXT } from '../rules/limits';
 import { withoutSlashes } from '../rules/text';
 import { phrase, type Sentence } from '../words/sentence';

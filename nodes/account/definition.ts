@@ -1,5 +1,5 @@
 import { DEFAULT_SCOPE } from '../../lib/account/settings';
-import { DEFAULT_STORAGE_PATH } from '../../lib/rules/storage-path';
+import { DEFAULT_STORAGE_PATH } from '../../lib/rules/paths';
 import type { NodeDefinition } from '../shared/definition';
 
 /** The form is form.html. */

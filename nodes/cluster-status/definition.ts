@@ -1,4 +1,4 @@
-import { SHORTEST_INTERVAL } from '../../lib/rules/amounts';
+import { SHORTEST_INTERVAL } from '../../lib/rules/text';
 import type { NodeDefinition } from '../shared/definition';
 
 export const definition = {

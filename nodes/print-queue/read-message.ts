@@ -9,8 +9,7 @@ import type {
   ItemTarget,
   Settlement,
 } from '../../lib/queue/queue-api';
-import { readRangeEnd } from '../../lib/rules/range-end';
-import { TEXT } from '../../lib/rules/limits';
+import { readRangeEnd, TEXT } from '../../lib/rules/limits';
 import { PrintingError } from '../../lib/service/errors';
 import { record } from '../../lib/service/json-readers';
 import { phrase, type Sentence } from '../../lib/words/sentence';

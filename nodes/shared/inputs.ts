@@ -1,5 +1,5 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { readAmount } from '../../lib/rules/amounts';
+import { readAmount } from '../../lib/rules/text';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Locator, Page, Request } from 'playwright-core';
 
-import { OVERRIDABLE_CALLS } from '../../lib/rules/path-overrides';
+import { OVERRIDABLE_CALLS } from '../../lib/rules/paths';
 import { startSimulator, type Simulator } from '../../simulator';
 import { Editor, editors, lockedBelowPath, unnamed } from './editor';
 

@@ -38,16 +38,16 @@ function circles(imports: Map<string, string[]>): string[] {
 
 describe('the check of imports', () => {
   it('finds imports, including types and dynamic imports', () => {
-    const text = `import { a } from './deadline'; import type { B } from './clock'; type C = import('./backoff').C;
+    const text = `import { a } from './deadline'; import type { B } from './clock'; type C = import('./guard').C;
       export * from '../state/store'; const d = import('../http/http');`;
     assert.deepEqual(
       importsOf('lib/time/clock.ts', text).sort(),
       [
         'lib/http/http.ts',
         'lib/state/store.ts',
-        'lib/time/backoff.ts',
         'lib/time/clock.ts',
         'lib/time/deadline.ts',
+        'lib/time/guard.ts',
       ].sort(),
     );
     const ring = new Map([

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
-import { OVERRIDABLE_CALLS } from '../../lib/rules/path-overrides';
+import { OVERRIDABLE_CALLS } from '../../lib/rules/paths';
 import { BLOCKED_BY } from '../../nodes/print-queue/queue-text';
 import { forms } from '../../scripts/form.mjs';
 import { root } from '../../scripts/node-red.mjs';

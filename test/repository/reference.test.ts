@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import vm from 'node:vm';
-import { OVERRIDABLE } from '../../lib/rules/path-overrides';
+import { OVERRIDABLE } from '../../lib/rules/paths';
 import { ERROR_CODES } from '../../lib/service/errors';
 import type { JobState } from '../../lib/service/print-job';
 import type { EventType } from '../../lib/events/print-event';

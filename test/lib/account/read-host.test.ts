@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { phrase } from '../../../lib/words/sentence';
-import { isLoopback } from '../../../lib/rules/loopback';
+import { isLoopback } from '../../../lib/rules/addresses';
 import { readHost } from '../../../lib/account/settings';
 
 describe('account/settings, hosts', () => {

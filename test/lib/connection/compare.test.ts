@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { compare } from '../../../lib/connection/compare';
 import { describedCalls } from '../../../lib/connection/openapi';
-import type { Overridable } from '../../../lib/rules/path-overrides';
+import type { Overridable } from '../../../lib/rules/paths';
 
 type Paths = Record<string, unknown>;
 const call = {};

@@ -1,6 +1,28 @@
-import type { Sentence } from '../words/sentence';
+import { phrase, type Sentence } from '../words/sentence';
 import { TEXT } from './limits';
-import { unsafePart } from './path';
+import { trimmed } from './text';
+
+/**
+ * Returns the reason not to send a user's path, in words that follow "it contains", or null. A path that passes means
+ * the same to every URL parser: nothing in it is stripped, folded or decoded into another host or out of the host's own
+ * path.
+ */
+export function unsafePart(pathAndQuery: string): Sentence | null {
+  if (/[^\x21-\x7e]/.test(pathAndQuery)) return phrase`a space, a control character or a letter that must be encoded`;
+  if (pathAndQuery.includes('\\')) return phrase`a backslash`;
+  if (pathAndQuery.includes('#')) return phrase`a # part`;
+  if (/[{}]/.test(pathAndQuery)) return phrase`a { or }`;
+  if (/%(?![\da-f]{2})/i.test(pathAndQuery)) return phrase`a % that encodes nothing`;
+  const [path = '', ...query] = pathAndQuery.split('?');
+  if (path.includes('//')) return phrase`an empty part (//)`;
+  if (/%(25)*(2f|5c)/i.test(path)) return phrase`an encoded slash`;
+  if (/%([01][\da-f]|7f)/i.test(path)) return phrase`an encoded control character`;
+  // Some servers decode twice, or cut parameters (;) off before they evaluate the dots.
+  if (path.split('/').some((part) => /^(\.|%(25)*2e){1,2}(;|$)/i.test(part))) return phrase`a . or .. part`;
+  if (!/^[\w\-.~!$&'()*+,;=:@%/]*$/.test(path)) return phrase`a character that must be encoded`;
+  if (!/^[\w\-.~!$&'()*+,;=:@%/?[\]|]*$/.test(query.join('?'))) return phrase`a character that must be encoded`;
+  return null;
+}
 
 /**
  * Source of a call that the interface does not show (wire facts 2, 9 to 13): `documented` in public pages of the
@@ -85,4 +107,13 @@ function faultOf(name: string, call: unknown): PathFault | null {
     if (!['storage', ...PATH_PARAMETERS].includes(parameter)) return { kind: 'parameter', name, words: parameter };
   const unsafe = unsafePart(path.replace(/\{[^}]*\}/g, '-'));
   return unsafe ? { kind: 'unsafe', name, words: unsafe } : null;
+}
+
+export const DEFAULT_STORAGE_PATH = '/slicer/v1';
+
+/** Reads the prefix of the storage API, without a trailing slash; blank is the default, null an invalid one. */
+export function readStoragePath(value: unknown): string | null {
+  const prefix = trimmed(value) || DEFAULT_STORAGE_PATH;
+  const good = /^(\/[\w.~-]+)+\/?$/.test(prefix) && !prefix.includes('..') && !/\/\.(\/|$)/.test(prefix);
+  return good ? prefix.replace(/\/$/, '') : null;
 }
