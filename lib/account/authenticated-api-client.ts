@@ -1,9 +1,8 @@
 import type { Http, TextRequest } from '../http/http';
 import type { AnswerSize } from '../http/whole-text';
 import { ONCE, READS, retry } from '../http/retry';
-import { PrintingError } from '../service/errors';
+import { isExpiredToken, PrintingError, readRetryAfter, refusalError } from '../service/errors';
 import { target, type Target } from '../service/paths';
-import { isExpiredToken, readRetryAfter, refusalError } from '../service/api-errors';
 import { record } from '../service/json-readers';
 import type { Credentials } from '../sign-in/credentials';
 import { isoTime, type Clock } from '../time/clock';

@@ -1,5 +1,5 @@
 import type { ApiClient } from '../account/api-client';
-import { statusRecord } from '../service/cluster-status';
+import { statusRecord } from '../service/cluster';
 import { PrintingError } from '../service/errors';
 import { isUnderWay, readPrintJobs } from '../service/print-job';
 import type { Deadline } from '../time/deadline';

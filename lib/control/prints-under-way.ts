@@ -1,10 +1,9 @@
 import type { ApiClient } from '../account/api-client';
-import { statusRecord } from '../service/cluster-status';
+import { type PrinterEntry, statusRecord } from '../service/cluster';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import { records } from '../service/json-readers';
 import { isKnownStatus, isUnderWay, readPrintJobs, type PrintJob } from '../service/print-job';
 import { readPrinter } from '../service/printer';
-import type { PrinterEntry } from '../service/printer-entry';
 import { matches, type PrinterFilter } from '../service/printer-filter';
 import type { Deadline } from '../time/deadline';
 import { mapConcurrent } from '../time/map-concurrent';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isOnPrinter, type ClusterStatus } from '../service/cluster-status';
+import { isOnPrinter, type ClusterStatus } from '../service/cluster';
 import { isUnderWay } from '../service/print-job';
 import type { Extruder, Material, Printer } from '../service/printer';
 import type { ExtruderCheckpoint } from './checkpoint';

@@ -1,4 +1,4 @@
-import { readClusterStatus, statusRecord, type ClusterStatus, type StatusContext } from '../service/cluster-status';
+import { readClusterStatus, statusRecord, type ClusterStatus, type StatusContext } from '../service/cluster';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { readFaults, type Fault } from '../service/printer';
 import { records, text } from '../service/json-readers';

@@ -3,7 +3,7 @@ import type { Leftovers } from '../files/leftovers';
 import type { Http } from '../http/http';
 import { asPrintingError, withIds } from '../service/errors';
 import { storedType } from '../service/file-types';
-import { checkFileName } from '../service/job-name';
+import { checkFileName } from '../service/print-job';
 import { readStoredFile, storedIds, type StoredFile, type StoredKind, type StoredRef } from '../service/stored-file';
 import type { Json } from '../service/json-readers';
 import type { Clock } from '../time/clock';

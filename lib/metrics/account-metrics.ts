@@ -1,6 +1,6 @@
 import type { EventDraft } from '../events/print-event';
 import { METERED_PRINTERS } from '../rules/limits';
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import type { SignInState } from '../sign-in/sign-in-state';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';

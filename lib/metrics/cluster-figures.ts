@@ -1,5 +1,5 @@
 import type { PrintEvent } from '../events/print-event';
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import { PrinterFigures, RESULTS, type Result } from './printer-figures';
 
 /** Ends of prints to recognise when they are derived again. */

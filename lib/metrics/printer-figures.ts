@@ -1,7 +1,7 @@
 import { extrudersOf } from '../events/extruder-edges';
 import type { EndType } from '../events/print-event';
 import { isPlateWaiting } from '../events/plate-waits';
-import { isOnPrinter, type ClusterStatus } from '../service/cluster-status';
+import { isOnPrinter, type ClusterStatus } from '../service/cluster';
 import { isUnderWay, type PrintJob } from '../service/print-job';
 import type { Printer } from '../service/printer';
 import { labelOf } from './exposition';

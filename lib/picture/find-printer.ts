@@ -1,5 +1,5 @@
 import type { ApiClient } from '../account/api-client';
-import { readClusterStatus, statusRecord } from '../service/cluster-status';
+import { readClusterStatus, statusRecord } from '../service/cluster';
 import { PrintingError, printerOffline } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import type { ClusterList } from '../watch/polling/cluster-list';

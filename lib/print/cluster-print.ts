@@ -1,6 +1,6 @@
 import type { ApiClient } from '../account/api-client';
 import { asPrintingError, printerOffline, withIds } from '../service/errors';
-import { statusRecord } from '../service/cluster-status';
+import { statusRecord } from '../service/cluster';
 import { flag, record } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import type { JobEnd } from '../watch/watcher';

@@ -1,5 +1,5 @@
 import type { ApiClient } from '../account/api-client';
-import { statusRecord, type ClusterStatus } from '../service/cluster-status';
+import { statusRecord, type ClusterStatus } from '../service/cluster';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { flag, time } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';

@@ -1,7 +1,7 @@
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope, Scope } from '../state/scope';
 import type { StateStore } from '../state/store';
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
 import { retryUntil } from '../time/retry-until';

@@ -1,9 +1,8 @@
 import { currentUser, readCurrentUser, type CurrentUser } from '../account/current-user';
 import type { ApiClient } from '../account/api-client';
-import type { Cluster } from '../service/cluster';
+import { type Cluster, readClusterStatus, statusRecord } from '../service/cluster';
 import type { PathOverrides } from '../service/paths';
 import { readPages } from '../account/pages';
-import { readClusterStatus, statusRecord } from '../service/cluster-status';
 import { readPrintJob, type PrintJob } from '../service/print-job';
 import { isoTime, type Clock } from '../time/clock';
 import { underDeadline, type Deadline } from '../time/deadline';

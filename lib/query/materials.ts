@@ -1,5 +1,5 @@
 import type { Material } from '../service/printer';
-import type { PrinterEntry } from '../service/printer-entry';
+import type { PrinterEntry } from '../service/cluster';
 import { matchesMaterial, type MaterialFilter } from '../service/printer-filter';
 
 /** A material, and where it is loaded (reference 3.5, query `materials`). */

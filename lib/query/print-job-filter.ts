@@ -1,5 +1,5 @@
 import { PrintingError } from '../service/errors';
-import { FilterInput } from '../service/filter-input';
+import { FilterInput } from '../service/printer-filter';
 import { text, type Json } from '../service/json-readers';
 import { phrase, type Sentence } from '../words/sentence';
 

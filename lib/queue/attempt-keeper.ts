@@ -1,5 +1,5 @@
 import { PLANNER } from './queue-store';
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import type { PrintJob } from '../service/print-job';
 import type { Clock } from '../time/clock';
 import type { JobEnd } from '../watch/watch-types';

@@ -1,6 +1,5 @@
 import type { ApiClient } from '../account/api-client';
-import type { ClusterIdentity } from '../service/cluster';
-import { readClusterStatus, statusRecord, type ClusterStatus } from '../service/cluster-status';
+import { type ClusterIdentity, type ClusterStatus, readClusterStatus, statusRecord } from '../service/cluster';
 import type { Material, Printer } from '../service/printer';
 import { isoTime, type Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';

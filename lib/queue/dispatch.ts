@@ -3,7 +3,7 @@ import type { Dispatched } from '../print/attempt';
 import type { Dispatcher } from '../print/dispatcher';
 import type { JobListReader } from '../print/job-list-reader';
 import type { KeyOf, Ledger } from '../print/ledger';
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import { asPrintingError, type PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { underDeadline, type Deadline } from '../time/deadline';

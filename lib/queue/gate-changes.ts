@@ -1,5 +1,5 @@
 import { isPlateWaiting } from '../events/plate-waits';
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import { PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
 import type { Printer } from '../service/printer';

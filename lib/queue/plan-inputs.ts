@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import type { Clock } from '../time/clock';
 import { phrase } from '../words/sentence';
 import { BoardCache } from './board-cache';

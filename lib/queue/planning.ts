@@ -4,7 +4,7 @@ import type { JobControl } from '../control/job-control';
 import type { Dispatcher } from '../print/dispatcher';
 import type { JobListReader } from '../print/job-list-reader';
 import { Ledger } from '../print/ledger';
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import type { PrintingError } from '../service/errors';
 import type { Lock, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';

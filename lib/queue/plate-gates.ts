@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { phrase } from '../words/sentence';

@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import { isUnderWay, type PrintJob } from '../service/print-job';
 import type { Fault, Printer } from '../service/printer';
 import { phrase } from '../words/sentence';

@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import type { Scope } from '../state/scope';
 import type { Key, Lock, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';

@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Scope } from '../state/scope';
 import { closed, Deadline } from '../time/deadline';

@@ -1,5 +1,5 @@
 import type { JobControl } from '../control/job-control';
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import { asPrintingError, type PrintingError } from '../service/errors';
 import { WORK_IN_PROGRESS } from '../time/backoff';
 import { underDeadline, type Deadline } from '../time/deadline';

@@ -1,6 +1,6 @@
 import { REQUIRE } from '../rules/limits';
 import { PrintingError } from '../service/errors';
-import { FilterInput } from '../service/filter-input';
+import { FilterInput } from '../service/printer-filter';
 import { record, text } from '../service/json-readers';
 import { phrase, type Sentence } from '../words/sentence';
 import type { MaterialNeed, Require } from './requirement';

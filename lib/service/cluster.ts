@@ -1,7 +1,9 @@
 import { CAPABILITIES } from '../rules/limits';
-import { readOptionalPrintJob, type PrintJob } from './print-job';
-import { readPrinter, type Printer } from './printer';
-import { amount, flag, number, record, text, type Json } from './json-readers';
+import { phrase } from '../words/sentence';
+import { few } from './errors';
+import { amount, flag, type Json, number, record, text, time } from './json-readers';
+import { isUnderWay, type PrintJob, readOptionalPrintJob, readPrintJobs } from './print-job';
+import { type Printer, readPrinter } from './printer';
 
 /** Identity of a cluster, which only the list contains. */
 export interface ClusterIdentity {
@@ -53,3 +55,127 @@ export function readCluster(wire: Json): Cluster | null {
 
 const readCapabilities = (wire: unknown): string[] | null =>
   Array.isArray(wire) ? wire.slice(0, CAPABILITIES).filter((entry): entry is string => text(entry) !== null) : null;
+
+/** Reference 3.1. */
+export interface ClusterStatus extends ClusterIdentity {
+  clusterId: string;
+  online: boolean | null;
+  /** Whether the figures are stale because the service could not be reached. */
+  stale: boolean;
+  generatedAt: string | null;
+  receivedAt: string;
+  printers: Printer[];
+  /** Queued and running jobs. */
+  jobs: PrintJob[];
+  /** At most 10 entries. */
+  history: PrintJob[];
+  current: PrintJob | null;
+}
+
+export interface StatusContext {
+  clusterId: string;
+  receivedAt: string;
+  /** Identity from the cluster list, if it has been read. */
+  identity: ClusterIdentity | null;
+}
+
+const LONGEST_HISTORY = 10;
+const PRINTER = phrase`the printer`;
+
+/**
+ * Returns a status answer's `data` as a record, or the first entry of an array (wire facts, trap 29). Null for anything
+ * else.
+ */
+export const statusRecord = (data: unknown): Json | null =>
+  record(data) ?? (Array.isArray(data) ? (record(data[0]) ?? {}) : null);
+
+/** Reads a status record (wire facts 6); each part may be missing (trap 15). Throws the errors of `few`. */
+export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity }: StatusContext): ClusterStatus {
+  const jobs = readPrintJobs(wire.print_jobs, clusterId);
+  return {
+    clusterId,
+    name: identity?.name ?? null,
+    hostGuid: identity?.hostGuid ?? null,
+    model: identity?.model ?? null,
+    online: flag(wire.is_online),
+    authorized: identity?.authorized ?? null,
+    capabilities: identity?.capabilities ? [...identity.capabilities] : null,
+    note: identity?.note ?? null,
+    maintenanceDue: identity?.maintenanceDue ?? null,
+    stale: false,
+    generatedAt: time(wire.generated_time),
+    receivedAt,
+    printers: few(wire.printers, PRINTER).map(readPrinter),
+    jobs,
+    history: readPrintJobs(wire.recently_completed, clusterId).slice(0, LONGEST_HISTORY),
+    current: jobs.find(isUnderWay) ?? jobs.find(({ state }) => state === 'preparing') ?? null,
+  };
+}
+
+/** Whether a job belongs to a printer of its cluster. A job without a printer belongs to the only one. */
+export const isOnPrinter = ({ printerId }: PrintJob, printer: Printer, { printers }: ClusterStatus): boolean =>
+  printerId === null ? printers.length === 1 : printerId === printer.printerId;
+
+/** A printer in the list of printers (reference 3.5, query `printers`); of a group, its host printer. */
+export interface PrinterEntry extends Printer {
+  clusterId: string;
+  clusterName: string | null;
+  online: boolean | null;
+  /** Whether the account may use it. */
+  authorized: boolean | null;
+  /** Whether a print that is sent now would start now. */
+  idle: boolean;
+  note: string | null;
+  /** Words of the note that begin with #, without it; a comma or semicolon ends a word. */
+  tags: string[];
+  maintenanceDue: boolean | null;
+  /** Printers of the group; 1 without a group. */
+  printerCount: number | null;
+  /** Print jobs that print or wait. */
+  jobCount: number | null;
+  current: PrintJob | null;
+}
+
+/** Returns the printer of a cluster. The list has no printer of an offline cluster, so its fields are null or empty. */
+export function printerEntry(cluster: Cluster): PrinterEntry {
+  const { clusterId, name: clusterName, online, authorized, note, maintenanceDue, printerCount, jobCount } = cluster;
+  const printer = cluster.printers[0] ?? readPrinter({});
+  return {
+    ...printer,
+    clusterId,
+    clusterName,
+    name: printer.name ?? clusterName,
+    model: printer.model ?? cluster.model,
+    online,
+    authorized,
+    idle: isIdle(cluster),
+    note,
+    tags: tagsOf(note),
+    maintenanceDue,
+    printerCount,
+    jobCount,
+    current: cluster.current,
+  };
+}
+
+/**
+ * Whether a print that is sent now would start now. A missing state of the printer or its connection counts as an
+ * obstacle; the other fields are optional.
+ */
+function isIdle({ online, authorized, jobCount, current, printers: [printer] }: Cluster): boolean {
+  return (
+    online === true &&
+    authorized !== false &&
+    (jobCount ?? 0) === 0 &&
+    current === null &&
+    printer?.status === 'idle' &&
+    printer.enabled !== false &&
+    printer.maintenanceRequired !== true &&
+    printer.errors.length === 0
+  );
+}
+
+const tagsOf = (note: string | null): string[] => {
+  const words = (note ?? '').split(/[\s,;]+/);
+  return [...new Set(words.flatMap((word) => (word.length > 1 && word.startsWith('#') ? word.slice(1) : [])))];
+};

@@ -1,6 +1,7 @@
-import { phrase } from '../words/sentence';
-import { few } from './few';
-import { amount, flag, number, record, records, text, time, type Json } from './json-readers';
+import { phrase, type Sentence } from '../words/sentence';
+import { few, PrintingError } from './errors';
+import { findToolpath, toolpath } from './file-types';
+import { amount, flag, type Json, number, record, records, text, time } from './json-readers';
 
 /** Normalized state of a job (reference 3.2); `status` remains the service's word. */
 export type JobState =
@@ -216,3 +217,79 @@ export function readOptionalPrintJob(wire: unknown, clusterId: string | null = n
 /** Whether a job has begun on the printer. An `aborting` job has the state of its end but is still under way. */
 export const isUnderWay = ({ state, status }: PrintJob): boolean =>
   state === 'printing' || state === 'paused' || state === 'finishing' || status === 'aborting';
+
+const SHORTEST = 3;
+const LONGEST = 255;
+/** Device names; `con.gcode` is still the device. */
+const DEVICE = /^(con|prn|aux|nul|com[1-9]|lpt[1-9])(\.|$)/i;
+const FORBIDDEN = /[\\/:*?"<>|]/;
+// oxlint-disable-next-line no-control-regex -- matches exactly those
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/**
+ * The name of a stored toolpath: `wanted`, or the file's own if that is blank; always with the extension of the sent
+ * file (reference 3.4). Throws INVALID_INPUT for a name that the service would reject (wire facts 4.1) and for one
+ * whose extension contradicts the file's, UNSUPPORTED_FILE_TYPE for a file that is not a toolpath.
+ */
+export function jobName(wanted: string | undefined, fileName: string, compress: boolean): string {
+  const name = wanted?.trim() ? wanted : fileName;
+  const own = toolpath(fileName).extension;
+  const sent = compress && own === '.gcode' ? '.gcode.gz' : own;
+  const given = findToolpath(name)?.extension;
+  const full = given === sent ? name : given === undefined ? name + sent : given === own ? `${name}.gz` : null;
+  if (full === null)
+    throw refusal(
+      phrase`The job name "${name}" ends in ${given ?? ''} but the file is sent as ${sent}: leave out the extension.`,
+    );
+  const reason = brokenRule(full);
+  if (reason) throw refusal(phrase`The job name ${reason}: set another job name.`);
+  return full;
+}
+
+/** Applies the same rules to the name of any other stored file. Throws INVALID_INPUT. */
+export function checkFileName(name: string): void {
+  const reason = brokenRule(name);
+  if (reason) throw refusal(phrase`The file name ${reason}: give the file another name.`);
+}
+
+function brokenRule(name: string): Sentence | null {
+  // Counts code points rather than UTF-16 units; a name beyond twice the limit needs no exact count.
+  const length = name.length > 2 * LONGEST ? name.length : [...name].length;
+  if (length < SHORTEST || length > LONGEST)
+    return phrase`has ${length} characters and may have ${SHORTEST} to ${LONGEST}`;
+  const quoted = JSON.stringify(name);
+  if (/^\s/.test(name)) return phrase`${quoted} starts with a space`;
+  if (name.startsWith('..')) return phrase`${quoted} starts with two dots`;
+  if (FORBIDDEN.test(name)) return phrase`${quoted} contains one of \\ / : * ? " < > |`;
+  if (CONTROL.test(name)) return phrase`${quoted} contains a control character`;
+  if (DEVICE.test(name)) return phrase`${quoted} is a reserved device name`;
+  return null;
+}
+
+const refusal = (sentence: Sentence) => new PrintingError('INVALID_INPUT', sentence);
+
+/** Describes the change as an instruction for the person at the printer; extruders are counted from 1. */
+export function describeChange({ type, index, originName, targetName }: ChangeRequired): Sentence {
+  const extruder = index === null ? null : index + 1;
+  switch (type) {
+    case 'material_change':
+    case 'material_insert':
+      if (extruder === null) break;
+      if (targetName === null) return phrase`Change the material of extruder ${extruder}.`;
+      if (originName === null) return phrase`Load ${targetName} in extruder ${extruder}.`;
+      return phrase`Load ${targetName} instead of ${originName} in extruder ${extruder}.`;
+    case 'print_core_change':
+      if (extruder === null) break;
+      if (targetName === null) return phrase`Change the print core of extruder ${extruder}.`;
+      if (originName === null) return phrase`Insert print core ${targetName} in extruder ${extruder}.`;
+      return phrase`Insert print core ${targetName} instead of ${originName} in extruder ${extruder}.`;
+    case 'buildplate_change':
+      if (targetName === null) return phrase`Change the build plate.`;
+      if (originName === null) return phrase`Insert the build plate ${targetName}.`;
+      return phrase`Insert the build plate ${targetName} instead of ${originName}.`;
+    default:
+  }
+  return type === null
+    ? phrase`The print requires a change at the printer.`
+    : phrase`The print requires a change: ${type}.`;
+}

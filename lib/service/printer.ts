@@ -1,4 +1,4 @@
-import { amount, flag, number, record, records, text, time, type Json } from './json-readers';
+import { amount, flag, type Json, number, record, records, text, time } from './json-readers';
 
 export interface Material {
   guid: string | null;
@@ -165,3 +165,27 @@ const readFault = (wire: Json): Fault => ({
   severity: text(wire.severity),
   at: time(wire.timestamp),
 });
+
+/** A pending maintenance task of a printer (reference 3.5, query `maintenance`). */
+export interface MaintenanceTask {
+  isDue: boolean | null;
+  /** Due date, as predicted by the service. */
+  dueDate: string | null;
+  code: string | null;
+  type: string | null;
+  /** Interval of a recurring task, seconds. */
+  interval: number | null;
+}
+
+/** Reads a pending task (wire facts 13.2). */
+export function readMaintenanceTask(wire: Json): MaintenanceTask {
+  const rule = record(wire.task_rule);
+  const details = record(rule?.task_details);
+  return {
+    isDue: flag(wire.is_due),
+    dueDate: time(wire.due_date),
+    code: text(rule?.code),
+    type: text(details?.type),
+    interval: number(record(details?.value)?.interval),
+  };
+}

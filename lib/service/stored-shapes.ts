@@ -1,5 +1,4 @@
-import type { ClusterIdentity } from './cluster';
-import type { ClusterStatus } from './cluster-status';
+import type { ClusterIdentity, ClusterStatus } from './cluster';
 import { list, record } from './json-readers';
 import type { PrintJob } from './print-job';
 import type { Extruder, Printer } from './printer';

@@ -1,7 +1,6 @@
 import type { Http, TextRequest } from '../http/http';
-import { PrintingError, revised } from '../service/errors';
+import { PrintingError, readRetryAfter, refusalError, revised } from '../service/errors';
 import { isLoopback } from '../rules/addresses';
-import { readRetryAfter, refusalError } from '../service/api-errors';
 import { number, record, text, type Json } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';

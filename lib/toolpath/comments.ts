@@ -1,6 +1,5 @@
 import { TEXT, TOOLPATH } from '../rules/limits';
-import { extentBetween } from '../service/extent';
-import { amount, text } from '../service/json-readers';
+import { amount, extentBetween, text } from '../service/json-readers';
 import type { FileFacts } from './file-facts';
 
 /** Readers of the comments of slicers. Text is that of a file's head or tail, and may contain anything. */

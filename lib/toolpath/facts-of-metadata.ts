@@ -1,4 +1,4 @@
-import { readMetadata } from '../service/stored-metadata';
+import { readMetadata } from '../service/file-types';
 import { byExtruder, materialNeed, unlessBlank, type FileFacts } from './file-facts';
 
 /** Facts in the `metadata` of a stored job's record (wire facts 4.1); null if it has none, or not yet. */

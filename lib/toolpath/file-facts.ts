@@ -1,4 +1,4 @@
-import type { Extent } from '../service/extent';
+import type { Extent } from '../service/json-readers';
 
 /** Facts about a file: from the stored job's metadata, or read from the file itself (print queue, 6). Null: unknown. */
 export interface FileFacts {

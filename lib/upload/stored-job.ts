@@ -1,6 +1,5 @@
 import type { ApiClient, Limits } from '../account/api-client';
-import { asPrintingError, PrintingError } from '../service/errors';
-import { withoutAddresses } from '../service/api-errors';
+import { asPrintingError, PrintingError, withoutAddresses } from '../service/errors';
 import { STORAGE, storedIds, type StoredRef } from '../service/stored-file';
 import { records, text, type Json } from '../service/json-readers';
 import { WORK_IN_PROGRESS } from '../time/backoff';

@@ -4,7 +4,7 @@ import { tidied } from '../files/file-calls';
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import { toolpath } from '../service/file-types';
-import { jobName } from '../service/job-name';
+import { jobName } from '../service/print-job';
 import { text, type Json } from '../service/json-readers';
 import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';

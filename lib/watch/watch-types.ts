@@ -1,6 +1,6 @@
 import type { ApiClient } from '../account/api-client';
 import type { EventDraft } from '../events/print-event';
-import type { ClusterStatus } from '../service/cluster-status';
+import type { ClusterStatus } from '../service/cluster';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';

@@ -1,6 +1,5 @@
 import type { NodeAPI } from 'node-red';
-import { describeChange } from '../../lib/service/job-changes';
-import type { ChangeRequired, PrintJob } from '../../lib/service/print-job';
+import { type ChangeRequired, describeChange, type PrintJob } from '../../lib/service/print-job';
 import { translated } from './language';
 
 /** A required change as flows receive it (reference 3.2). */

@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../../lib/service/cluster-status';
+import type { ClusterStatus } from '../../lib/service/cluster';
 import type { Round, Standby, WatchState } from '../../lib/watch/watch-types';
 import { printingText } from './printing-text';
 import { failureText, staleText, type StatusText } from './status';

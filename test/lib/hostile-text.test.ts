@@ -29,31 +29,39 @@ import { readMilestones, readRangeEnd, TEXT, TOOLPATH } from '../../lib/rules/li
 import { readPathOverrides, readStoragePath, unsafePart } from '../../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../../lib/rules/queue-settings';
 import { trimmed, webAddress, withoutSlashes } from '../../lib/rules/text';
-import { readCluster } from '../../lib/service/cluster';
-import { readClusterStatus, statusRecord } from '../../lib/service/cluster-status';
-import { asPrintingError, PrintingError } from '../../lib/service/errors';
-import { few } from '../../lib/service/few';
-import { findToolpath, storedType, toolpath } from '../../lib/service/file-types';
-import { describeChange } from '../../lib/service/job-changes';
-import { checkFileName, jobName } from '../../lib/service/job-name';
-import { readMaintenanceTask } from '../../lib/service/maintenance';
-import { readOverrides, target } from '../../lib/service/paths';
-import { isKnownStatus, readOptionalPrintJob, readPrintJob, readPrintJobs } from '../../lib/service/print-job';
-import type { ClusterIdentity } from '../../lib/service/cluster';
-import type { PrintJob } from '../../lib/service/print-job';
-import { extentBetween } from '../../lib/service/extent';
-import { readMetadata } from '../../lib/service/stored-metadata';
-import { storedIdentity, storedJob, storedStatus } from '../../lib/service/stored-shapes';
-import { readFaults, readPrinter } from '../../lib/service/printer';
 import {
+  type ClusterIdentity,
+  printerEntry,
+  readCluster,
+  readClusterStatus,
+  statusRecord,
+} from '../../lib/service/cluster';
+import {
+  asPrintingError,
+  few,
   isExpiredToken,
+  PrintingError,
   readRefusal,
   readRetryAfter,
   refusalError,
   withoutAddresses,
-} from '../../lib/service/api-errors';
+} from '../../lib/service/errors';
+import { findToolpath, readMetadata, storedType, toolpath } from '../../lib/service/file-types';
+import {
+  checkFileName,
+  describeChange,
+  isKnownStatus,
+  jobName,
+  type PrintJob,
+  readOptionalPrintJob,
+  readPrintJob,
+  readPrintJobs,
+} from '../../lib/service/print-job';
+import { readFaults, readMaintenanceTask, readPrinter } from '../../lib/service/printer';
+import { readOverrides, target } from '../../lib/service/paths';
+import { amount, extentBetween, flag, list, number, record, records, text, time } from '../../lib/service/json-readers';
+import { storedIdentity, storedJob, storedStatus } from '../../lib/service/stored-shapes';
 import { readStoredFile, storedId } from '../../lib/service/stored-file';
-import { amount, flag, list, number, record, records, text, time } from '../../lib/service/json-readers';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { shown } from '../../lib/words/shown';
 import { decodeMessage, encodeMessage } from '../../lib/postgres/channel';
@@ -85,9 +93,8 @@ import type { Http } from '../../lib/http/http';
 import { printsUnderWay } from '../../lib/control/prints-under-way';
 import { sumMaterials } from '../../lib/query/materials';
 import { readPreview } from '../../lib/query/preview';
-import { FilterInput } from '../../lib/service/filter-input';
-import { printerEntry } from '../../lib/service/printer-entry';
 import {
+  FilterInput,
   folded,
   matches,
   matchesMaterial,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
 import helper from 'node-red-node-test-helper';
-import type { ClusterStatus } from '../../lib/service/cluster-status';
+import type { ClusterStatus } from '../../lib/service/cluster';
 import type { PrintEvent } from '../../lib/events/print-event';
 import { startSimulator, type Fault, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ClusterStatus } from '../../lib/service/cluster-status';
+import type { ClusterStatus } from '../../lib/service/cluster';
 import { startSimulator, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
 import { TurnedTime } from '../helpers/turned-time';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
 
 import type { PrintEvent } from '../../lib/events/print-event';
-import type { ClusterStatus } from '../../lib/service/cluster-status';
+import type { ClusterStatus } from '../../lib/service/cluster';
 import { startSimulator, type Fault, type Simulator, type SimulatorOptions } from '../../simulator';
 import { followTo } from '../helpers/browser';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readCheckpoint, type Checkpoint } from '../../events/checkpoint';
 import { readListCheckpoint } from '../../events/list-changes';
-import type { ClusterStatus } from '../../service/cluster-status';
+import type { ClusterStatus } from '../../service/cluster';
 import { list, record, text } from '../../service/json-readers';
 import { storedIdentity, storedStatus } from '../../service/stored-shapes';
 import { UNLOSABLE_LOCK } from '../../state/locks';

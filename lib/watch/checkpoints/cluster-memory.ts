@@ -5,7 +5,7 @@ import type { JobAnswer } from '../../events/job-ends';
 import { timeOf, type Observation } from '../../events/observation';
 import { isPlateDue, waitingPlate } from '../../events/plate-waits';
 import { passed, type Thresholds } from '../../events/thresholds';
-import type { ClusterStatus } from '../../service/cluster-status';
+import type { ClusterStatus } from '../../service/cluster';
 import type { PrintJob } from '../../service/print-job';
 import { packFigures, unpackFigures } from './packed-status';
 import { PackedTexts } from './packed-texts';

@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../../service/cluster-status';
+import type { ClusterStatus } from '../../service/cluster';
 import type { PrintJob } from '../../service/print-job';
 
 type Rest = Omit<ClusterStatus, 'jobs' | 'history' | 'current'>;

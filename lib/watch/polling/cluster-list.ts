@@ -1,9 +1,8 @@
 import { pagesOf } from '../../account/pages';
 import type { ApiClient } from '../../account/api-client';
 import { PAGES } from '../../rules/limits';
-import { readCluster, type Cluster } from '../../service/cluster';
+import { type Cluster, printerEntry, type PrinterEntry, readCluster } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
-import { printerEntry, type PrinterEntry } from '../../service/printer-entry';
 import type { Json } from '../../service/json-readers';
 import type { Lock } from '../../state/store';
 import { sleep, type Clock } from '../../time/clock';

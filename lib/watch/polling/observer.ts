@@ -4,7 +4,7 @@ import type { JobAnswer } from '../../events/job-ends';
 import type { Observation } from '../../events/observation';
 import type { EventDraft } from '../../events/print-event';
 import { eventsFor } from '../../events/thresholds';
-import type { ClusterStatus } from '../../service/cluster-status';
+import type { ClusterStatus } from '../../service/cluster';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/store';
 import type { ClusterMemory } from '../checkpoints/cluster-memory';

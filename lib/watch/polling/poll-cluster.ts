@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../../service/cluster-status';
+import type { ClusterStatus } from '../../service/cluster';
 import type { Lock } from '../../state/store';
 import { isStillOwned } from '../checkpoints/ownership';
 import type { Departure } from './departure';

@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../../service/cluster-status';
+import type { ClusterStatus } from '../../service/cluster';
 import type { PrintingError } from '../../service/errors';
 
 /** Id that stands for the list among the clusters that can fail. */

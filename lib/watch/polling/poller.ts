@@ -1,5 +1,5 @@
 import type { Checkpoint, Ended } from '../../events/checkpoint';
-import type { ClusterStatus } from '../../service/cluster-status';
+import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, withIds } from '../../service/errors';
 import { LockLostError, type Lock } from '../../state/store';
 import { isStillOwned } from '../checkpoints/ownership';

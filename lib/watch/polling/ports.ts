@@ -1,7 +1,7 @@
 import type { ApiClient } from '../../account/api-client';
 import type { Rebound } from '../../events/list-changes';
 import type { EventDraft } from '../../events/print-event';
-import type { ClusterStatus } from '../../service/cluster-status';
+import type { ClusterStatus } from '../../service/cluster';
 import type { Clock } from '../../time/clock';
 import type { CheckpointStore } from '../checkpoints/checkpoint-store';
 import type { Ownership } from '../checkpoints/ownership';

@@ -1,6 +1,6 @@
 import { observe, type Observation } from '../../events/observation';
 import { sameHost } from '../../events/list-changes';
-import { readClusterStatus, type ClusterStatus } from '../../service/cluster-status';
+import { readClusterStatus, type ClusterStatus } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
 import type { Lock } from '../../state/store';
 import { isoTime } from '../../time/clock';

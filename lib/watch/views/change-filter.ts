@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../../service/cluster-status';
+import type { ClusterStatus } from '../../service/cluster';
 import { PackedTexts } from '../checkpoints/packed-texts';
 
 /** Detects for one watch whether a status has changed since the last one sent (reference 3.1, `send`). */

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { isTransient, ONCE, READS, retry, TRANSFERS, type RetryPolicy } from '../../../lib/http/retry';
-import { asPrintingError, ERROR_CODES, PrintingError, type ErrorDetails } from '../../../lib/service/errors';
-import { readRetryAfter } from '../../../lib/service/api-errors';
+import {
+  asPrintingError,
+  ERROR_CODES,
+  type ErrorDetails,
+  PrintingError,
+  readRetryAfter,
+} from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
 import { phrase } from '../../../lib/words/sentence';

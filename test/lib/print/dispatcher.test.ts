@@ -3,7 +3,7 @@ import type { Answer } from '../../../lib/account/api-client';
 import { Dispatcher, type DispatchRequest } from '../../../lib/print/dispatcher';
 import { Ledger, type Entry } from '../../../lib/print/ledger';
 import { JobListReader, type Listing } from '../../../lib/print/job-list-reader';
-import { readClusterStatus } from '../../../lib/service/cluster-status';
+import { readClusterStatus } from '../../../lib/service/cluster';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import type { Change, Key, PutOptions } from '../../../lib/state/store';
 import { sleep } from '../../../lib/time/clock';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { sumMaterials } from '../../../lib/query/materials';
-import { readCluster } from '../../../lib/service/cluster';
+import { printerEntry, readCluster } from '../../../lib/service/cluster';
 import type { Json } from '../../../lib/service/json-readers';
-import { printerEntry } from '../../../lib/service/printer-entry';
 
 const PLA = { guid: 'g', brand: 'Generic', material: 'PLA', color: 'Red' };
 

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { asPrintingError, PrintingError } from '../../../lib/service/errors';
-import { isExpiredToken, readRefusal, refusalError, withoutAddresses } from '../../../lib/service/api-errors';
+import {
+  asPrintingError,
+  isExpiredToken,
+  PrintingError,
+  readRefusal,
+  refusalError,
+  withoutAddresses,
+} from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
 import { nominalTime } from '../../helpers/nominal-time';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { readClusterStatus, statusRecord } from '../../../lib/service/cluster-status';
+import { readClusterStatus, statusRecord } from '../../../lib/service/cluster';
 
 const context = {
   clusterId: 'C1',

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { describeChange } from '../../../lib/service/job-changes';
-import { readPrintJob } from '../../../lib/service/print-job';
+import { describeChange, readPrintJob } from '../../../lib/service/print-job';
 
 /** The sentence of a change that the service requires. */
 function sentenceOf(wire: Record<string, unknown>): string {

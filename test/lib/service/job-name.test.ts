@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { PrintingError, type ErrorCode } from '../../../lib/service/errors';
 import { TOOLPATHS } from '../../../lib/service/file-types';
-import { jobName } from '../../../lib/service/job-name';
+import { jobName } from '../../../lib/service/print-job';
 
 const refuses = (given: Parameters<typeof jobName>, words: RegExp, code: ErrorCode = 'INVALID_INPUT') =>
   assert.throws(

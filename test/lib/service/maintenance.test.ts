@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { readMaintenanceTask } from '../../../lib/service/maintenance';
+import { readMaintenanceTask } from '../../../lib/service/printer';
 import type { Json } from '../../../lib/service/json-readers';
 
 describe('service/maintenance', () => {

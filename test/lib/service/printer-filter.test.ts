@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { readCluster } from '../../../lib/service/cluster';
+import { printerEntry, type PrinterEntry, readCluster } from '../../../lib/service/cluster';
 import { PrintingError } from '../../../lib/service/errors';
 import type { Json } from '../../../lib/service/json-readers';
-import { printerEntry, type PrinterEntry } from '../../../lib/service/printer-entry';
 import { threadTime } from '../../helpers/thread-time';
 import { matches, noneMatches, readPrinterFilter } from '../../../lib/service/printer-filter';
 

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { phrase } from '../../../lib/words/sentence';
 import type { AddressInfo } from 'node:net';
 import type { CallOptions } from '../../../lib/account/api-client';
-import { refusalError } from '../../../lib/service/api-errors';
+import { refusalError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import type { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';

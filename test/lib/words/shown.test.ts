@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { PrintingError } from '../../../lib/service/errors';
-import { refusalError } from '../../../lib/service/api-errors';
+import { PrintingError, refusalError } from '../../../lib/service/errors';
 import { phrase, Sentence } from '../../../lib/words/sentence';
 import { shown } from '../../../lib/words/shown';
 
