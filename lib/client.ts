@@ -28,7 +28,7 @@ import type { CurrentScope, Scope } from './state/scope';
 import type { StateStore } from './state/store';
 import type { Clock } from './time/clock';
 import { closed } from './time/deadline';
-import { settledWithin } from './time/settled-within';
+import { settledWithin } from './time/concurrency';
 import type { Uploads } from './upload/uploads';
 import type { Waits } from './waits';
 import type { Replica } from './watch/replication/replicas';

@@ -4,7 +4,7 @@ import { PrintingError } from '../service/errors';
 import type { EndpointName } from '../service/paths';
 import { list, number, record, records, text, type Json } from '../service/json-readers';
 import type { CallOptions, ApiClient } from './api-client';
-import { nextTurn } from '../time/next-turn';
+import { nextTurn } from '../time/concurrency';
 import { phrase } from '../words/sentence';
 
 /**

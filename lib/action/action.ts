@@ -2,9 +2,8 @@ import type { ApiClient } from '../account/api-client';
 import { PrintingError } from '../service/errors';
 import type { PathParameter } from '../service/paths';
 import { record, text, type Json } from '../service/json-readers';
-import { WORK_IN_PROGRESS } from '../time/backoff';
+import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import type { Deadline } from '../time/deadline';
-import { AGAIN, pollUntil } from '../time/retry-until';
 import { phrase, type Sentence } from '../words/sentence';
 
 export interface ActionRequest {

@@ -4,7 +4,7 @@ import { atLimit, dispatchAction, followAction, type Action, type ActionRequest 
 import { asPrintingError, PrintingError, printerOffline, withIds, type Ids } from '../service/errors';
 import { isKnownStatus, readPrintJob, type PrintJob } from '../service/print-job';
 import type { PrinterFilter } from '../service/printer-filter';
-import { mapConcurrent } from '../time/map-concurrent';
+import { mapConcurrent } from '../time/concurrency';
 import { printsUnderWay } from './prints-under-way';
 import { flag, record, type Json } from '../service/json-readers';
 import { ruleOf, type JobRule } from './job-rules';

@@ -6,7 +6,7 @@ import { isKnownStatus, isUnderWay, readPrintJobs, type PrintJob } from '../serv
 import { readPrinter } from '../service/printer';
 import { matches, type PrinterFilter } from '../service/printer-filter';
 import type { Deadline } from '../time/deadline';
-import { mapConcurrent } from '../time/map-concurrent';
+import { mapConcurrent } from '../time/concurrency';
 import { readPrinters } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
 import { ruleOf } from './job-rules';

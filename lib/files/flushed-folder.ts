@@ -1,4 +1,4 @@
-import { Semaphore } from '../time/semaphore';
+import { Semaphore } from '../time/concurrency';
 import { flushFolder } from './flush-folder';
 
 /** Changes at a time; each has an open file. */

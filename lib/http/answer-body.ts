@@ -1,4 +1,4 @@
-import { nextTurn } from '../time/next-turn';
+import { nextTurn } from '../time/concurrency';
 import type { AnswerShape, LongList } from './answer-shape';
 
 const BOM = /^\uFEFF/;

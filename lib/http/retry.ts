@@ -1,7 +1,6 @@
 import { asPrintingError, type PrintingError } from '../service/errors';
-import { waitBefore, type Backoff } from '../time/backoff';
+import { type Backoff, retryUntil, waitBefore } from '../time/retry';
 import type { Deadline } from '../time/deadline';
-import { retryUntil } from '../time/retry-until';
 
 /** Number and timing of the retries after transient failures. */
 export interface RetryPolicy extends Backoff {

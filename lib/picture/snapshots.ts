@@ -9,7 +9,7 @@ import { isoTime, type Clock } from '../time/clock';
 import { fileName } from './file-name';
 import { findPrinter, type FoundPrinter } from './find-printer';
 import { fetchImage } from './image';
-import { SingleFlight } from '../time/single-flight';
+import { SingleFlight } from '../time/concurrency';
 import type { ClusterList } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
 

@@ -4,7 +4,7 @@ import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { phrase, type Sentence } from '../words/sentence';
 import { KEEP_ALIVE, Listening } from './listening';
-import { Semaphore } from '../time/semaphore';
+import { Semaphore } from '../time/concurrency';
 import { migrate } from './schema';
 
 export interface DatabaseOptions {

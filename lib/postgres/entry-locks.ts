@@ -3,7 +3,7 @@ import type { Locks } from '../state/locks';
 import type { Key, PutOptions } from '../state/store';
 import { Deadline } from '../time/deadline';
 import type { Clock } from '../time/clock';
-import { AGAIN, pollUntil } from '../time/retry-until';
+import { AGAIN, pollUntil } from '../time/retry';
 import { Batches } from './batches';
 import type { Database } from './database';
 import { wrapped, type Failure } from './entry-errors';

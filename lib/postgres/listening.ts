@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
 import type { Clock } from '../time/clock';
-import { RetryTimer } from '../time/retry-timer';
+import { RetryTimer } from '../time/retry';
 
 /** Backoff between attempts to reach the database, ms. */
 const WAITS = { first: 500, longest: 10_000, jitter: 0.2 };

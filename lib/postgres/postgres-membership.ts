@@ -1,7 +1,7 @@
 import type { Clock } from '../time/clock';
 import { guard } from '../time/guard';
-import { RetryTimer } from '../time/retry-timer';
-import { settledWithin } from '../time/settled-within';
+import { RetryTimer } from '../time/retry';
+import { settledWithin } from '../time/concurrency';
 import type { Lock } from '../state/lock';
 import type { Locks } from '../state/locks';
 import type { Assigned, Holding, JoinOptions, Member, Membership } from '../state/membership';

@@ -4,7 +4,7 @@ import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope, Scope } from '../state/scope';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
-import { retryUntil } from '../time/retry-until';
+import { retryUntil } from '../time/retry';
 import type { Peers } from '../watch/replication/peers';
 import type { HandedOver, PendingWait, PendingWaits, WaitOwner } from './pending-waits';
 import type { Wait } from './print-request';

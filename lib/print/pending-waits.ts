@@ -3,7 +3,7 @@ import { LockLostError, type Lock, type StateStore } from '../state/store';
 import { record } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
-import { retryUntil } from '../time/retry-until';
+import { retryUntil } from '../time/retry';
 import type { Peers } from '../watch/replication/peers';
 
 /** Retention of stored waits, ms. */

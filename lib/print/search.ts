@@ -1,8 +1,7 @@
 import type { PrintJob } from '../service/print-job';
 import { LockLostError } from '../state/store';
-import { WORK_IN_PROGRESS } from '../time/backoff';
+import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import { underDeadline, type Deadline } from '../time/deadline';
-import { AGAIN, pollUntil } from '../time/retry-until';
 import type { Dispatched, PrintAttempt } from './attempt';
 import { likeliest } from './claims';
 import type { Ledger } from './ledger';

@@ -7,7 +7,7 @@ import type { ClusterStatus } from '../service/cluster';
 import { asPrintingError, type PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { underDeadline, type Deadline } from '../time/deadline';
-import { retryUntil } from '../time/retry-until';
+import { retryUntil } from '../time/retry';
 import * as changes from './attempt-changes';
 import type { AssignedPrint, AttemptOf } from './attempt-changes';
 import { lastAttempt, openAttempts } from './copies';

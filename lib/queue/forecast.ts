@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '../time/clock';
-import { nextTurn } from '../time/next-turn';
+import { nextTurn } from '../time/concurrency';
 import { SimulatedQueue } from './simulated-queue';
 import { Planner } from './plan';
 import type { ForecastInput, QueueForecast } from './forecast-types';

@@ -9,7 +9,7 @@ import type { PrintingError } from '../service/errors';
 import type { Lock, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
-import { AGAIN, retryUntil } from '../time/retry-until';
+import { AGAIN, retryUntil } from '../time/retry';
 import { isGone } from '../upload/stored-job';
 import type { Watcher } from '../watch/watcher';
 import type { Sentence } from '../words/sentence';

@@ -1,9 +1,8 @@
 import type { JobControl } from '../control/job-control';
 import type { ClusterStatus } from '../service/cluster';
 import { asPrintingError, type PrintingError } from '../service/errors';
-import { WORK_IN_PROGRESS } from '../time/backoff';
+import { AGAIN, retryUntil, WORK_IN_PROGRESS } from '../time/retry';
 import { underDeadline, type Deadline } from '../time/deadline';
-import { AGAIN, retryUntil } from '../time/retry-until';
 import { hasBegun } from './has-begun';
 
 /** Time within which a removal must be proven (print queue, rule 6), ms. */

@@ -2,7 +2,7 @@ import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
 import { TABLE } from '../rules/limits';
 import { PrintingError } from '../service/errors';
-import { nextTurn } from '../time/next-turn';
+import { nextTurn } from '../time/concurrency';
 import { keysBeyond, keysOf, shapeOf, type Shape } from './columns';
 import { phrase } from '../words/sentence';
 

@@ -2,9 +2,8 @@ import type { ApiClient, Limits } from '../account/api-client';
 import { READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { record, text } from '../service/json-readers';
-import { WORK_IN_PROGRESS } from '../time/backoff';
+import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import { isoTime } from '../time/clock';
-import { AGAIN, pollUntil } from '../time/retry-until';
 import type { Range } from './ranges';
 import { phrase } from '../words/sentence';
 

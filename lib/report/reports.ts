@@ -9,7 +9,7 @@ import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import { isoTime, type Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
-import { nextTurn } from '../time/next-turn';
+import { nextTurn } from '../time/concurrency';
 import { readAllPages } from '../watch/polling/cluster-list';
 import type { Row } from './csv';
 import { withDeliveredRows, type DeliveredRows } from './delivered-rows';

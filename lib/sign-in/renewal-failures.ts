@@ -1,5 +1,5 @@
 import { withOutcome, type PrintingError } from '../service/errors';
-import { waitBefore } from '../time/backoff';
+import { waitBefore } from '../time/retry';
 import type { Clock } from '../time/clock';
 import { isRefusal } from './refresh';
 import { refusedAnew } from './sign-in-errors';

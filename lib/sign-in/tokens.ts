@@ -1,7 +1,7 @@
 import { retry } from '../http/retry';
 import { asPrintingError, withOutcome, type PrintingError } from '../service/errors';
 import { closed, Deadline } from '../time/deadline';
-import { RetryTimer } from '../time/retry-timer';
+import { RetryTimer } from '../time/retry';
 import { Changes } from './changes';
 import { signInInfo, type Credentials, type Renewal, type SignInInfo } from './credentials';
 import { isLater, whyEnded, type Grant } from './grant';

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { FlushedFolder } from '../files/flushed-folder';
 import { codeOf } from '../http/network-error';
 import type { Clock } from '../time/clock';
-import { mapConcurrent } from '../time/map-concurrent';
+import { mapConcurrent } from '../time/concurrency';
 import { REASONS, unreadableFile, unwritableFile } from './file-errors';
 import { UNLOSABLE_LOCK, Locks } from './locks';
 import { parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';

@@ -1,5 +1,5 @@
 import type { Clock } from '../time/clock';
-import { RetryTimer } from '../time/retry-timer';
+import { RetryTimer } from '../time/retry';
 import type { JoinOptions, Membership } from './membership';
 import { beginsWith, positionOf } from './position';
 import {

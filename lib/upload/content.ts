@@ -5,7 +5,7 @@ import { FileCalls } from '../files/file-calls';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
-import { nextTurn } from '../time/next-turn';
+import { nextTurn } from '../time/concurrency';
 import { phrase } from '../words/sentence';
 
 /** A known number of bytes, read in chunks. */

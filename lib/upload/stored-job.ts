@@ -2,9 +2,8 @@ import type { ApiClient, Limits } from '../account/api-client';
 import { asPrintingError, PrintingError, withoutAddresses } from '../service/errors';
 import { STORAGE, storedIds, type StoredRef } from '../service/stored-file';
 import { records, text, type Json } from '../service/json-readers';
-import { WORK_IN_PROGRESS } from '../time/backoff';
+import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import type { Deadline } from '../time/deadline';
-import { AGAIN, pollUntil } from '../time/retry-until';
 import { phrase } from '../words/sentence';
 
 /** Reads the service's present record of a stored file. */

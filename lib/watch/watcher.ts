@@ -3,7 +3,7 @@ import { asPrintingError, PrintingError } from '../service/errors';
 import type { Membership } from '../state/membership';
 import type { StateStore } from '../state/store';
 import { guard } from '../time/guard';
-import { settledWithin } from '../time/settled-within';
+import { settledWithin } from '../time/concurrency';
 import type { PollingAccount, PollReports } from './polling/ports';
 import { PollPlan } from './polling/poll-plan';
 import { ClusterMoves } from './polling/cluster-moves';

@@ -121,7 +121,7 @@ import { configFacts } from '../../lib/toolpath/slicer-config';
 import { modelHead } from '../../lib/toolpath/ufp';
 import { labelOf } from '../../lib/metrics/exposition';
 import { systemClock } from '../../lib/time/clock';
-import { nextTurn } from '../../lib/time/next-turn';
+import { nextTurn } from '../../lib/time/concurrency';
 import type { ApiClient } from '../../lib/account/api-client';
 import type { Membership } from '../../lib/state/membership';
 import type { Deadline } from '../../lib/time/deadline';

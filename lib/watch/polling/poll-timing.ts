@@ -1,4 +1,4 @@
-import { waitBefore } from '../../time/backoff';
+import { waitBefore } from '../../time/retry';
 
 /** Shortest time between two polls of a cluster, except those that a user requests, ms (wire facts 1). */
 export const SHORTEST = 10_000;

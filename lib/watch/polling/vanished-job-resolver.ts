@@ -1,9 +1,9 @@
 import type { JobAnswer } from '../../events/job-ends';
 import { underDeadline } from '../../time/deadline';
 import type { PollingAccount } from './ports';
-import { mapConcurrent } from '../../time/map-concurrent';
+import { mapConcurrent } from '../../time/concurrency';
 import { readJobRecord } from './job-record';
-import { waitBefore } from '../../time/backoff';
+import { waitBefore } from '../../time/retry';
 
 /** Concurrent requests for records, and most of them in one poll. */
 const AT_ONCE = 4;

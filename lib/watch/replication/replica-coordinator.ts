@@ -2,7 +2,7 @@ import type { Assigned, Membership } from '../../state/membership';
 import type { StateStore } from '../../state/store';
 import { record } from '../../service/json-readers';
 import { underDeadline } from '../../time/deadline';
-import { retryUntil } from '../../time/retry-until';
+import { retryUntil } from '../../time/retry';
 import { Assignments, type SharedWork } from './assignments';
 import type { CheckpointStore } from '../checkpoints/checkpoint-store';
 import { ClusterMemory } from '../checkpoints/cluster-memory';

@@ -1,9 +1,8 @@
 import type { ApiClient } from '../../account/api-client';
 import { asPrintingError, type ErrorCode, type PrintingError } from '../../service/errors';
-import { waitBefore, type Backoff } from '../../time/backoff';
+import { AGAIN, type Backoff, pollUntil, waitBefore } from '../../time/retry';
 import type { Clock } from '../../time/clock';
 import { underDeadline, type Deadline } from '../../time/deadline';
-import { AGAIN, pollUntil } from '../../time/retry-until';
 import { Departure } from '../polling/departure';
 import { phrase } from '../../words/sentence';
 

@@ -4,7 +4,7 @@ import type { RequestHandler, Response } from 'express';
 import type { NodeAPI } from 'node-red';
 import { FORMATS, type TextFormat } from '../../../lib/metrics/exposition';
 import { scrape, type ShownAccount } from '../../../lib/metrics/scrape';
-import { nextTurn } from '../../../lib/time/next-turn';
+import { nextTurn } from '../../../lib/time/concurrency';
 import type { MetricsAccess } from '../account-link';
 import { runtimeOf } from '../runtime';
 

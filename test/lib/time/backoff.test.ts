@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { waitBefore, WORK_IN_PROGRESS } from '../../../lib/time/backoff';
+import { waitBefore, WORK_IN_PROGRESS } from '../../../lib/time/retry';
 
 describe('time/backoff', () => {
   it('doubles up to the longest wait', () => {

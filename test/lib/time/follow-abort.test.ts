@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
-import { followAbort } from '../../../lib/time/follow-abort';
+import { followAbort } from '../../../lib/time/deadline';
 
 describe('time/follow-abort', () => {
   it('notifies all followers through one listener on the signal', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { RetryTimer } from '../../../lib/time/retry-timer';
+import { RetryTimer } from '../../../lib/time/retry';
 import { ManualClock } from '../../helpers/manual-clock';
 
 describe('time/retry-timer', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { PrintingError } from '../../../lib/service/errors';
 import { closed, Deadline } from '../../../lib/time/deadline';
-import { AGAIN, pollUntil, retryUntil, type RepeatedWork, type RepeatOptions } from '../../../lib/time/retry-until';
+import { AGAIN, pollUntil, retryUntil, type RepeatedWork, type RepeatOptions } from '../../../lib/time/retry';
 import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { settledWithin } from '../../../lib/time/settled-within';
+import { settledWithin } from '../../../lib/time/concurrency';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 
 describe('time/settled-within', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { SingleFlight } from '../../../lib/time/single-flight';
+import { SingleFlight } from '../../../lib/time/concurrency';
 import { settle } from '../../helpers/manual-clock';
 
 /** Work that the test completes. */

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import sinon from 'sinon';
-import { SingleFlight } from '../../../lib/time/single-flight';
+import { SingleFlight } from '../../../lib/time/concurrency';
 import { Changes } from '../../../lib/sign-in/changes';
 import { systemClock } from '../../../lib/time/clock';
-import { Deadline } from '../../../lib/time/deadline';
-import { followAbort } from '../../../lib/time/follow-abort';
+import { Deadline, followAbort } from '../../../lib/time/deadline';
 import { holdStream } from '../../../lib/upload/source';
 import { Scheduler } from '../../../lib/watch/polling/scheduler';
 import type { Round, WatchOptions } from '../../../lib/watch/watcher';

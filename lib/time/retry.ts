@@ -1,6 +1,30 @@
 import { PrintingError } from '../service/errors';
-import { waitBefore, type Backoff } from './backoff';
+import type { Clock } from './clock';
 import type { Deadline } from './deadline';
+
+/** Growing waits between attempts. */
+export interface Backoff {
+  /** First wait, ms. */
+  first: number;
+  /** Upper limit of every wait, ms. */
+  longest: number;
+  /** Growth factor from one wait to the next. Default 2. */
+  factor?: number;
+  /**
+   * Largest random addition as a share of a wait (0.2 = up to a fifth), so that many clients don't retry at once.
+   * Default 0.
+   */
+  jitter?: number;
+}
+
+/** Wait before repeat number `attempt` (0 = the first), ms. */
+export function waitBefore(attempt: number, backoff: Backoff, random: () => number = Math.random): number {
+  const plain = Math.min(backoff.longest, backoff.first * (backoff.factor ?? 2) ** attempt);
+  return plain * (1 + (backoff.jitter ?? 0) * random());
+}
+
+/** Polling of work in progress starts at 0.5 s and slows down to 5 s (reference 7). */
+export const WORK_IN_PROGRESS: Backoff = { first: 500, longest: 5_000, factor: 1.5 };
 
 /** Result of work that has to be repeated, though it didn't fail. */
 export const AGAIN = Symbol('again');
@@ -49,3 +73,39 @@ export const pollUntil = <T>(deadline: Deadline, backoff: Backoff, poll: Repeate
 
 /** Wait that an error demands, ms. */
 const demandOf = (error: unknown): number => (error instanceof PrintingError ? (error.retryAfter ?? 0) : 0);
+
+/** Timer of background work that failed: the next attempt comes after a wait that grows with the failures in a row. */
+export class RetryTimer {
+  readonly #clock: Clock;
+  readonly #backoff: Backoff;
+  #failures = 0;
+  #disarm: (() => void) | undefined;
+
+  constructor(clock: Clock, backoff: Backoff) {
+    this.#clock = clock;
+    this.#backoff = backoff;
+  }
+
+  /** Whether an attempt is planned. */
+  get isArmed(): boolean {
+    return this.#disarm !== undefined;
+  }
+
+  /** Plans the next attempt after a failure, unless one is planned already. `attempt` reports its own errors. */
+  plan(attempt: () => void): void {
+    this.#disarm ??= this.#clock.after(waitBefore(this.#failures++, this.#backoff), () => {
+      this.#disarm = undefined;
+      attempt();
+    });
+  }
+
+  /** Starts the waits from the first one again. */
+  succeeded(): void {
+    this.#failures = 0;
+  }
+
+  stop(): void {
+    this.#disarm?.();
+    this.#disarm = undefined;
+  }
+}

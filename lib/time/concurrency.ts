@@ -1,4 +1,58 @@
+import type { Clock } from './clock';
 import { guard } from './guard';
+
+/** Limits the work in progress to `count`. Further work waits in the order of asking. */
+export class Semaphore {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** @param urgent runs before all waiting work */
+  async hold<T>(work: () => Promise<T>, urgent = false): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((begin) => (urgent ? this.#waiting.unshift(begin) : this.#waiting.push(begin)));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free++;
+    }
+  }
+}
+
+/** Maps `items` with at most `limit` of them in progress at a time. The results are in the order of the items. */
+export async function mapConcurrent<T, R>(
+  limit: number,
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const queue = items.entries();
+  const worker = async () => {
+    for (const [index, item] of queue) results[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  return results;
+}
+
+/**
+ * Waits for `work` during a grace period of `ms`. After that the work continues on its own. Never rejects: the work
+ * reports its own failures.
+ */
+export function settledWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, resolve);
+    const settled = () => {
+      cancel();
+      resolve();
+    };
+    work.then(settled, settled);
+  });
+}
 
 type Work<Result, Progress> = (signal: AbortSignal, report: (progress: Progress) => void) => Promise<Result>;
 
@@ -58,3 +112,6 @@ export class SingleFlight<Result, Progress = never> {
     return flight;
   }
 }
+
+/** Resolves in the next turn of the event loop, after pending timers and sockets. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
