@@ -1,12 +1,9 @@
 import type { PrintJob } from '../service/print-job';
 import type { Checkpoint, Ended, KnownJob } from './checkpoint';
-import { EventBuilder } from './event-builder';
-import { complete, copyJob, endJob, followJob } from './job-edges';
-import { judge, settles, type JobAnswer } from './job-ends';
+import { EventBuilder, type EventDraft } from './print-event';
+import { complete, copyJob, endJob, followJob, type JobAnswer, judge, settles } from './job-edges';
 import { isReachable, timeOf, type Observation } from './observation';
-import type { EventDraft } from './print-event';
-import { followPlates } from './plate-waits';
-import { followMaintenance, followPrinters } from './printer-edges';
+import { followMaintenance, followPlates, followPrinters } from './printer-edges';
 
 /** Ends stored beyond those that the service still lists, and how many of them include the whole job. */
 const ENDS_KEPT = 50;

@@ -3,9 +3,8 @@ import { isOnPrinter, type ClusterStatus } from '../service/cluster';
 import { isUnderWay } from '../service/print-job';
 import type { Extruder, Material, Printer } from '../service/printer';
 import type { ExtruderCheckpoint } from './checkpoint';
-import type { EventBuilder } from './event-builder';
-import type { EventType } from './print-event';
-import { RecurringEdges } from './recurring-edges';
+import type { EventBuilder, EventType } from './print-event';
+import { RecurringEdges } from './edges';
 
 /** Extruders followed per printer. */
 const FOLLOWED = 16;

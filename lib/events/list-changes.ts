@@ -1,5 +1,4 @@
-import { EventBuilder, makeEvent } from './event-builder';
-import type { PrintEvent } from './print-event';
+import { EventBuilder, makeEvent, type PrintEvent } from './print-event';
 
 /** The clusters of an account as last listed: plain JSON (reference 6). */
 export interface ListCheckpoint {

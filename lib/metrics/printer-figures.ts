@@ -1,6 +1,6 @@
 import { extrudersOf } from '../events/extruder-edges';
 import type { EndType } from '../events/print-event';
-import { isPlateWaiting } from '../events/plate-waits';
+import { isPlateWaiting } from '../events/printer-edges';
 import { isOnPrinter, type ClusterStatus } from '../service/cluster';
 import { isUnderWay, type PrintJob } from '../service/print-job';
 import type { Printer } from '../service/printer';

@@ -1,4 +1,4 @@
-import { isPlateWaiting } from '../events/plate-waits';
+import { isPlateWaiting } from '../events/printer-edges';
 import type { ClusterStatus } from '../service/cluster';
 import { PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';

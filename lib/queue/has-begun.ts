@@ -1,4 +1,4 @@
-import { isPlateWaiting } from '../events/plate-waits';
+import { isPlateWaiting } from '../events/printer-edges';
 import { isUnderWay, type PrintJob } from '../service/print-job';
 
 /** Whether a job has begun on its printer: the printer heats, prints, or waits for a clear plate. */

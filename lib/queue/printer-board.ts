@@ -2,7 +2,7 @@ import type { ClusterStatus } from '../service/cluster';
 import { isUnderWay, type PrintJob } from '../service/print-job';
 import type { Fault, Printer } from '../service/printer';
 import { phrase } from '../words/sentence';
-import { isPlateWaiting } from '../events/plate-waits';
+import { isPlateWaiting } from '../events/printer-edges';
 import { isClear, type PlateGate } from './gate';
 import { printerIdOf } from './gate-changes';
 import type { Attempt } from './queue-item';

@@ -1,6 +1,6 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import type { Client } from '../../lib/client';
-import { parseMilestones } from '../../lib/events/milestones';
+import { parseMilestones } from '../../lib/events/edges';
 import type { PrintEvent } from '../../lib/events/print-event';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import type { Round, Watch } from '../../lib/watch/watch-types';

@@ -2,7 +2,7 @@ import { readRedirect, readSettings } from '../../lib/account/settings';
 import { readRules } from '../../lib/queue/read-rules';
 import { readRange } from '../../lib/report/ranges';
 import { PrintingError } from '../../lib/service/errors';
-import { parseMilestones } from '../../lib/events/milestones';
+import { parseMilestones } from '../../lib/events/edges';
 import { amountOr } from '../../nodes/shared/inputs';
 
 /** A setting that the form validates during input and the runtime validates at use. */

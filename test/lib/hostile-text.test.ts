@@ -132,7 +132,7 @@ import { changed } from '../../lib/watch/views/change-filter';
 import { readCheckpoint } from '../../lib/events/checkpoint';
 import { fingerprint } from '../../lib/events/fingerprint';
 import { readListCheckpoint } from '../../lib/events/list-changes';
-import { parseMilestones } from '../../lib/events/milestones';
+import { parseMilestones } from '../../lib/events/edges';
 import { isPrintEvent } from '../../lib/events/print-event';
 import { ClusterMemory } from '../../lib/watch/checkpoints/cluster-memory';
 import { readAllPages, readPrinters } from '../../lib/watch/polling/cluster-list';

@@ -1,10 +1,9 @@
 import type { Checkpoint, KnownJob, PlateCheckpoint } from '../../events/checkpoint';
 import { fingerprint, isSettled } from '../../events/fingerprint';
-import { complete, progressOf } from '../../events/job-edges';
-import type { JobAnswer } from '../../events/job-ends';
+import { complete, type JobAnswer, progressOf } from '../../events/job-edges';
 import { timeOf, type Observation } from '../../events/observation';
-import { isPlateDue, waitingPlate } from '../../events/plate-waits';
-import { passed, type Thresholds } from '../../events/thresholds';
+import { isPlateDue, waitingPlate } from '../../events/printer-edges';
+import { passed, type Thresholds } from '../../events/edges';
 import type { ClusterStatus } from '../../service/cluster';
 import type { PrintJob } from '../../service/print-job';
 import { packFigures, unpackFigures } from './packed-status';

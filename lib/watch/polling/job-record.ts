@@ -1,5 +1,5 @@
 import type { ApiClient } from '../../account/api-client';
-import type { JobAnswer } from '../../events/job-ends';
+import type { JobAnswer } from '../../events/job-edges';
 import { asPrintingError } from '../../service/errors';
 import { readPrintJob } from '../../service/print-job';
 import { record, text } from '../../service/json-readers';

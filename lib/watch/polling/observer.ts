@@ -1,9 +1,9 @@
 import { advance, openQuestions } from '../../events/advance';
 import type { Checkpoint, Ended } from '../../events/checkpoint';
-import type { JobAnswer } from '../../events/job-ends';
+import type { JobAnswer } from '../../events/job-edges';
 import type { Observation } from '../../events/observation';
 import type { EventDraft } from '../../events/print-event';
-import { eventsFor } from '../../events/thresholds';
+import { eventsFor } from '../../events/edges';
 import type { ClusterStatus } from '../../service/cluster';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/store';

@@ -1,5 +1,5 @@
 import type { EventDraft } from '../../events/print-event';
-import type { Thresholds } from '../../events/thresholds';
+import type { Thresholds } from '../../events/edges';
 import type { PollResult } from './poll-result';
 
 /** Receiver of the events of one cluster. Events that it was given count as delivered. */

@@ -1,4 +1,4 @@
-import type { JobAnswer } from '../../events/job-ends';
+import type { JobAnswer } from '../../events/job-edges';
 import { underDeadline } from '../../time/deadline';
 import type { PollingAccount } from './ports';
 import { mapConcurrent } from '../../time/concurrency';

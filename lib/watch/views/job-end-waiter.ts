@@ -1,5 +1,4 @@
-import { judge } from '../../events/job-ends';
-import { copyJob } from '../../events/job-edges';
+import { copyJob, judge } from '../../events/job-edges';
 import type { EndType } from '../../events/print-event';
 import type { PrintJob } from '../../service/print-job';
 import { underDeadline } from '../../time/deadline';

@@ -1,4 +1,4 @@
-import { eventsFor } from '../../events/thresholds';
+import { eventsFor } from '../../events/edges';
 import type { EventDraft, PrintEvent } from '../../events/print-event';
 import type { PrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';

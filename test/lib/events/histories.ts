@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JobAnswer } from '../../../lib/events/job-ends';
+import type { JobAnswer } from '../../../lib/events/job-edges';
 import { answer, at, type Wire } from './observations';
 
 export const WAITING = ['queued', 'wait_approval', 'wait_user_action', 'sent_to_printer', 'pre_print'];

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { advance, openQuestions } from '../../../lib/events/advance';
 import type { PrintEvent } from '../../../lib/events/print-event';
-import type { JobAnswer } from '../../../lib/events/job-ends';
-import { eventsFor } from '../../../lib/events/thresholds';
+import type { JobAnswer } from '../../../lib/events/job-edges';
+import { eventsFor } from '../../../lib/events/edges';
 import type { Checkpoint } from '../../../lib/events/checkpoint';
 import {
   history,

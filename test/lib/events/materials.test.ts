@@ -4,7 +4,7 @@ import { advance } from '../../../lib/events/advance';
 import { fingerprint } from '../../../lib/events/fingerprint';
 import type { Checkpoint } from '../../../lib/events/checkpoint';
 import type { PrintEvent } from '../../../lib/events/print-event';
-import { eventsFor, NO_THRESHOLDS } from '../../../lib/events/thresholds';
+import { eventsFor, NO_THRESHOLDS } from '../../../lib/events/edges';
 import type { ClusterIdentity } from '../../../lib/service/cluster';
 import { answer, at, minute, observation, type Wire } from './observations';
 

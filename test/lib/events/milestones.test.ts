@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
-import { milestone, parseMilestones } from '../../../lib/events/milestones';
+import { milestone, parseMilestones } from '../../../lib/events/edges';
 
 describe('parseMilestones', () => {
   it('reads rising numbers without duplicates', () => {

@@ -1,9 +1,9 @@
 import { advance, openQuestions } from '../../../lib/events/advance';
 import type { PrintEvent } from '../../../lib/events/print-event';
-import type { JobAnswer } from '../../../lib/events/job-ends';
+import type { JobAnswer } from '../../../lib/events/job-edges';
 import { observe, type Observation } from '../../../lib/events/observation';
 import type { Checkpoint } from '../../../lib/events/checkpoint';
-import { eventsFor, NO_THRESHOLDS, type Thresholds } from '../../../lib/events/thresholds';
+import { eventsFor, NO_THRESHOLDS, type Thresholds } from '../../../lib/events/edges';
 import type { ClusterIdentity } from '../../../lib/service/cluster';
 import { readPrintJob } from '../../../lib/service/print-job';
 

@@ -3,8 +3,7 @@ import { AccountMetrics, type MetricsSource } from '../../../lib/metrics/account
 import { METERED_PRINTERS } from '../../../lib/rules/limits';
 import type { TextFormat } from '../../../lib/metrics/exposition';
 import { scrape } from '../../../lib/metrics/scrape';
-import { makeEvent, ofJob } from '../../../lib/events/event-builder';
-import type { EndType } from '../../../lib/events/print-event';
+import { type EndType, makeEvent, ofJob } from '../../../lib/events/print-event';
 import type { ClusterIdentity } from '../../../lib/service/cluster';
 import { readPrintJob } from '../../../lib/service/print-job';
 import { answer, at, CLUSTER, observation, type Wire } from '../events/observations';
