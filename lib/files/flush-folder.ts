@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 
 /** Codes of a passing shortage or a failing disk, as opposed to a system that can't flush folders at all. */
 const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EIO'];

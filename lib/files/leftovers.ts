@@ -4,7 +4,7 @@ import { lstat, mkdir, open, readdir, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, isAbsolute, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import { record, text } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
 import { access, open, readlink, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { FileCalls } from './file-calls';

@@ -2,9 +2,9 @@ import { Transform, type Readable } from 'node:stream';
 import { PrintingError } from '../service/errors';
 import { DECODED } from '../rules/limits';
 import type { Http, HttpAnswer } from './http';
-import { decodersOf } from './decoders';
-import { networkError } from './network-error';
-import { storageAddress } from './storage-address';
+import { decodersOf } from './answers';
+import { networkError } from './retry';
+import { storageAddress } from './foreign-hosts';
 import { phrase, type Sentence } from '../words/sentence';
 
 export interface DownloadOptions {

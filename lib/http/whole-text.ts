@@ -2,12 +2,18 @@ import type { Dispatcher } from 'undici';
 import { ANSWER } from '../rules/limits';
 import { PrintingError, type RequestOutcome } from '../service/errors';
 import type { Deadline } from '../time/deadline';
-import { decodeText, parseAnswer } from './answer-body';
-import { AnswerShape } from './answer-shape';
-import { decodersOf } from './decoders';
-import { Decoding } from './decoding';
-import { flatten } from './flatten';
 import { phrase } from '../words/sentence';
+import { AnswerShape, decodersOf, decodeText, Decoding, parseAnswer } from './answers';
+
+/** Flattens headers from undici: a repeated one is joined by commas. */
+export function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const flat: Record<string, string> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return flat;
+}
 
 type Handler = Dispatcher.DispatchHandler;
 type Call<Name extends keyof Handler> = Parameters<NonNullable<Handler[Name]>>;

@@ -1,5 +1,5 @@
 import type { ClientBase, Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg';
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { phrase, type Sentence } from '../words/sentence';

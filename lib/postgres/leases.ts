@@ -1,4 +1,4 @@
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { phrase } from '../words/sentence';

@@ -1,4 +1,4 @@
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 import type { Key } from './store';

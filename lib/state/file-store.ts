@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FlushedFolder } from '../files/flushed-folder';
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import type { Clock } from '../time/clock';
 import { mapConcurrent } from '../time/concurrency';
 import { REASONS, unreadableFile, unwritableFile } from './file-errors';

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access, mkdir, readFile, realpath } from 'node:fs/promises';
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** File systems that last no longer than a container or a machine's uptime. */

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { openScratch } from '../files/scratch';
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { changedMeanwhile, exactly, chunksOf, type Content } from './content';

@@ -2,7 +2,7 @@ import { constants, type BigIntStats } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { FileCalls } from '../files/file-calls';
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { nextTurn } from '../time/concurrency';

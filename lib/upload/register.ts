@@ -1,6 +1,6 @@
 import type { ApiClient, Limits } from '../account/api-client';
 import type { Http } from '../http/http';
-import { storageAddress } from '../http/storage-address';
+import { storageAddress } from '../http/foreign-hosts';
 import { PrintingError } from '../service/errors';
 import { STORAGE, storedId, type StoredKind, type StoredRef } from '../service/stored-file';
 import { record, text } from '../service/json-readers';

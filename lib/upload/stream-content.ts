@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { codeOf } from '../http/network-error';
+import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { empty, exactly, type Content } from './content';

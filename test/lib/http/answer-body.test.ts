@@ -12,8 +12,7 @@ import {
   record,
   string,
 } from 'fast-check';
-import { parseAnswer } from '../../../lib/http/answer-body';
-import { AnswerShape } from '../../../lib/http/answer-shape';
+import { AnswerShape, parseAnswer } from '../../../lib/http/answers';
 import { nominalStand } from '../../helpers/nominal-time';
 
 /** Reads an answer whose bytes arrive in parts of `size`. */

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer, type AddressInfo, type LookupFunction, type Server } from 'node:net';
 import { MockAgent } from 'undici';
 import { download } from '../../../lib/http/download';
-import { guardedLookup } from '../../../lib/http/foreign-hosts';
+import { guardedLookup, storageAddress } from '../../../lib/http/foreign-hosts';
 import { Http } from '../../../lib/http/http';
-import { storageAddress } from '../../../lib/http/storage-address';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { codeOf, networkError } from '../../../lib/http/network-error';
+import { codeOf, networkError } from '../../../lib/http/retry';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
 

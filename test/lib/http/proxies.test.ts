@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { EnvHttpProxyAgent } from 'undici';
-import { proxiesOf } from '../../../lib/http/proxies';
+import { proxiesOf } from '../../../lib/http/http';
 
 describe('http/proxies', () => {
   it('finds none if the environment names none', () => {

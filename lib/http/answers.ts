@@ -1,4 +1,86 @@
+import { once } from 'node:events';
+import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ANSWER } from '../rules/limits';
+import { nextTurn } from '../time/concurrency';
+
+const BOM = /^\uFEFF/;
+/** JSON whitespace. */
+const BLANK = /^[ \t\n\r]*$/;
+const END_OF_OBJECT = /^[ \t\n\r]*\}[ \t\n\r]*$/;
+const NEXT_MEMBER = /^[ \t\n\r]*,/;
+const CLOSE_LIST = 0x5d;
+
+export const decodeText = (bytes: Buffer): string => bytes.toString('utf8').replace(BOM, '');
+
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Parses the bytes like `JSON.parse`; undefined if they are no JSON. A long list is parsed in parts, with a turn of the
+ * event loop between them. Only one such answer is parsed at a time, so that several large ones aren't in memory
+ * together. `beforePart` is called before each part; an error that it throws ends the parsing.
+ */
+export function parseAnswer(
+  bytes: Buffer,
+  { list }: Pick<AnswerShape, 'list'>,
+  beforePart: () => void = () => undefined,
+) {
+  if (!list) return asJson(decodeText(bytes));
+  const mine = last.then(() => inParts(bytes, list, beforePart));
+  last = mine.catch(() => undefined);
+  return mine;
+}
+
+async function inParts(bytes: Buffer, list: LongList, beforePart: () => void): Promise<unknown> {
+  const { member, from, cuts, to } = list;
+  if (to === null || bytes[to] !== CLOSE_LIST) return undefined;
+  const frame = frameOf(bytes, member, from - 1, to);
+  if (!frame) return undefined;
+  const entries: unknown[] = [];
+  let start = from;
+  for (const end of [...cuts, to]) {
+    await nextTurn();
+    beforePart();
+    const part = asJson(`[${bytes.toString('utf8', start, end)}]`);
+    // An empty part means a stray comma.
+    if (!Array.isArray(part) || part.length === 0) return undefined;
+    for (const entry of part) entries.push(entry);
+    start = end + 1;
+  }
+  return frame(entries);
+}
+
+/**
+ * Builds a function that inserts the parsed list into the rest of the answer; null if the rest is no JSON. `open` and
+ * `to` are the list's brackets.
+ */
+function frameOf(bytes: Buffer, member: number | null, open: number, to: number) {
+  const after = bytes.toString('utf8', to + 1);
+  if (member === null) {
+    const isWhole = BLANK.test(decodeText(bytes.subarray(0, open))) && BLANK.test(after);
+    return isWhole ? (list: unknown[]): unknown => list : null;
+  }
+  const start = object(`${decodeText(bytes.subarray(0, open))}[]}`);
+  const [name] = Object.keys(object(`{${bytes.toString('utf8', member, open)}[]}`) ?? {});
+  const rest = END_OF_OBJECT.test(after) ? {} : object(after.replace(NEXT_MEMBER, '{'));
+  const isEmpty = rest !== null && Object.keys(rest).length === 0 && !END_OF_OBJECT.test(after);
+  if (!start || name === undefined || !rest || isEmpty) return null;
+  // Like JSON.parse, a repeated name keeps the place of its first value and has its last value.
+  return (list: unknown[]): unknown => ({ ...start, [name]: list, ...rest });
+}
+
+const object = (text: string): object | null => {
+  const value = asJson(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
+};
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -6,7 +88,6 @@ const BACKSLASH = 0x5c;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
 /** Words of four equal bytes. */
 const QUOTES = QUOTE * 0x01010101;
 const BACKSLASHES = BACKSLASH * 0x01010101;
@@ -147,3 +228,61 @@ const holdsEnd = (word: number): boolean => ((zeroIn(word ^ QUOTES) | zeroIn(wor
 
 /** Sets the highest bit of a byte if any byte of the word is zero. */
 const zeroIn = (word: number): number => (word - 0x01010101) & ~word;
+
+const MAKERS = new Map([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
+/** Most nested encodings; no real answer has more. */
+const MOST = 3;
+
+/** Decoders for a `content-encoding` header, outermost first; null if an encoding is unknown. */
+export function decodersOf(header?: string): Transform[] | null {
+  if (header === undefined) return [];
+  const names = header.split(',', MOST + 1).map((name) => name.trim().toLowerCase());
+  const encodings = names.filter((name) => name !== '' && name !== 'identity').reverse();
+  const known = encodings.flatMap((name) => MAKERS.get(name) ?? []);
+  return known.length === encodings.length && known.length <= MOST ? known.map((make) => make()) : null;
+}
+
+/** Decodes an answer while it arrives. */
+export class Decoding {
+  readonly #chain: Transform[];
+  readonly #first: Transform;
+  readonly #last: Transform;
+  #isEmpty = true;
+
+  /**
+   * @param decoders at least one, outermost first
+   * @param onError called for bytes that don't match the encoding
+   */
+  constructor(decoders: Transform[], onPart: (part: Buffer) => void, onError: (error: Error) => void) {
+    this.#chain = decoders;
+    this.#first = decoders[0] as Transform;
+    this.#last = decoders.at(-1) as Transform;
+    for (const decoder of decoders) decoder.on('error', onError);
+    decoders.reduce((from, to) => from.pipe(to));
+    this.#last.on('data', onPart);
+  }
+
+  write(part: Buffer): void {
+    this.#isEmpty = false;
+    this.#first.write(part);
+  }
+
+  /** Resolves when all parts have been decoded. */
+  async end(): Promise<void> {
+    // An answer without a body, such as a 204, isn't encoded, whatever its header says.
+    if (this.#isEmpty) return this.destroy();
+    // A destroyed chain ends this too; its error has already been reported.
+    const ended = Promise.race([once(this.#last, 'end'), once(this.#last, 'close')]);
+    this.#first.end();
+    await ended;
+  }
+
+  destroy(): void {
+    for (const decoder of this.#chain) decoder.destroy();
+  }
+}
