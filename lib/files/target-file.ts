@@ -1,14 +1,34 @@
 import { randomBytes } from 'node:crypto';
-import { constants, type BigIntStats } from 'node:fs';
-import { access, open, readlink, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { type BigIntStats, constants } from 'node:fs';
+import { access, type FileHandle, open, readlink, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
+import { Semaphore } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
-import { FileCalls } from './file-calls';
-import { flushFolder } from './flush-folder';
-import { partName, type Leftovers } from './leftovers';
 import { phrase } from '../words/sentence';
+import { FileCalls } from './file-calls';
+import { type Leftovers, partName } from './leftovers';
+
+/** Codes of a passing shortage or a failing disk, as opposed to a system that can't flush folders at all. */
+const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EIO'];
+
+/**
+ * Makes a rename or removal in a folder survive a power cut. Rejects on a shortage. On systems that can't flush a folder,
+ * it does nothing, and the rename alone must suffice.
+ */
+export async function flushFolder(folder: string): Promise<void> {
+  try {
+    const handle = await open(folder, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (SHORTAGES.includes(codeOf(error))) throw error;
+  }
+}
 
 export interface TargetOptions {
   /** Limits every wait for the file system. */
@@ -202,4 +222,34 @@ function notWritable(path: string, cause: unknown): PrintingError {
           ? phrase`The disk is full, so ${path} can't be written: free some space.`
           : phrase`The file ${path} can't be written (${code}): check the path and the disk.`;
   return new PrintingError('FILE_NOT_WRITABLE', reason, { cause });
+}
+
+/** Changes at a time; each has an open file. */
+const CHANGES = 32;
+
+/** A folder whose changes survive a power cut. One flush of the folder serves all changes that were made before it began. */
+export class FlushedFolder {
+  readonly #path: string;
+  readonly #slots = new Semaphore(CHANGES);
+  #last: Promise<unknown> = Promise.resolve();
+  /** The flush that has not begun yet. */
+  #next: Promise<void> | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Runs `work`, which renames or removes a file, and flushes the folder. Rejects if either fails. */
+  async change(work: () => Promise<void>): Promise<void> {
+    await this.#slots.hold(work);
+    // A flush that is under way may miss the change.
+    await (this.#next ??= this.#flush());
+  }
+
+  async #flush(): Promise<void> {
+    await this.#last.catch(() => undefined);
+    this.#next = undefined;
+    this.#last = flushFolder(this.#path);
+    await this.#last;
+  }
 }

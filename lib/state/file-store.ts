@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { FlushedFolder } from '../files/flushed-folder';
+import { FlushedFolder } from '../files/target-file';
 import { codeOf } from '../http/retry';
 import type { Clock } from '../time/clock';
 import { mapConcurrent } from '../time/concurrency';

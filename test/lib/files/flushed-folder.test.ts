@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { promises as fs } from 'node:fs';
 import sinon from 'sinon';
-import { FlushedFolder } from '../../../lib/files/flushed-folder';
+import { FlushedFolder } from '../../../lib/files/target-file';
 import { settle } from '../../helpers/manual-clock';
 
 describe('files/flushed-folder', () => {
