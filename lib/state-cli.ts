@@ -5,7 +5,7 @@ import { systemClock } from './time/clock';
 import { Database } from './postgres/database';
 import { FileStore } from './state/file-store';
 import { PostgresStore } from './postgres/postgres-store';
-import { moveState, type Movable } from './state/move-state';
+import { moveState, type Movable } from './state/records';
 
 const HELP = `Usage: remote-printing-state FROM TO
 

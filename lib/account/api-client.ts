@@ -1,6 +1,6 @@
 import type { AnswerSize } from '../http/whole-text';
 import type { EndpointName, PathParameter, Target } from '../service/paths';
-import type { Lock } from '../state/store';
+import type { Lock } from '../state/membership';
 import type { Deadline } from '../time/deadline';
 import type { Sentence } from '../words/sentence';
 

@@ -4,7 +4,7 @@ import type { Clock } from '../time/clock';
 import { phrase } from '../words/sentence';
 import type { Database } from './database';
 import { SCHEMA } from './schema';
-import { LockLostError, type Lock } from '../state/store';
+import { type Lock, LockLostError } from '../state/membership';
 
 /** Durations of a lease, ms. */
 export interface LeaseTimes {

@@ -1,18 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Locks } from '../state/locks';
-import type { JoinOptions, Membership } from '../state/membership';
-import type { Movable } from '../state/move-state';
-import { parseRecord, Records, type RecordsOptions } from '../state/records';
-import {
-  LockLostError,
-  type Change,
-  type Key,
-  type ListOptions,
-  type Lock,
-  type PutOptions,
-  type StatePage,
-  type StateStore,
-} from '../state/store';
+import { type JoinOptions, type Lock, LockLostError, type Membership } from '../state/membership';
+import { type Movable, parseRecord, Records, type RecordsOptions } from '../state/records';
+import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from '../state/store';
 import { sleep, type Clock } from '../time/clock';
 import { phrase, type Sentence } from '../words/sentence';
 import { Batches } from './batches';

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import { PrintingError } from '../service/errors';
-import { POSITION } from '../state/position';
+import { POSITION } from '../state/store';
 import { phrase } from '../words/sentence';
 
 export const SCHEMA = 'remote_printing';

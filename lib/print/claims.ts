@@ -1,6 +1,6 @@
 import type { PrintJob } from '../service/print-job';
-import type { Scope } from '../state/scope';
-import { LockLostError, type Lock, type StateStore } from '../state/store';
+import type { Scope, StateStore } from '../state/store';
+import { type Lock, LockLostError } from '../state/membership';
 import { candidates, doubtful, type Dispatched, type PrintAttempt } from './attempt';
 
 /** A printing on a cluster, and the attempt that created it. */

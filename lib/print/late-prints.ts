@@ -1,6 +1,5 @@
 import type { SignInWatch } from '../sign-in/sign-in-state';
-import type { CurrentScope } from '../state/scope';
-import type { StateStore } from '../state/store';
+import type { CurrentScope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Peers } from '../watch/replication/peers';
 import type { Watcher } from '../watch/watcher';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { asPrintingError } from '../service/errors';
 import type { SignInWatch } from '../sign-in/sign-in-state';
-import type { CurrentScope, Scope } from '../state/scope';
+import type { CurrentScope, Scope } from '../state/store';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { retryUntil } from '../time/retry';

@@ -1,7 +1,7 @@
 import { asPrintingError, PrintingError } from '../service/errors';
-import type { Scope } from '../state/scope';
-import { DeadlineStore } from '../state/deadline-store';
-import { hold, type Key, type Lock, type PutOptions, type StateStore } from '../state/store';
+import { hold, type Key, type PutOptions, type Scope, type StateStore } from '../state/store';
+import { DeadlineStore } from '../state/memory-store';
+import type { Lock } from '../state/membership';
 import { underDeadline, type Deadline } from '../time/deadline';
 import type { JobEnd } from '../watch/watcher';
 import type { Dispatched, PrintAttempt } from './attempt';

@@ -1,5 +1,5 @@
-import type { Scope } from '../state/scope';
-import { LockLostError, type Lock, type StateStore } from '../state/store';
+import type { Scope, StateStore } from '../state/store';
+import { type Lock, LockLostError } from '../state/membership';
 import { record } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';

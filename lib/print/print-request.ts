@@ -2,7 +2,7 @@ import { withIds, type PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
 import type { PrinterFilter } from '../service/printer-filter';
 import type { Deadline } from '../time/deadline';
-import type { Scope } from '../state/scope';
+import type { Scope } from '../state/store';
 import type { Source } from '../upload/source';
 
 export interface PrintRequest {

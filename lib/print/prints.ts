@@ -1,8 +1,7 @@
 import type { ApiClient } from '../account/api-client';
 import { asPrintingError, type PrintingError } from '../service/errors';
 import { matches, noneMatches, type PrinterFilter } from '../service/printer-filter';
-import type { CurrentScope } from '../state/scope';
-import type { StateStore } from '../state/store';
+import type { CurrentScope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { closed, type Deadline } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';

@@ -1,5 +1,5 @@
 import type { PrintJob } from '../service/print-job';
-import { LockLostError } from '../state/store';
+import { LockLostError } from '../state/membership';
 import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import { underDeadline, type Deadline } from '../time/deadline';
 import type { Dispatched, PrintAttempt } from './attempt';

@@ -1,6 +1,5 @@
 import type { SignInWatch } from '../sign-in/sign-in-state';
-import type { CurrentScope, Scope } from '../state/scope';
-import type { StateStore } from '../state/store';
+import type { CurrentScope, Scope, StateStore } from '../state/store';
 import type { ClusterStatus } from '../service/cluster';
 import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';

@@ -1,7 +1,7 @@
 import { LateResults, type Waiter } from '../print/late-results';
 import type { PendingWait, PendingWaits } from '../print/pending-waits';
 import type { SignInWatch } from '../sign-in/sign-in-state';
-import type { CurrentScope } from '../state/scope';
+import type { CurrentScope } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Peers } from '../watch/replication/peers';
 import type { Sentence } from '../words/sentence';

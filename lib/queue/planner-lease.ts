@@ -1,5 +1,5 @@
-import type { Membership } from '../state/membership';
-import type { Key, Lock, StateStore } from '../state/store';
+import type { Lock, Membership } from '../state/membership';
+import type { Key, StateStore } from '../state/store';
 
 /** The one item of the membership: the right to plan. */
 const PLANNING = 'planning';

@@ -1,6 +1,6 @@
 import type { ClusterStatus } from '../service/cluster';
-import type { Scope } from '../state/scope';
-import type { Key, Lock, StateStore } from '../state/store';
+import type { Key, Scope, StateStore } from '../state/store';
+import type { Lock } from '../state/membership';
 import type { Clock } from '../time/clock';
 import { isStuck, openAttempts } from './copies';
 import { isUnread } from './facts-reader';

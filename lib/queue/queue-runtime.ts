@@ -1,6 +1,6 @@
 import type { ClusterStatus } from '../service/cluster';
 import { asPrintingError, PrintingError } from '../service/errors';
-import type { Scope } from '../state/scope';
+import type { Scope } from '../state/store';
 import { closed, Deadline } from '../time/deadline';
 import { RetryTimer, retryUntil } from '../time/retry';
 import { ClusterViews } from './cluster-views';

@@ -1,5 +1,5 @@
-import type { Scope } from '../state/scope';
-import type { Change, Key, Lock, PutOptions, StateStore } from '../state/store';
+import type { Change, Key, PutOptions, Scope, StateStore } from '../state/store';
+import type { Lock } from '../state/membership';
 
 /** The option of a change that only the runtime with the queue's lease may make. */
 export const PLANNER = { asPlanner: true };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Scope } from '../state/scope';
-import type { Key, Lock, StateStore } from '../state/store';
+import type { Key, Scope, StateStore } from '../state/store';
+import type { Lock } from '../state/membership';
 import { underDeadline, type Deadline } from '../time/deadline';
 import type { Row } from './csv';
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { asPrintingError, PrintingError } from '../service/errors';
-import { hold, type Lock, type StateStore } from '../state/store';
+import type { Lock } from '../state/membership';
+import { hold, type StateStore } from '../state/store';
 import { isoTime, sleep, type Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';

@@ -1,16 +1,48 @@
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FlushedFolder } from '../files/target-file';
 import { codeOf } from '../http/retry';
+import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { mapConcurrent } from '../time/concurrency';
-import { REASONS, unreadableFile, unwritableFile } from './file-errors';
-import { UNLOSABLE_LOCK, Locks } from './locks';
-import { parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
-import { beginsWith, pageOf, positionOf } from './position';
-import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from './store';
-import type { Movable } from './move-state';
 import { phrase, type Sentence } from '../words/sentence';
+import { Locks, UNLOSABLE_LOCK } from './locks';
+import { type Movable, parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
+import {
+  beginsWith,
+  type Change,
+  type Key,
+  type ListOptions,
+  pageOf,
+  positionOf,
+  type PutOptions,
+  type StatePage,
+  type StateStore,
+} from './store';
+
+/** Why a record is set aside. */
+export const REASONS = {
+  foreign: ([kind]: Key) => phrase`The saved ${kind} can't be decrypted (was the credential secret changed?)`,
+  damaged: ([kind]: Key) => phrase`The saved ${kind} is damaged`,
+  unsealed: ([kind]: Key) => phrase`The saved ${kind} is not encrypted, so anybody may have put it there`,
+};
+
+/** A value can't be read from its file now. */
+export const unreadableFile = ([kind]: Key, cause: unknown): PrintingError =>
+  new PrintingError(
+    'FILE_NOT_READABLE',
+    phrase`The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
+    { cause, outcome: 'not-sent' },
+  );
+
+/** A value can't be written to its file now. */
+export const unwritableFile = ([kind]: Key, cause: unknown): PrintingError =>
+  new PrintingError(
+    'FILE_NOT_WRITABLE',
+    phrase`The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
+    { cause, outcome: 'not-sent' },
+  );
 
 export interface FileStoreOptions extends RecordsOptions {
   /** The folder; created if it is missing. */
@@ -273,3 +305,92 @@ function isExpired({ at, until }: StoredRecord, now: number, since: number): boo
 
 /** Names in a folder; none if it doesn't exist or isn't a folder. */
 const entries = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+
+/** File systems that last no longer than a container or a machine's uptime. */
+const PASSING = ['overlay', 'aufs', 'tmpfs', 'ramfs'];
+
+/** Why nothing can be saved in a folder; null if it is writable. Never rejects. */
+export async function folderFault(folder: string): Promise<Sentence | null> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await access(folder, constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    return phrase`The state folder ${folder} can't be written (${codeOf(error)}), so sign-ins and print keys can't be saved: make it writable, or name another place in the setting stateStore.`;
+  }
+}
+
+/** Why a folder would be lost with its container or at a restart; null if no reason is known. Never rejects. */
+export async function notLasting(folder: string): Promise<Sentence | null> {
+  const [mounts, path] = await Promise.all([readFile('/proc/self/mountinfo', 'utf8'), realpath(folder)]).catch(
+    // Only Linux has this list.
+    () => ['', folder] as const,
+  );
+  if (!isVolatile(mounts, path)) return null;
+  return phrase`The state folder ${folder} lies inside the container or in memory, so sign-ins and print keys will go with it: name a lasting folder or a database in the setting stateStore.`;
+}
+
+/** Whether a folder lies on a temporary file system, by the system's list of mounts (`/proc/self/mountinfo`). */
+export function isVolatile(mounts: string, folder: string): boolean {
+  let deepest = { point: '', type: '' };
+  for (const line of mounts.split('\n')) {
+    const [before = '', after = ''] = line.split(' - ');
+    const point = unescape(before.split(' ')[4] ?? '');
+    const [type = ''] = after.split(' ');
+    // Of two mounts on one point, the later hides the earlier.
+    if (point !== '' && isWithin(folder, point) && point.length >= deepest.point.length) deepest = { point, type };
+  }
+  return PASSING.includes(deepest.type);
+}
+
+const isWithin = (path: string, folder: string): boolean =>
+  folder === '/' || path === folder || path.startsWith(`${folder}/`);
+
+/** Decodes the octal escapes of blanks and other characters. */
+const unescape = (text: string): string =>
+  text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
+
+interface SweeperOptions {
+  clock: Clock;
+  /** Removes expired state. */
+  sweep: () => Promise<void>;
+  /** Called when the last user has left. */
+  ended: () => Promise<void>;
+  warn: (sentence: Sentence) => void;
+}
+
+/** Delay of the first sweep, ms: by then, a machine without a battery-backed clock has set its time. */
+const FIRST = 60 * 60 * 1000;
+const EVERY = 24 * 60 * 60 * 1000;
+
+/** Sweeps the state while it has users: an hour after the first one begins, then daily. */
+export class Sweeper {
+  readonly #options: SweeperOptions;
+  #users = 0;
+  #disarm: (() => void) | undefined;
+
+  constructor(options: SweeperOptions) {
+    this.#options = options;
+  }
+
+  /** Registers a user. The returned function unregisters it, and resolves when the cleanup is done. */
+  use(): () => Promise<void> {
+    if (this.#users++ === 0) this.#arm(FIRST);
+    let isActive = true;
+    return async () => {
+      if (!isActive) return;
+      isActive = false;
+      if (--this.#users > 0) return;
+      this.#disarm?.();
+      await this.#options.ended();
+    };
+  }
+
+  #arm(wait: number): void {
+    const { clock, sweep, warn } = this.#options;
+    this.#disarm = clock.after(wait, () => {
+      this.#arm(EVERY);
+      sweep().catch(() => warn(phrase`The saved state could not be tidied.`));
+    });
+  }
+}

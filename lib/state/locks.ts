@@ -1,5 +1,5 @@
 import type { Deadline } from '../time/deadline';
-import type { Lock } from './store';
+import type { Lock } from './membership';
 
 /** A lock that can't be lost, because only this process uses it. */
 export const UNLOSABLE_LOCK: Lock = { secure: () => Promise.resolve(() => undefined) };

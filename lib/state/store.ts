@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
+import { isAbsolute } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { TEXT } from '../rules/limits';
 import type { Deadline } from '../time/deadline';
-import type { Lock } from './lock';
-import type { JoinOptions, Membership } from './membership';
-
-export { LockLostError, type Lock } from './lock';
+import type { JoinOptions, Lock, Membership } from './membership';
 
 /**
  * The durable state: grants, print keys, uploads, event checkpoints (reference 6). Values are plain JSON. A key is a
@@ -110,3 +111,55 @@ export async function hold<T>(
   );
   return results[0] as T;
 }
+
+/** Length of a position. */
+export const POSITION = 40;
+
+/**
+ * Place of a key in every listing, of 40 hexadecimal digits: a hash, because a key may hold any character and be longer
+ * than a file name or an index entry.
+ */
+export const positionOf = (key: Key): string =>
+  createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, POSITION);
+
+/** Whether the first words of a key are those of `prefix`. */
+export const beginsWith = (key: Key, prefix: Key): boolean => prefix.every((word, at) => key[at] === word);
+
+/** One page of positions after `after`, in order; `next` is the last one if others follow. */
+export function pageOf(
+  positions: Iterable<string>,
+  { after = '', limit }: { after?: string | undefined; limit: number },
+): { page: string[]; next: string | null } {
+  const left = [...positions].filter((position) => position > after).sort();
+  const page = left.slice(0, limit);
+  return { page, next: left.length > limit ? (page.at(-1) ?? null) : null };
+}
+
+/** Place of the saved state: a folder of this runtime, or a database that several runtimes can share. */
+export type StatePlace = { folder: string } | { address: string };
+
+/**
+ * Reads the setting `stateStore` (reference 6): an absolute path or a `file:` address names a folder, anything else the
+ * address of a database. A malformed setting counts as an address too: the database reports it, and nothing is saved in a
+ * folder that the user did not choose.
+ */
+export function statePlace(setting: unknown, usual: string): StatePlace {
+  if (setting === undefined || setting === null || setting === '') return { folder: usual };
+  const given = typeof setting === 'string' ? setting.trim() : JSON.stringify(setting);
+  if (isAbsolute(given)) return { folder: given };
+  try {
+    if (given.length <= TEXT.setting && /^file:/i.test(given)) return { folder: fileURLToPath(given) };
+  } catch {
+    // It contains a host or an encoded slash, so it names no local folder.
+  }
+  return { address: given };
+}
+
+/**
+ * Scope of stored state: an account at a service (its API host, or `simulated`), in a workspace. Another scope has its
+ * own state; switching back finds the earlier one (reference 6).
+ */
+export type Scope = readonly [accountId: string, service: string, workspace: string];
+
+/** Current scope of an account; a sign-in can change the workspace. Rejects while the sign-in can't be read. */
+export type CurrentScope = () => Promise<Scope>;

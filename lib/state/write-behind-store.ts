@@ -1,13 +1,12 @@
 import type { Clock } from '../time/clock';
 import { RetryTimer } from '../time/retry';
-import type { JoinOptions, Membership } from './membership';
-import { beginsWith, positionOf } from './position';
+import { type JoinOptions, type Lock, LockLostError, type Membership } from './membership';
 import {
-  LockLostError,
+  beginsWith,
   type Change,
   type Key,
   type ListOptions,
-  type Lock,
+  positionOf,
   type PutOptions,
   type StatePage,
   type StateStore,

@@ -1,8 +1,7 @@
 import type { ApiClient } from '../account/api-client';
 import { PrintingError } from '../service/errors';
 import { number, record, text, type Json } from '../service/json-readers';
-import type { Scope } from '../state/scope';
-import type { Key, StateStore } from '../state/store';
+import type { Key, Scope, StateStore } from '../state/store';
 import type { Deadline } from '../time/deadline';
 import { isUploaded, readStored } from './stored-job';
 

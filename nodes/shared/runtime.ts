@@ -8,7 +8,7 @@ import { Authorization } from '../../lib/sign-in/authorization';
 import { Renewals } from '../../lib/sign-in/renewals';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import type { StateStore } from '../../lib/state/store';
-import { Sweeper } from '../../lib/state/sweeper';
+import { Sweeper } from '../../lib/state/file-store';
 import { systemClock, type Clock } from '../../lib/time/clock';
 import type { WatchMemory } from '../../lib/watch/checkpoints/watch-memory';
 import type { Log } from '../../lib/watch/views/watcher-log';

@@ -1,11 +1,9 @@
 import type { NodeAPI } from 'node-red';
-import { FileStore } from '../../lib/state/file-store';
+import { FileStore, folderFault, notLasting } from '../../lib/state/file-store';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
-import { notLasting, folderFault } from '../../lib/state/folder-check';
 import { MemoryStore } from '../../lib/state/memory-store';
-import { statePlace } from '../../lib/state/place';
-import type { StateStore } from '../../lib/state/store';
-import { UnsealedFiles } from '../../lib/state/unsealed';
+import { statePlace, type StateStore } from '../../lib/state/store';
+import { UnsealedFiles } from '../../lib/state/seal';
 import type { Clock } from '../../lib/time/clock';
 import type { Sentence } from '../../lib/words/sentence';
 import type { Log } from '../../lib/watch/views/watcher-log';

@@ -5,7 +5,7 @@ import { plainProperties } from '../../lib/print/plain-properties';
 import { printResult, type Awaited, type PrintResult, type Progress } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
 import type { PrinterFilter } from '../../lib/service/printer-filter';
-import type { Scope } from '../../lib/state/scope';
+import type { Scope } from '../../lib/state/store';
 import type { Saved } from '../shared/definition';
 import { clientOf, isInFlows } from '../shared/account-link';
 import { addChangeTexts } from '../shared/change-texts';

@@ -9,7 +9,7 @@ import { readCluster, readClusterStatus } from '../../lib/service/cluster';
 import { PrintingError } from '../../lib/service/errors';
 import type { EndpointName } from '../../lib/service/paths';
 import type { SignInState, SignInWatch } from '../../lib/sign-in/sign-in-state';
-import type { Scope } from '../../lib/state/scope';
+import type { Scope } from '../../lib/state/store';
 import { isoTime } from '../../lib/time/clock';
 import { underDeadline, type Deadline } from '../../lib/time/deadline';
 import type { ObservationListener, Watcher } from '../../lib/watch/watcher';

@@ -5,8 +5,7 @@ import { EXTEND, RELEASE_LEASE } from '../../lib/postgres/leases';
 import * as members from '../../lib/postgres/member-statements';
 import { LIST_ENTRIES, READ, REMOVE, TAKE, WRITE } from '../../lib/postgres/entry-statements';
 import { PostgresStore } from '../../lib/postgres/postgres-store';
-import { POSITION } from '../../lib/state/position';
-import type { StateStore } from '../../lib/state/store';
+import { POSITION, type StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 
 /** A row of `entries`. */

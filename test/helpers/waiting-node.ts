@@ -3,8 +3,7 @@ import { latePrints, type LatePrints, type PrintWaiter } from '../../lib/print/l
 import { PendingWaits, type PendingWait } from '../../lib/print/pending-waits';
 import { printResult, type Awaited, type Wait } from '../../lib/print/print-request';
 import { PrintingError } from '../../lib/service/errors';
-import type { Scope } from '../../lib/state/scope';
-import type { StateStore } from '../../lib/state/store';
+import type { Scope, StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 import type { Peers } from '../../lib/watch/replication/peers';
 import type { JobEnd, JobEndOptions, Watcher } from '../../lib/watch/watcher';

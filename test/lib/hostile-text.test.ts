@@ -63,7 +63,7 @@ import { readStoredFile, storedId } from '../../lib/service/stored-file';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { shown } from '../../lib/words/shown';
 import { decodeMessage, encodeMessage } from '../../lib/postgres/channel';
-import { statePlace } from '../../lib/state/place';
+import { statePlace } from '../../lib/state/store';
 import { MemoryStore } from '../../lib/state/memory-store';
 import { Records, parseRecord } from '../../lib/state/records';
 import { seal, unseal } from '../../lib/state/seal';

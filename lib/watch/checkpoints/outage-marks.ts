@@ -1,6 +1,5 @@
 import { list, record, text } from '../../service/json-readers';
-import type { CurrentScope } from '../../state/scope';
-import type { Key, StateStore } from '../../state/store';
+import type { CurrentScope, Key, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import { SIGN_IN, type Mark, type OutageMemory } from './outage-memory';
 

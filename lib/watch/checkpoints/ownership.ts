@@ -1,5 +1,5 @@
 import { UNLOSABLE_LOCK } from '../../state/locks';
-import type { Lock } from '../../state/store';
+import type { Lock } from '../../state/membership';
 
 /** Item that stands for the list among the clusters. */
 export const LIST_ITEM = '*';

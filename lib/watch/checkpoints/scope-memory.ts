@@ -1,6 +1,6 @@
 import type { ListCheckpoint } from '../../events/list-changes';
 import type { ClusterIdentity } from '../../service/cluster';
-import type { Scope } from '../../state/scope';
+import type { Scope } from '../../state/store';
 import { ClusterMemory } from './cluster-memory';
 
 /** Stored fields of a listed cluster. */

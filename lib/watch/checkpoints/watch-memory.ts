@@ -1,4 +1,4 @@
-import type { Scope } from '../../state/scope';
+import type { Scope } from '../../state/store';
 import { OutageMemory } from './outage-memory';
 import { ScopeMemory } from './scope-memory';
 

@@ -4,7 +4,7 @@ import { PAGES } from '../../rules/limits';
 import { type Cluster, printerEntry, type PrinterEntry, readCluster } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
 import type { Json } from '../../service/json-readers';
-import type { Lock } from '../../state/store';
+import type { Lock } from '../../state/membership';
 import { sleep, type Clock } from '../../time/clock';
 import { underDeadline, type Deadline } from '../../time/deadline';
 import { phrase } from '../../words/sentence';

@@ -1,5 +1,5 @@
 import type { PrintingError } from '../../service/errors';
-import { LockLostError, type Lock } from '../../state/store';
+import { type Lock, LockLostError } from '../../state/membership';
 
 /** The moment in which the request of one poll leaves. Before it, the request may wait for a token or a retry. */
 export class Departure implements Pick<Lock, 'secure'> {

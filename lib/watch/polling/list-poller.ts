@@ -2,7 +2,7 @@ import { advanceList, withoutRebounds, type Rebound } from '../../events/list-ch
 import type { PrintEvent } from '../../events/print-event';
 import { asPrintingError, type PrintingError } from '../../service/errors';
 import { UNLOSABLE_LOCK } from '../../state/locks';
-import type { Lock } from '../../state/store';
+import type { Lock } from '../../state/membership';
 import { isoTime } from '../../time/clock';
 import { Departure } from './departure';
 import { FailedPolls, type FailedPoll } from './failed-polls';

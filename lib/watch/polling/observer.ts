@@ -6,7 +6,7 @@ import type { EventDraft } from '../../events/print-event';
 import { eventsFor } from '../../events/edges';
 import type { ClusterStatus } from '../../service/cluster';
 import { UNLOSABLE_LOCK } from '../../state/locks';
-import type { Lock } from '../../state/store';
+import type { Lock } from '../../state/membership';
 import type { ClusterMemory } from '../checkpoints/cluster-memory';
 import { isSecured } from '../checkpoints/ownership';
 import type { ScopeMemory } from '../checkpoints/scope-memory';

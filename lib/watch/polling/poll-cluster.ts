@@ -1,5 +1,5 @@
 import type { ClusterStatus } from '../../service/cluster';
-import type { Lock } from '../../state/store';
+import type { Lock } from '../../state/membership';
 import { isStillOwned } from '../checkpoints/ownership';
 import type { Departure } from './departure';
 import type { Observer } from './observer';

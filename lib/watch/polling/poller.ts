@@ -1,7 +1,7 @@
 import type { Checkpoint, Ended } from '../../events/checkpoint';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, withIds } from '../../service/errors';
-import { LockLostError, type Lock } from '../../state/store';
+import { type Lock, LockLostError } from '../../state/membership';
 import { isStillOwned } from '../checkpoints/ownership';
 import { Departure } from './departure';
 import { NextPoll } from './next-poll';

@@ -2,7 +2,7 @@ import { observe, type Observation } from '../../events/observation';
 import { sameHost } from '../../events/list-changes';
 import { readClusterStatus, type ClusterStatus } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
-import type { Lock } from '../../state/store';
+import type { Lock } from '../../state/membership';
 import { isoTime } from '../../time/clock';
 import { underDeadline } from '../../time/deadline';
 import type { PollingAccount } from './ports';

@@ -1,5 +1,4 @@
-import type { Assigned, Membership } from '../../state/membership';
-import type { Lock } from '../../state/store';
+import type { Assigned, Lock, Membership } from '../../state/membership';
 import type { Clock } from '../../time/clock';
 import { LIST_ITEM, type Ownership } from '../checkpoints/ownership';
 import { fairShare, type FairShare, type Wants } from './fair-share';

@@ -1,7 +1,6 @@
 import type { ErrorCode, PrintingError } from '../../service/errors';
 import type { SignInWatch } from '../../sign-in/sign-in-state';
-import type { CurrentScope } from '../../state/scope';
-import type { StateStore } from '../../state/store';
+import type { CurrentScope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import type { Sentence } from '../../words/sentence';
 import { covers, OutageMarks, printersOf } from '../checkpoints/outage-marks';

@@ -7,7 +7,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { Agent, MockAgent } from 'undici';
 import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
-import { LockLostError } from '../../../lib/state/store';
+import { LockLostError } from '../../../lib/state/membership';
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock } from '../../helpers/manual-clock';
 import { phrase } from '../../../lib/words/sentence';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Scope } from '../../../lib/state/scope';
+import type { Scope } from '../../../lib/state/store';
 import type { Peers } from '../../../lib/watch/replication/peers';
 import { ManualClock } from '../../helpers/manual-clock';
 import { picker, seeded, withSeed } from '../../helpers/seeded';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { PendingWait, WaitOwner } from '../../../lib/print/pending-waits';
 import type { Awaited, Wait } from '../../../lib/print/print-request';
-import type { Scope } from '../../../lib/state/scope';
+import type { Scope } from '../../../lib/state/store';
 import type { Peers } from '../../../lib/watch/replication/peers';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { ManualClock, settle } from '../../helpers/manual-clock';

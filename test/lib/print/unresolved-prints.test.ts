@@ -6,7 +6,7 @@ import { JobListReader } from '../../../lib/print/job-list-reader';
 import { UnresolvedPrints } from '../../../lib/print/unresolved-prints';
 import { readCluster, readClusterStatus } from '../../../lib/service/cluster';
 import type { Json } from '../../../lib/service/json-readers';
-import type { Scope } from '../../../lib/state/scope';
+import type { Scope } from '../../../lib/state/store';
 import { isoTime } from '../../../lib/time/clock';
 import type { ObservationListener, Watcher } from '../../../lib/watch/watcher';
 import { ManualClock, settle } from '../../helpers/manual-clock';

@@ -10,7 +10,7 @@ import { PlateGates } from '../../../lib/queue/plate-gates';
 import type { ItemRecord } from '../../../lib/queue/queue-item';
 import { QueueStore } from '../../../lib/queue/queue-store';
 import type { RecallOutcome } from '../../../lib/queue/recall';
-import type { Scope } from '../../../lib/state/scope';
+import type { Scope } from '../../../lib/state/store';
 import type { JobEnd } from '../../../lib/watch/watch-types';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';

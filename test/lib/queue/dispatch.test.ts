@@ -8,7 +8,7 @@ import { ItemStore } from '../../../lib/queue/item-store';
 import { QueueStore } from '../../../lib/queue/queue-store';
 import { Reservations, reservationOf } from '../../../lib/queue/reservations';
 import { PrintingError } from '../../../lib/service/errors';
-import type { Scope } from '../../../lib/state/scope';
+import type { Scope } from '../../../lib/state/store';
 import { closed, Deadline } from '../../../lib/time/deadline';
 import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';

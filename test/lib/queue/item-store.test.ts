@@ -5,7 +5,7 @@ import { heldBack, newItem, removed } from '../../../lib/queue/item-changes';
 import { withoutEvents } from '../../../lib/queue/item-events';
 import { QueueStore } from '../../../lib/queue/queue-store';
 import type { ItemRecord } from '../../../lib/queue/queue-item';
-import type { Scope } from '../../../lib/state/scope';
+import type { Scope } from '../../../lib/state/store';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { LateStore, MemoryStore } from '../../helpers/memory-store';

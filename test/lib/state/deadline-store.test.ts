@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
-import { DeadlineStore } from '../../../lib/state/deadline-store';
+import { DeadlineStore } from '../../../lib/state/memory-store';
 import type { Key, ListOptions, StateStore } from '../../../lib/state/store';
 import { sleep } from '../../../lib/time/clock';
 import { Deadline } from '../../../lib/time/deadline';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import sinon from 'sinon';
 import { FileStore } from '../../../lib/state/file-store';
-import { UnsealedFiles } from '../../../lib/state/unsealed';
+import { UnsealedFiles } from '../../../lib/state/seal';
 import { ManualClock } from '../../helpers/manual-clock';
 
 /** Behaviour of files; `state-store.test.ts` covers that of every store. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isVolatile, folderFault } from '../../../lib/state/folder-check';
+import { isVolatile, folderFault } from '../../../lib/state/file-store';
 
 const line = (point: string, type: string) => `36 35 98:0 / ${point} rw,noatime master:1 - ${type} /dev/disk rw`;
 const mounts = (...lines: string[]) => `${lines.join('\n')}\n`;

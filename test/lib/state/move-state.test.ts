@@ -8,7 +8,7 @@ import { Database } from '../../../lib/postgres/database';
 import { FileStore } from '../../../lib/state/file-store';
 import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';
-import { moveState } from '../../../lib/state/move-state';
+import { moveState } from '../../../lib/state/records';
 import { systemClock } from '../../../lib/time/clock';
 import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { statePlace } from '../../../lib/state/place';
+import { statePlace } from '../../../lib/state/store';
 
 const USUAL = '/data/remote-printing';
 

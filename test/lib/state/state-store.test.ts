@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { Database } from '../../../lib/postgres/database';
-import { UnsealedFiles, type Unsealed } from '../../../lib/state/unsealed';
+import { UnsealedFiles, type Unsealed } from '../../../lib/state/seal';
 import { FileStore } from '../../../lib/state/file-store';
 import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';

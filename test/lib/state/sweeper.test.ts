@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Sweeper } from '../../../lib/state/sweeper';
+import { Sweeper } from '../../../lib/state/file-store';
 import { ManualClock } from '../../helpers/manual-clock';
 
 describe('state/sweeper', () => {

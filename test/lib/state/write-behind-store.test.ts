@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { WriteBehindStore } from '../../../lib/state/write-behind-store';
-import { LockLostError, type Change, type Key, type Lock } from '../../../lib/state/store';
+import { type Lock, LockLostError } from '../../../lib/state/membership';
+import type { Change, Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory } from '../../helpers/shared-memory';
 import { MemoryStore } from '../../helpers/memory-store';

@@ -1,5 +1,5 @@
 import type { CallOptions } from '../../../lib/account/api-client';
-import type { Scope } from '../../../lib/state/scope';
+import type { Scope, StateStore } from '../../../lib/state/store';
 import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import type { SignInState, SignInWatch } from '../../../lib/sign-in/sign-in-state';
@@ -13,7 +13,6 @@ import {
   type WatcherReport,
   type WatchOptions,
 } from '../../../lib/watch/watcher';
-import type { StateStore } from '../../../lib/state/store';
 import type { Clock } from '../../../lib/time/clock';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
