@@ -6,10 +6,9 @@ import type { Clock } from '../time/clock';
 import { AGAIN, pollUntil } from '../time/retry';
 import { Batches } from './batches';
 import type { Database } from './database';
-import { wrapped, type Failure } from './entry-errors';
-import { TAKE } from './entry-statements';
+import { type Failure, TAKE, wrapped } from './entries';
 import type { Lease, Leases } from './leases';
-import { Sightings } from './sightings';
+import { Sightings } from './topic-items';
 
 /** Backoff while another holder has the lock, ms. */
 const WAITS = { first: 20, longest: 250, factor: 1.5, jitter: 0.2 };

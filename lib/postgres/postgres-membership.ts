@@ -7,10 +7,8 @@ import type { Locks } from '../state/locks';
 import type { Key } from '../state/store';
 import { encodeMessage, type Channel, type ChannelMessage } from './channel';
 import type { Lease, Leases } from './leases';
-import { ENTER, EVICT, LEAVE, READ_MEMBERS, UPDATE_CONTENT } from './member-statements';
-import { markOf, Roster, type MemberRow } from './roster';
-import type { Sightings } from './sightings';
-import { hashOf, TopicItems } from './topic-items';
+import { ENTER, EVICT, LEAVE, markOf, type MemberRow, READ_MEMBERS, Roster, UPDATE_CONTENT } from './roster';
+import { hashOf, type Sightings, TopicItems } from './topic-items';
 
 /** Context shared by all memberships of a runtime. */
 export interface MembershipContext {

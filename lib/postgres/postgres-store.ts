@@ -8,13 +8,28 @@ import { phrase, type Sentence } from '../words/sentence';
 import { Batches } from './batches';
 import { Channel, encodeMessage } from './channel';
 import type { Database, QueryOptions } from './database';
-import { foreign, notReadable, notWritable, wrapped, type Failure } from './entry-errors';
+import {
+  ADD,
+  DROP,
+  type Failure,
+  foreign,
+  LIST_ENTRIES,
+  notReadable,
+  notWritable,
+  OLD,
+  READ,
+  RECORDS,
+  REMOVE,
+  SET_ASIDE,
+  SWEEP,
+  wrapped,
+  WRITE,
+} from './entries';
 import { EntryLocks, rowNameOf, type StoredRow } from './entry-locks';
-import { ADD, DROP, LIST_ENTRIES, OLD, READ, RECORDS, REMOVE, SET_ASIDE, SWEEP, WRITE } from './entry-statements';
 import { Lease, Leases, LEASE_TIMES, namesAndTokens, type LeaseTimes } from './leases';
-import { ABANDONED, EVICT, FORGET_ITEMS } from './member-statements';
+import { ABANDONED, EVICT, FORGET_ITEMS } from './roster';
 import { PostgresMembership } from './postgres-membership';
-import { Sightings } from './sightings';
+import { Sightings } from './topic-items';
 
 export interface PostgresStoreOptions extends RecordsOptions {
   database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'>;

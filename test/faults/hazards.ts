@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { EXTEND } from '../../lib/postgres/leases';
-import { ENTER, RELEASE_ITEMS, CLAIM_ITEMS } from '../../lib/postgres/member-statements';
-import { REMOVE, TAKE, WRITE } from '../../lib/postgres/entry-statements';
+import { ENTER, RELEASE_ITEMS, CLAIM_ITEMS } from '../../lib/postgres/roster';
+import { REMOVE, TAKE, WRITE } from '../../lib/postgres/entries';
 import { parseRecord } from '../../lib/state/records';
 import type { Fault } from '../../simulator';
 import type { DatabaseFault, FaultyDatabase } from './below/database';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Database } from '../../../lib/postgres/database';
-import { LIST_ENTRIES } from '../../../lib/postgres/entry-statements';
+import { LIST_ENTRIES } from '../../../lib/postgres/entries';
 import { LEASE_TIMES } from '../../../lib/postgres/leases';
 import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import type { Lock } from '../../../lib/state/membership';

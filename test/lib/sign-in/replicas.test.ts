@@ -4,7 +4,7 @@ import { grantKey, type Grant } from '../../../lib/sign-in/grant';
 import type { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
 import { Tokens } from '../../../lib/sign-in/tokens';
 import { DatabaseError } from '../../../lib/postgres/database';
-import { WRITE } from '../../../lib/postgres/entry-statements';
+import { WRITE } from '../../../lib/postgres/entries';
 import { phrase } from '../../../lib/words/sentence';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';

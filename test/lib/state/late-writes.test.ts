@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { DatabaseError } from '../../../lib/postgres/database';
-import { WRITE } from '../../../lib/postgres/entry-statements';
+import { WRITE } from '../../../lib/postgres/entries';
 import { hold, type Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Database } from '../../../lib/postgres/database';
-import { UPDATE_CONTENT } from '../../../lib/postgres/member-statements';
+import { UPDATE_CONTENT } from '../../../lib/postgres/roster';
 import type { Assigned, Membership } from '../../../lib/state/membership';
 import type { Key } from '../../../lib/state/store';
 import { ManualClock, settle } from '../../helpers/manual-clock';
