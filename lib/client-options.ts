@@ -2,7 +2,7 @@ import type { AccountSettings } from './account/settings';
 import type { Leftovers } from './files/leftovers';
 import type { Http } from './http/http';
 import type { AccountMetrics } from './metrics/account-metrics';
-import type { Renewals } from './sign-in/renewals';
+import type { Renewals } from './sign-in/refresh';
 import type { StateStore } from './state/store';
 import type { Clock } from './time/clock';
 import type { WatchMemory } from './watch/checkpoints/watch-memory';

@@ -23,7 +23,7 @@ import type { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
 import type { AccountMetrics } from './metrics/account-metrics';
-import { Renewals } from './sign-in/renewals';
+import { Renewals } from './sign-in/refresh';
 import type { CurrentScope, Scope, StateStore } from './state/store';
 import type { Clock } from './time/clock';
 import { closed } from './time/deadline';

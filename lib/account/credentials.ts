@@ -1,9 +1,8 @@
 import type { Http } from '../http/http';
 import type { Credentials } from '../sign-in/credentials';
-import type { Renewals } from '../sign-in/renewals';
-import { StaticToken } from '../sign-in/static-token';
+import type { Renewals } from '../sign-in/refresh';
+import { StaticToken, Tokens } from '../sign-in/tokens';
 import { TokenEndpoint } from '../sign-in/token-endpoint';
-import { Tokens } from '../sign-in/tokens';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { AccountSettings } from './settings';

@@ -4,7 +4,7 @@ import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 import { grantKey, withGrant, type Grants } from './grant';
-import type { Renewals } from './renewals';
+import type { Renewals } from './refresh';
 import { PendingAuthorizations, type Beginning, type IsWanted, type Known } from './pending-authorizations';
 import type { TokenEndpoint } from './token-endpoint';
 

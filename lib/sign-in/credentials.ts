@@ -1,11 +1,11 @@
-import type { PrintingError } from '../service/errors';
+import { PrintingError } from '../service/errors';
 import type { Target } from '../service/paths';
 import { isoTime } from '../time/clock';
-import type { Sentence } from '../words/sentence';
 import type { Deadline } from '../time/deadline';
-import { holderOf, whyEnded, type Grant } from './grant';
-import { showable } from './lifetime';
+import { phrase, type Sentence } from '../words/sentence';
+import { type Grant, holderOf, whyEnded } from './grant';
 import type { SignInState, SignInWatch } from './sign-in-state';
+import { showable } from './token-endpoint';
 
 /** The signed-in user, as the editor shows it (reference 5). */
 export interface SignInInfo {
@@ -61,3 +61,25 @@ export interface Credentials extends SignInWatch {
   /** Begins no new work. Resolves when all work that must not be interrupted has ended. */
   close(): Promise<void>;
 }
+
+const NOT_SENT = { outcome: 'not-sent' } as const;
+
+export const nobodySignedIn = (): PrintingError => signInEnded(phrase`Nobody is signed in: sign in with the account.`);
+
+export const signInEnded = (reason: Sentence): PrintingError => new PrintingError('NOT_SIGNED_IN', reason, NOT_SENT);
+
+/** The service refuses this client application or its scope. */
+export const clientRefused = ({ serviceCode, statusCode }: PrintingError): PrintingError =>
+  new PrintingError(
+    'NOT_SIGNED_IN',
+    phrase`The service refused the client application (${serviceCode ?? ''}): check the client ID, secret and scopes of the account, deploy and sign in again.`,
+    { ...NOT_SENT, statusCode, serviceCode },
+  );
+
+/** The service refuses a token right after its issue. */
+export const refusedAnew = (): PrintingError =>
+  new PrintingError(
+    'NOT_SIGNED_IN',
+    phrase`The service refuses a token that it has just issued: try again later, and sign in again if that continues.`,
+    { ...NOT_SENT, statusCode: 401 },
+  );

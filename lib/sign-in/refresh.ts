@@ -1,13 +1,50 @@
 import { randomBytes } from 'node:crypto';
-import { asPrintingError, PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError, withOutcome } from '../service/errors';
 import type { Lock } from '../state/membership';
 import { hold, type StateStore } from '../state/store';
-import { isoTime, sleep, type Clock } from '../time/clock';
+import { type Clock, isoTime, sleep } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
+import { waitBefore } from '../time/retry';
 import { phrase, type Sentence } from '../words/sentence';
-import { grantFor, grantKey, isLater, withGrant, type Grant, type Grants, type SignInSettings } from './grant';
-import { Renewals } from './renewals';
+import { refusedAnew } from './credentials';
+import {
+  type Grant,
+  grantFor,
+  grantKey,
+  type Grants,
+  isLater,
+  serviceOf,
+  type SignInSettings,
+  withGrant,
+} from './grant';
 import { IncompleteAnswer, type TokenEndpoint } from './token-endpoint';
+
+/**
+ * Renewals under way in this process. They outlive the deployed instance that began them (ADR 13). A sign-out or a new
+ * sign-in makes them pointless and must be able to cancel them; otherwise it would wait for their lock.
+ */
+export class Renewals {
+  readonly #underWay = new Set<{ accountId: string; service: string; controller: AbortController }>();
+
+  /** Registers a renewal that begins now. Call `end` when it has ended. */
+  begin(accountId: string, settings: SignInSettings): { signal: AbortSignal; end: () => void } {
+    const renewal = { accountId, service: serviceOf(settings), controller: new AbortController() };
+    this.#underWay.add(renewal);
+    return { signal: renewal.controller.signal, end: () => void this.#underWay.delete(renewal) };
+  }
+
+  /** Cancels the renewals of an account; with `settings`, only those at that service. */
+  supersede(accountId: string, settings?: SignInSettings): void {
+    for (const { controller, ...renewal } of [...this.#underWay])
+      if (renewal.accountId === accountId && (!settings || renewal.service === serviceOf(settings)))
+        controller.abort(superseded());
+  }
+}
+
+const superseded = () =>
+  new PrintingError('NOT_SIGNED_IN', phrase`The sign-in was ended or replaced in the meantime: try again.`, {
+    outcome: 'unknown',
+  });
 
 export interface RefreshDeps {
   accountId: string;
@@ -212,3 +249,121 @@ export const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): 
  */
 const isInDoubt = ({ outcome, statusCode }: PrintingError): boolean =>
   outcome === 'unknown' && (statusCode === undefined || statusCode === 408 || statusCode === 504);
+
+/** Pause after a transient failure of a renewal, ms. All callers within it get the same error. */
+export const PAUSE = 5_000;
+/** Backoff of renewals for tokens that the service refuses right after their renewal, ms. */
+const DISTRUST = { first: 30_000, longest: 15 * 60_000 };
+
+/** The last failure of a renewal. During the pause after it, all callers get the same error. */
+export class RenewalFailures {
+  readonly #clock: Clock;
+  #failure: { error: PrintingError; until: number } | undefined;
+  /** The current token was issued after a refusal, and the service hasn't accepted it yet. */
+  #unproven = false;
+  /** Renewals in a row caused by the refusal of such a token. */
+  #distrusted = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get error(): PrintingError | undefined {
+    return this.#failure?.error;
+  }
+
+  /**
+   * Whether a repeat may help: unless the endpoint itself refused, any answer may be transient, even a proxy's page. No
+   * repeat helps against a fault of our own code, nor for a request whose answer was lost, which was repeated already.
+   */
+  isTransient(error: PrintingError): boolean {
+    const isAnswer = error.code !== 'NOT_SIGNED_IN' && error.outcome !== undefined;
+    return isAnswer && !isRefusal(error) && this.error !== error && (error.retryAfter ?? 0) <= PAUSE;
+  }
+
+  throwIfPaused(): void {
+    if (this.#failure && this.#failure.until > this.#clock.monotonic()) throw this.#failure.error;
+  }
+
+  /** Shows an error without a pause. */
+  show(error: PrintingError): void {
+    this.#failure = { error, until: 0 };
+  }
+
+  /** Begins a pause, with the outcome `not-sent`: the call that needed the renewal was never made. */
+  pause(error: PrintingError, ms: number): PrintingError {
+    const until = Math.max(this.#failure?.until ?? 0, this.#clock.monotonic() + ms);
+    this.#failure = { error: withOutcome(error, 'not-sent'), until };
+    return this.#failure.error;
+  }
+
+  /** Call when the service has refused the current token: one that was just issued begins a pause. */
+  tokenRefused(): void {
+    if (!this.#unproven) return;
+    this.#unproven = false;
+    this.pause(refusedAnew(), waitBefore(this.#distrusted++, DISTRUST));
+  }
+
+  /** Call when a token was issued after a refusal. */
+  tokenIssued(): void {
+    this.#unproven = true;
+  }
+
+  tokenAccepted(): void {
+    this.#unproven = false;
+    this.#distrusted = 0;
+    this.clear('NOT_SIGNED_IN');
+  }
+
+  /** Clears the failure, or only one with this code. */
+  clear(code?: PrintingError['code']): void {
+    if (code === undefined || this.#failure?.error.code === code) this.#failure = undefined;
+  }
+
+  /** Ends the pause after a change by another runtime. A mere renewal leaves the distrust of new tokens. */
+  changedElsewhere(isRenewal: boolean): void {
+    if (!isRenewal) this.reset();
+    else if (this.error?.code !== 'NOT_SIGNED_IN') this.clear();
+  }
+
+  /** Resets everything for a new sign-in. */
+  reset(): void {
+    this.#failure = undefined;
+    this.#unproven = false;
+    this.#distrusted = 0;
+  }
+}
+
+/** Counts the refreshes of one account in this runtime. */
+export class RefreshCounters {
+  /** @param ended called with each refresh that has ended; `isSaved`: with new tokens that are stored */
+  constructor(private readonly ended: (isSaved: boolean) => void = () => undefined) {}
+
+  #refreshes = 0;
+  #failures = 0;
+  /** Milliseconds from the arrival of a token answer to its write: the window in which a crash loses the sign-in. */
+  #window = { last: 0, longest: 0 };
+
+  countFailure(): void {
+    this.#failures++;
+    this.ended(false);
+  }
+
+  /** @param last time from the arrival of the pair to its write, ms */
+  countSaved(last: number): void {
+    this.#refreshes++;
+    this.ended(true);
+    this.#window = { last, longest: Math.max(last, this.#window.longest) };
+  }
+
+  /** @param inAll refreshes by any runtime */
+  figures(inAll: number): Record<string, number> {
+    return {
+      refreshes: this.#refreshes,
+      refreshesInAll: inAll,
+      failedRefreshes: this.#failures,
+      lastSaveMilliseconds: this.#window.last,
+      longestSaveMilliseconds: this.#window.longest,
+    };
+  }
+}

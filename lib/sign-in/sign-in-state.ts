@@ -1,3 +1,5 @@
+import { guard } from '../time/guard';
+
 /** `unchecked`: a static token that the service hasn't accepted yet (reference 5). */
 export type SignInState = 'signed-out' | 'signed-in' | 'sign-in-needed' | 'unchecked';
 
@@ -8,4 +10,18 @@ export interface SignInWatch {
   readonly usable: boolean;
   /** Calls `listener` after each change of `state` and each new sign-in. The returned function unsubscribes. */
   onChange(listener: () => void): () => void;
+}
+
+/** Change listeners. An error of one listener doesn't stop the others. */
+export class Changes {
+  readonly #listeners = new Set<() => void>();
+
+  on(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  notify(): void {
+    for (const listener of [...this.#listeners]) guard(listener)();
+  }
 }

@@ -1,13 +1,55 @@
 import type { Http, TextRequest } from '../http/http';
-import { PrintingError, readRetryAfter, refusalError, revised } from '../service/errors';
 import { isLoopback } from '../rules/addresses';
-import { number, record, text, type Json } from '../service/json-readers';
+import { LONGEST_LIFETIME } from '../rules/limits';
+import { PrintingError, readRetryAfter, refusalError, revised } from '../service/errors';
+import { type Json, number, record, text } from '../service/json-readers';
+import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
-import { holderOf, lifetimeIn, readToken, type Grant, type SignInSettings } from './grant';
-import { lifetimeOf } from './lifetime';
-import { oauthLibrary } from './oauth-library';
 import { phrase } from '../words/sentence';
+import { type Grant, holderOf, lifetimeIn, readToken, type SignInSettings } from './grant';
+
+/** Documented lifetime (wire facts 3), for an answer without a lifetime: 10 minutes. */
+const DEFAULT = 600_000;
+/** Last moment that a date can hold, ms since 1970. */
+const LAST = 8.64e15;
+
+/**
+ * Lifetime of an access token, ms: the first valid one of `candidates`, up to a limit. Without a valid one, the
+ * documented lifetime.
+ */
+export function lifetimeOf(...candidates: (number | null | undefined)[]): number {
+  const lifetime = candidates.find((one) => typeof one === 'number' && one >= 0);
+  return Math.min(lifetime ?? DEFAULT, LONGEST_LIFETIME);
+}
+
+/** Clamps a stored moment (ms since 1970) to the range of a date. */
+export const showable = (ms: number): number => (Math.abs(ms) <= LAST ? ms : LAST);
+
+/**
+ * Remaining lifetime of a token that was read, ms. `expiresAt` uses the wall clock of the runtime that wrote it, so it
+ * means nothing here if several runtimes share the store. Each of them follows renewals at once, and an expired token
+ * costs one refused call.
+ */
+export function remainingLifetime(
+  grant: Grant | undefined,
+  { store, clock }: { store: StateStore; clock: Clock },
+): number {
+  if (!grant) return 0;
+  const lifetime = lifetimeOf(grant.lifetime);
+  return store.join ? lifetime : Math.min(lifetime, grant.expiresAt - clock.now());
+}
+
+type Library = typeof import('oauth4webapi');
+
+let loading: Promise<Library> | undefined;
+
+/** Returns the library, loaded at its first use: an ES module, which only `import` loads. A failure is not kept. */
+export const oauthLibrary = (): Promise<Library> =>
+  (loading ??= import('oauth4webapi').catch((error: unknown) => {
+    loading = undefined;
+    throw error;
+  }));
 
 /**
  * The token endpoint (interface, endpoint 2). Sends all fields of the interface in the form body, including the secret.

@@ -1,18 +1,21 @@
 import { retry } from '../http/retry';
-import { asPrintingError, withOutcome, type PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError, withOutcome } from '../service/errors';
 import { closed, Deadline } from '../time/deadline';
 import { RetryTimer } from '../time/retry';
-import { Changes } from './changes';
-import { signInInfo, type Credentials, type Renewal, type SignInInfo } from './credentials';
-import { isLater, whyEnded, type Grant } from './grant';
-import { lifetimeOf, remainingLifetime } from './lifetime';
-import { refresh, type RefreshDeps, type Refreshed } from './refresh';
-import { PAUSE, RenewalFailures } from './renewal-failures';
-import { RefreshCounters } from './refresh-counters';
-import { SavedGrant } from './saved-grant';
-import { clientRefused, nobodySignedIn, signInEnded } from './sign-in-errors';
-import type { SignInState } from './sign-in-state';
 import { phrase, type Sentence } from '../words/sentence';
+import {
+  clientRefused,
+  type Credentials,
+  nobodySignedIn,
+  type Renewal,
+  signInEnded,
+  signInInfo,
+  type SignInInfo,
+} from './credentials';
+import { type Grant, isLater, readToken, SavedGrant, type TokenHolder, whyEnded } from './grant';
+import { PAUSE, refresh, RefreshCounters, type RefreshDeps, type Refreshed, RenewalFailures } from './refresh';
+import { Changes, type SignInState } from './sign-in-state';
+import { lifetimeOf, remainingLifetime } from './token-endpoint';
 
 export interface TokensOptions extends RefreshDeps {
   warn: (sentence: Sentence) => void;
@@ -296,5 +299,92 @@ export class Tokens implements Credentials {
     if (this.#blocked) this.#changes.notify();
     if (failure) return this.#failed(failure);
     return this.#usable().accessToken;
+  }
+}
+
+/**
+ * An API token created by hand in the service's web interface (wire facts 3.1). It is never renewed. After a refusal
+ * the next call tries it again, because the service may have been wrong.
+ */
+export class StaticToken implements Credentials {
+  readonly #token: string;
+  readonly #holder: TokenHolder;
+  readonly #changes = new Changes();
+  #state: SignInState;
+
+  constructor(token: string) {
+    this.#token = token;
+    this.#holder = readToken(token);
+    this.#state = token ? 'unchecked' : 'signed-out';
+  }
+
+  get state(): SignInState {
+    return this.#state;
+  }
+
+  get usable(): boolean {
+    return this.#token !== '';
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#changes.on(listener);
+  }
+
+  ready(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  bearer(): Promise<string> {
+    return this.#token ? Promise.resolve(this.#token) : Promise.reject(this.#refused());
+  }
+
+  renew(_refused: string, { host }: Renewal): Promise<string> {
+    // The account host may not accept static tokens at all; only the API host's refusal counts.
+    if (host === 'api') this.#setState('sign-in-needed');
+    return Promise.reject(this.#refused());
+  }
+
+  accepted(): void {
+    this.#setState('signed-in');
+  }
+
+  info(): SignInInfo {
+    const { user, organizationId } = this.#holder;
+    const error = this.#state === 'sign-in-needed' ? this.#refused().sentence : null;
+    return { state: this.#state, user, organizationId, expiresAt: null, error };
+  }
+
+  counters(): Record<string, number> {
+    return {};
+  }
+
+  signOut(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  reload(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #setState(state: SignInState): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    this.#changes.notify();
+  }
+
+  #refused(): PrintingError {
+    return this.#token
+      ? new PrintingError(
+          'NOT_SIGNED_IN',
+          phrase`The service refused the API token: create a new one and enter it in the account.`,
+          { statusCode: 401, outcome: 'refused' },
+        )
+      : new PrintingError('NOT_SIGNED_IN', phrase`The account has no API token: enter one.`, {
+          outcome: 'not-sent',
+        });
   }
 }

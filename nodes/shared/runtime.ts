@@ -5,7 +5,7 @@ import { Leftovers } from '../../lib/files/leftovers';
 import { Http } from '../../lib/http/http';
 import type { AccountMetrics } from '../../lib/metrics/account-metrics';
 import { Authorization } from '../../lib/sign-in/authorization';
-import { Renewals } from '../../lib/sign-in/renewals';
+import { Renewals } from '../../lib/sign-in/refresh';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import type { StateStore } from '../../lib/state/store';
 import { Sweeper } from '../../lib/state/file-store';

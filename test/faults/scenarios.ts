@@ -1,4 +1,4 @@
-import { oauthLibrary } from '../../lib/sign-in/oauth-library';
+import { oauthLibrary } from '../../lib/sign-in/token-endpoint';
 import { flowsRun } from './flows';
 import { printsRun } from './prints';
 import { queueRun } from './queue';

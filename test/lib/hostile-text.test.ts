@@ -70,7 +70,7 @@ import { seal, unseal } from '../../lib/state/seal';
 import { grantAt, grantFor, holderOf, lifetimeIn, newestGrant, readToken, whyEnded } from '../../lib/sign-in/grant';
 import { Authorization } from '../../lib/sign-in/authorization';
 import { PendingAuthorizations } from '../../lib/sign-in/pending-authorizations';
-import { StaticToken } from '../../lib/sign-in/static-token';
+import { StaticToken } from '../../lib/sign-in/tokens';
 import { findPrinter } from '../../lib/picture/find-printer';
 import { orderReport, readReport } from '../../lib/report/order';
 import { readRange } from '../../lib/report/ranges';

@@ -1,4 +1,4 @@
-import { Changes } from '../../sign-in/changes';
+import { Changes } from '../../sign-in/sign-in-state';
 import type { Membership } from '../../state/membership';
 import type { Peers } from './peers';
 

@@ -2,7 +2,7 @@ import type { NodeAPI } from 'node-red';
 import { asPrintingError } from '../../../lib/service/errors';
 import type { SignInInfo } from '../../../lib/sign-in/credentials';
 import { grantAt, grantKey, holderOf, newestGrant, whyEnded, type Grants } from '../../../lib/sign-in/grant';
-import { showable } from '../../../lib/sign-in/lifetime';
+import { showable } from '../../../lib/sign-in/token-endpoint';
 import { isoTime } from '../../../lib/time/clock';
 import { phrase } from '../../../lib/words/sentence';
 import { runtimeOf } from '../runtime';

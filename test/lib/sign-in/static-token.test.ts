@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { StaticToken } from '../../../lib/sign-in/static-token';
+import { StaticToken } from '../../../lib/sign-in/tokens';
 import { limit } from '../../helpers/limits';
 
 describe('sign-in/static-token', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { grantFor, grantKey, type Grant, type Grants } from '../../../lib/sign-in/grant';
-import { Renewals } from '../../../lib/sign-in/renewals';
+import { Renewals } from '../../../lib/sign-in/refresh';
 import { IncompleteAnswer, type TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
 import { Tokens, type TokensOptions } from '../../../lib/sign-in/tokens';
 import { ManualClock, settle } from '../../helpers/manual-clock';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import sinon from 'sinon';
 import { SingleFlight } from '../../../lib/time/concurrency';
-import { Changes } from '../../../lib/sign-in/changes';
+import { Changes } from '../../../lib/sign-in/sign-in-state';
 import { systemClock } from '../../../lib/time/clock';
 import { Deadline, followAbort } from '../../../lib/time/deadline';
 import { holdStream } from '../../../lib/upload/source';
