@@ -2,7 +2,7 @@ import type { ApiClient } from '../account/api-client';
 import { asPrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
-import { factsOfMetadata } from '../toolpath/facts-of-metadata';
+import { factsOfMetadata } from '../toolpath/read-facts';
 import { readStored } from '../upload/stored-job';
 import type { ItemFile, ItemRecord } from './queue-item';
 import type { FileFacts } from './requirement';

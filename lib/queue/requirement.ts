@@ -1,4 +1,4 @@
-import type { FileFacts, MaterialNeed } from '../toolpath/file-facts';
+import type { FileFacts, MaterialNeed } from '../toolpath/facts';
 
 export type { FileFacts, MaterialNeed };
 

@@ -106,16 +106,22 @@ import { readRules } from '../../lib/queue/read-rules';
 import { readRequire } from '../../lib/queue/require-input';
 import { requirementOf } from '../../lib/queue/requirement-of';
 import { mismatchOf } from '../../lib/queue/suitability';
-import { amountIn, fieldsOf, lastLineAt, lineAt, secondsIn, sizeIn, textIn } from '../../lib/toolpath/comments';
-import { curaFacts } from '../../lib/toolpath/cura';
-import { factsOfContent, factsOfFile } from '../../lib/toolpath/facts-of-file';
-import { factsOfMetadata } from '../../lib/toolpath/facts-of-metadata';
-import { griffinFacts } from '../../lib/toolpath/griffin';
-import { inflateHead } from '../../lib/toolpath/inflate';
-import { orcaFacts } from '../../lib/toolpath/orca';
-import { prusaFacts } from '../../lib/toolpath/prusa';
-import { configFacts } from '../../lib/toolpath/slicer-config';
-import { modelHead } from '../../lib/toolpath/ufp';
+import {
+  amountIn,
+  configFacts,
+  curaFacts,
+  fieldsOf,
+  griffinFacts,
+  lastLineAt,
+  lineAt,
+  orcaFacts,
+  prusaFacts,
+  secondsIn,
+  sizeIn,
+  textIn,
+} from '../../lib/toolpath/slicers';
+import { factsOfContent, factsOfFile, factsOfMetadata } from '../../lib/toolpath/read-facts';
+import { inflateHead, modelHead } from '../../lib/toolpath/ufp';
 import { labelOf } from '../../lib/metrics/exposition';
 import { systemClock } from '../../lib/time/clock';
 import { nextTurn } from '../../lib/time/concurrency';

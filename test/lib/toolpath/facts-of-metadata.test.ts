@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { factsOfMetadata } from '../../../lib/toolpath/facts-of-metadata';
+import { factsOfMetadata } from '../../../lib/toolpath/read-facts';
 import { readMetadata } from '../../../lib/service/file-types';
 
 const GUID = '03f24266-0291-43c2-a6da-5211892a2699';

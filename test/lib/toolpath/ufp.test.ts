@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { deflateRawSync } from 'node:zlib';
-import { factsOfContent } from '../../../lib/toolpath/facts-of-file';
+import { factsOfContent } from '../../../lib/toolpath/read-facts';
 import { modelHead } from '../../../lib/toolpath/ufp';
 import { bytesContent, type Content } from '../../../lib/upload/content';
 import { collectGarbage } from '../../helpers/collect-garbage';

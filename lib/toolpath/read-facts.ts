@@ -1,14 +1,11 @@
 import { TOOLPATH } from '../rules/limits';
+import { readMetadata } from '../service/file-types';
 import type { Deadline } from '../time/deadline';
 import type { Content } from '../upload/content';
 import { openContent, type Source } from '../upload/source';
-import { bytesAt } from './bytes-at';
-import { curaFacts } from './cura';
-import type { FileFacts } from './file-facts';
-import { griffinFacts } from './griffin';
-import { inflateHead } from './inflate';
-import { orcaFacts } from './orca';
-import { prusaFacts } from './prusa';
+import { byExtruder, type FileFacts, materialNeed, unlessBlank } from './facts';
+import { curaFacts, griffinFacts, orcaFacts, prusaFacts } from './slicers';
+import { bytesAt, inflateHead } from './ufp';
 
 /**
  * Facts that a file states about itself, read from its two ends (print queue, 6). Null if it states none, and for a
@@ -54,3 +51,23 @@ function factsOfText(headBytes: Buffer, tailBytes = headBytes): FileFacts | null
 
 /** Also removes a byte order mark. */
 const decode = (bytes: Buffer): string => new TextDecoder().decode(bytes);
+
+/** Facts in the `metadata` of a stored job's record (wire facts 4.1); null if it has none, or not yet. */
+export function factsOfMetadata(wire: unknown): FileFacts | null {
+  const metadata = readMetadata(wire);
+  if (!metadata) return null;
+  const { model, printCores, nozzles, materials, buildPlate, seconds, size } = metadata;
+  const extruders = materials.map((material, extruder) => {
+    const facts = {
+      printCore: printCores[extruder] ?? null,
+      material: material && materialNeed(material),
+      volume: material?.volume ?? null,
+      weight: material?.weight ?? null,
+      nozzle: nozzles[extruder] ?? null,
+    };
+    return [extruder, facts] as const;
+  });
+  // Files of older slicers also list the extruders that they don't use.
+  const used = new Map(extruders.filter(([, { volume }]) => volume !== 0));
+  return unlessBlank({ source: 'service', model, ...byExtruder(used), buildPlate, seconds, size });
+}
