@@ -7,7 +7,7 @@ import { retry, TRANSFERS } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { STORAGE, type StoredRef } from '../service/stored-file';
 import { number, text, type Json } from '../service/json-readers';
-import { isUploaded, readStored } from '../upload/stored-job';
+import { isUploaded, readStored } from '../upload/send';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Most bytes that a message may hold; larger files must be saved to disk. */

@@ -9,8 +9,8 @@ import {
   type StoredRef,
 } from '../service/stored-file';
 import type { Json } from '../service/json-readers';
-import type { Source } from '../upload/source';
-import { readStored } from '../upload/stored-job';
+import type { Source } from '../upload/content';
+import { readStored } from '../upload/send';
 import { fetchStored, type FetchOptions } from './fetch';
 import { removeStored } from './remove';
 import { store, type OnStage, type StoreDeps } from './store';

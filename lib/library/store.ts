@@ -7,12 +7,9 @@ import { checkFileName } from '../service/print-job';
 import { readStoredFile, storedIds, type StoredFile, type StoredKind, type StoredRef } from '../service/stored-file';
 import type { Json } from '../service/json-readers';
 import type { Clock } from '../time/clock';
-import type { Content } from '../upload/content';
+import { type Content, fileNameOf, holdStream, openContent, type Source } from '../upload/content';
 import { ProgressReports, type UploadProgress, type UploadStage } from '../upload/progress';
-import type { Announcement } from '../upload/register';
-import { send } from '../upload/send';
-import { holdStream, fileNameOf, openContent, type Source } from '../upload/source';
-import { awaitUploaded } from '../upload/stored-job';
+import { type Announcement, awaitUploaded, send } from '../upload/send';
 import { checkSize } from '../upload/uploads';
 
 export interface StoreDeps {

@@ -3,7 +3,7 @@ import type { PrintJob } from '../service/print-job';
 import type { PrinterFilter } from '../service/printer-filter';
 import type { Deadline } from '../time/deadline';
 import type { Scope } from '../state/store';
-import type { Source } from '../upload/source';
+import type { Source } from '../upload/content';
 
 export interface PrintRequest {
   /** Opened on demand: a repeat of a print key needs no file. */

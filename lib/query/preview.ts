@@ -6,7 +6,7 @@ import { PICTURE } from '../rules/limits';
 import { asPrintingError, PrintingError, revised } from '../service/errors';
 import { record, records, text, type Json } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
-import { readStored } from '../upload/stored-job';
+import { readStored } from '../upload/send';
 import { phrase } from '../words/sentence';
 
 /** A print, or the id of a stored job. */

@@ -13,7 +13,7 @@ import { storedIds, type StoredKind } from '../service/stored-file';
 import { readMetadata } from '../service/file-types';
 import { records, type Json } from '../service/json-readers';
 import { isoTime, type Clock } from '../time/clock';
-import { readStored } from '../upload/stored-job';
+import { readStored } from '../upload/send';
 import { readAllPages, type ClusterList } from '../watch/polling/cluster-list';
 import { matches, type PrinterFilter } from '../service/printer-filter';
 import { sumMaterials } from './materials';

@@ -3,7 +3,7 @@ import { asPrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { factsOfMetadata } from '../toolpath/read-facts';
-import { readStored } from '../upload/stored-job';
+import { readStored } from '../upload/send';
 import type { ItemFile, ItemRecord } from './queue-item';
 import type { FileFacts } from './requirement';
 

@@ -11,7 +11,7 @@ import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
 import { AGAIN, retryUntil } from '../time/retry';
-import { isGone } from '../upload/stored-job';
+import { isGone } from '../upload/send';
 import type { Watcher } from '../watch/watcher';
 import type { Sentence } from '../words/sentence';
 import type { AssignedPrint } from './attempt-changes';

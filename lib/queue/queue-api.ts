@@ -1,5 +1,5 @@
 import type { Deadline } from '../time/deadline';
-import type { Source } from '../upload/source';
+import type { Source } from '../upload/content';
 import type { PrintingError } from '../service/errors';
 import type { Sentence } from '../words/sentence';
 import type { AttemptState } from './queue-item';

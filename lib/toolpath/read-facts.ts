@@ -1,8 +1,7 @@
 import { TOOLPATH } from '../rules/limits';
 import { readMetadata } from '../service/file-types';
 import type { Deadline } from '../time/deadline';
-import type { Content } from '../upload/content';
-import { openContent, type Source } from '../upload/source';
+import { type Content, openContent, type Source } from '../upload/content';
 import { byExtruder, type FileFacts, materialNeed, unlessBlank } from './facts';
 import { curaFacts, griffinFacts, orcaFacts, prusaFacts } from './slicers';
 import { bytesAt, inflateHead } from './ufp';

@@ -1,11 +1,16 @@
-import { constants, type BigIntStats } from 'node:fs';
-import { open, stat, type FileHandle } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { type BigIntStats, constants } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import { FileCalls } from '../files/file-calls';
+import { openScratch } from '../files/scratch';
 import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
-import type { Deadline } from '../time/deadline';
 import { nextTurn } from '../time/concurrency';
+import type { Deadline } from '../time/deadline';
+import { guard } from '../time/guard';
 import { phrase } from '../words/sentence';
 
 /** A known number of bytes, read in chunks. */
@@ -185,4 +190,215 @@ function notReadable(path: string, cause: unknown): PrintingError {
         ? phrase`The file ${path} may not be read: give the user that runs Node-RED permission to read it.`
         : phrase`The file ${path} can't be read (${code}): check the path and the disk.`;
   return new PrintingError('FILE_NOT_READABLE', reason, { cause });
+}
+
+/**
+ * Compresses the content into a private temporary file, as its size must be known before the first byte is sent.
+ * Closing deletes the file. `onRead` receives the chunks before compression.
+ */
+export async function compress(
+  content: Content,
+  onRead: (chunk: Buffer) => void,
+  deadline: Deadline,
+): Promise<Content> {
+  const scratch = await openScratch(deadline).catch(unwritable);
+  const { calls, handle, close } = scratch;
+  let size = 0;
+  const read = async function* () {
+    for await (const chunk of content.chunks()) {
+      onRead(chunk);
+      yield chunk;
+    }
+  };
+  const write = async (parts: AsyncIterable<Buffer>) => {
+    for await (const part of parts) {
+      await calls.run(() => handle.writeFile(part));
+      size += part.length;
+    }
+  };
+  try {
+    const gzip = createGzip({ chunkSize: 256 * 1024 });
+    await pipeline(read(), gzip, write, { signal: deadline.signal }).catch(unwritable);
+    if (!(await content.unchanged())) throw changedMeanwhile();
+    return {
+      size,
+      repeatable: true,
+      isFile: true,
+      has: () => true,
+      chunks: (from = 0) =>
+        exactly(
+          size,
+          from,
+          chunksOf(handle, from, (part) => calls.run(part).catch(unwritable)),
+        ),
+      stamp: () => Promise.resolve(null),
+      unchanged: () => Promise.resolve(true),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function unwritable(cause: unknown): never {
+  if (cause instanceof PrintingError) throw cause;
+  const sentence = phrase`The compressed file can't be written to the temporary folder (${codeOf(cause)}): free some space or send it uncompressed.`;
+  throw new PrintingError('FILE_NOT_WRITABLE', sentence, { cause });
+}
+
+/** Most bytes of a stream that are kept for a resend: about the number that a broken connection may have swallowed. */
+const MOST_BYTES_KEPT = 8 * 1024 * 1024;
+/** Most kept parts, as each costs memory of its own, however small it is. */
+const MOST_PARTS_KEPT = 4096;
+
+/** Content of a stream, whose bytes can be read once; only the latest can be read again. */
+export function streamContent(stream: Readable, size: number, name: string, deadline: Deadline): Content {
+  if (!Number.isSafeInteger(size) || size < 0) {
+    const sentence = phrase`The size of the stream "${name}" is missing: give it as a whole number of bytes.`;
+    throw new PrintingError('INVALID_INPUT', sentence);
+  }
+  if (size === 0) throw empty(name);
+  const tail = new StreamTail(stream, name, deadline);
+  return {
+    size,
+    repeatable: false,
+    isFile: false,
+    has: (from) => from >= tail.start,
+    chunks: (from = 0) => exactly(size, from, tail.chunks(from)),
+    stamp: () => Promise.resolve(null),
+    unchanged: () => Promise.resolve(true),
+    close: () => Promise.resolve(),
+  };
+}
+
+/** The latest bytes read from a stream. */
+class StreamTail {
+  readonly #stream: Readable;
+  readonly #name: string;
+  readonly #deadline: Deadline;
+  #iterator: AsyncIterator<unknown> | undefined;
+  #parts: Buffer[] = [];
+  /** Positions of the first kept byte and behind the last. */
+  #start = 0;
+  #end = 0;
+  #pulling: Promise<boolean> | undefined;
+
+  constructor(stream: Readable, name: string, deadline: Deadline) {
+    this.#stream = stream;
+    this.#name = name;
+    this.#deadline = deadline;
+  }
+
+  get start(): number {
+    return this.#start;
+  }
+
+  /** Continues where an earlier reader stopped, or before that. */
+  async *chunks(from: number): AsyncGenerator<Buffer, void> {
+    for (let at = from; ;) {
+      const part = this.#partAt(at);
+      if (part) {
+        at += part.length;
+        yield part;
+      } else if (!(await this.#deadline.wait(this.#pull()))) return;
+    }
+  }
+
+  #partAt(at: number): Buffer | undefined {
+    // Searches backwards, as the newest part is mostly the wanted one.
+    let start = this.#end;
+    for (let index = this.#parts.length - 1; index >= 0 && at < start; index--) {
+      const part = this.#parts[index] as Buffer;
+      start -= part.length;
+      if (at >= start) return part.subarray(at - start);
+    }
+    return undefined;
+  }
+
+  /** Reads one more part from the stream; false at its end. Concurrent readers share the same read. */
+  #pull(): Promise<boolean> {
+    this.#pulling ??= this.#next().then((more) => {
+      // Keep the promise after a failure or the end: such a stream never delivers again.
+      if (more) this.#pulling = undefined;
+      return more;
+    });
+    return this.#pulling;
+  }
+
+  async #next(): Promise<boolean> {
+    try {
+      this.#iterator ??= (this.#stream as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+      const next = await this.#iterator.next();
+      if (next.done) return false;
+      const part = bytesOf(next.value, this.#stream.readableEncoding);
+      if (part.length > 0) this.#parts.push(part);
+      this.#end += part.length;
+      this.#dropOldest();
+      return true;
+    } catch (cause) {
+      if (cause instanceof PrintingError) throw cause;
+      const sentence = phrase`The stream "${this.#name}" was interrupted (${codeOf(cause)}): send it again.`;
+      throw new PrintingError('FILE_NOT_READABLE', sentence, { cause });
+    }
+  }
+
+  #dropOldest(): void {
+    for (;;) {
+      const [oldest] = this.#parts;
+      const isSpare = oldest && this.#end - this.#start - oldest.length >= MOST_BYTES_KEPT;
+      if (!oldest || !(isSpare || this.#parts.length > MOST_PARTS_KEPT)) return;
+      this.#parts.shift();
+      this.#start += oldest.length;
+    }
+  }
+}
+
+function bytesOf(chunk: unknown, encoding: BufferEncoding | null): Buffer {
+  if (typeof chunk === 'string') return Buffer.from(chunk, encoding ?? 'utf8');
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  throw new PrintingError(
+    'INVALID_INPUT',
+    phrase`The stream contains objects instead of bytes: send the stream of a file.`,
+  );
+}
+
+/** Source of the bytes to upload. */
+export type Source =
+  | { kind: 'file'; path: string }
+  | { kind: 'bytes'; bytes: Buffer; name: string }
+  /** `size` in bytes; a stream doesn't show it. */
+  | { kind: 'stream'; stream: Readable; size: number; name: string };
+
+/** The file name, without folders. */
+export const fileNameOf = (source: Source): string =>
+  source.kind === 'file' ? basename(source.path) : afterSlashes(source.name);
+
+const afterSlashes = (name: string): string => name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
+
+/**
+ * Opens the source and checks that it is readable and not empty. The caller closes it. The deadline ends every wait.
+ */
+export async function openContent(source: Source, deadline: Deadline): Promise<Content> {
+  switch (source.kind) {
+    case 'file':
+      return fileContent(source.path, deadline);
+    case 'bytes':
+      return bytesContent(source.bytes, source.name);
+    case 'stream':
+      return streamContent(source.stream, source.size, source.name, deadline);
+  }
+}
+
+/** Guards a stream that has no reader yet; the returned function destroys it, as an abort does. */
+export function holdStream(stream: Readable, signal: AbortSignal): () => void {
+  // The flow owns the stream, so its `destroy` may do anything.
+  const destroy = guard(() => void stream.destroy());
+  // An unhandled error event would end the whole process.
+  stream.on('error', () => undefined);
+  signal.addEventListener('abort', destroy, { once: true });
+  return () => {
+    signal.removeEventListener('abort', destroy);
+    destroy();
+  };
 }

@@ -1,18 +1,206 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { ApiClient } from '../account/api-client';
+import { Readable } from 'node:stream';
+import type { ApiClient, Limits } from '../account/api-client';
 import { download } from '../http/download';
-import type { Http } from '../http/http';
+import { storageAddress } from '../http/foreign-hosts';
+import type { Http, HttpAnswer } from '../http/http';
 import { isTransient, retry, TRANSFERS } from '../http/retry';
-import { asPrintingError, PrintingError } from '../service/errors';
-import { storedIds, type StoredRef } from '../service/stored-file';
-import { number } from '../service/json-readers';
+import { asPrintingError, PrintingError, withoutAddresses } from '../service/errors';
+import { type Json, number, record, records, text } from '../service/json-readers';
+import { STORAGE, storedId, storedIds, type StoredKind, type StoredRef } from '../service/stored-file';
 import type { Deadline } from '../time/deadline';
+import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
+import { phrase, type Sentence } from '../words/sentence';
 import { changedMeanwhile, type Content, type Stamp } from './content';
 import type { ProgressReports } from './progress';
-import { register, type Announcement, type UploadTarget } from './register';
-import { isUploaded, readStored } from './stored-job';
-import { askKept, transmit, type Address, type Transfer } from './transfer';
-import { phrase } from '../words/sentence';
+
+/** Registration data of an upload (interface, Upload record). */
+export interface Announcement {
+  kind: StoredKind;
+  name: string;
+  /** Bytes. */
+  size: number;
+  contentType: string;
+  origin: string | undefined;
+}
+
+/** Destination of the bytes. The URL is signed and valid for one upload: it is a secret and never stored. */
+export interface UploadTarget extends StoredRef {
+  url: string;
+  /** The service's own spelling, with which the URL was signed (wire facts 4.2). */
+  contentType: string;
+}
+
+/** Registers a file and returns its destination. Throws SERVICE_ERROR for an answer without a safe URL. */
+export async function register(
+  { service, http }: { service: ApiClient; http: Http },
+  announced: Announcement,
+  limits: Limits,
+): Promise<UploadTarget> {
+  const { kind, name, size, contentType, origin } = announced;
+  const { register: endpoint, nameField } = STORAGE[kind];
+  const data = { [nameField]: name, file_size: size, content_type: contentType, ...(origin ? { origin } : {}) };
+  const answer = record((await service.call(endpoint, { data, what: phrase`the upload`, ...limits })).data);
+  const id = storedId(kind, answer);
+  const given = answer?.upload_url;
+  const url = storageAddress(given, http.isLocal);
+  if (id === null || url === null) {
+    const sentence = phrase`The service's answer contains no valid upload address: try again later.`;
+    // A forbidden address would be the same after another registration.
+    throw new PrintingError('SERVICE_ERROR', sentence, { outcome: id && text(given) ? 'refused' : 'unknown' });
+  }
+  return { kind, id, url, contentType: text(answer?.content_type) ?? contentType };
+}
+
+/** Reads the service's present record of a stored file. */
+export async function readStored(service: ApiClient, { kind, id }: StoredRef, limits: Limits): Promise<Json> {
+  const { read, idParameter, inWords } = STORAGE[kind];
+  const answer = await service.call(read, { ids: { [idParameter]: id }, what: inWords, ...limits });
+  return records(answer.data)[0] ?? {};
+}
+
+/** Whether the service no longer has a stored job; false also where it can't be asked. Never rejects. */
+export const isGone = (service: ApiClient, id: string, deadline: Deadline): Promise<boolean> =>
+  readStored(service, { kind: 'job', id }, { deadline }).then(
+    () => false,
+    (thrown: unknown) => asPrintingError(thrown).code === 'NOT_FOUND',
+  );
+
+export const isUploaded = (stored: Json): boolean => text(stored.status)?.toLowerCase() === 'uploaded';
+
+/** Waits until the service has accepted the bytes (interface, States). Throws UPLOAD_FAILED if it reports a failure. */
+export function awaitUploaded(service: ApiClient, ref: StoredRef, { deadline }: Limits): Promise<Json> {
+  return pollUntil(deadline, WORK_IN_PROGRESS, async () => {
+    const stored = await readStored(service, ref, { deadline });
+    if (isUploaded(stored)) return stored;
+    const status = text(stored.status) ?? '';
+    // Other status words are unknown: one that sounds like a failure is one, any other may still change (wire facts
+    // 4.1).
+    if (/fail|error|reject/i.test(status)) {
+      const reason = withoutAddresses(text(stored.status_description) ?? status).slice(0, 200);
+      throw new PrintingError(
+        'UPLOAD_FAILED',
+        phrase`The service could not take the file (${reason}): check the file and send it again.`,
+        {
+          ids: storedIds(ref),
+        },
+      );
+    }
+    return AGAIN;
+  });
+}
+
+/** End of one transfer of the bytes. */
+export type Transfer =
+  | { end: 'accepted' }
+  /** The store refused: the URL, the headers or the bytes are wrong. */
+  | { end: 'refused'; status: number }
+  /** Network or store failed; `complete` if all bytes had been sent, so that only the answer may be missing. */
+  | { end: 'broken'; reason: string | Sentence; status?: number; complete: boolean };
+
+export interface Address {
+  url: string;
+  contentType: string;
+  origin: string | undefined;
+}
+
+/**
+ * Longest silence of the store, ms. A slow connection may still be sending the last megabytes after they were handed
+ * over.
+ */
+const QUIET = 120_000;
+/** Status of a store with a session for an incomplete file (wire facts 4.2). */
+const RESUME_INCOMPLETE = 308;
+/** Status of a store that doesn't support the query, now or later. */
+const NOT_IMPLEMENTED = 501;
+
+/**
+ * Sends the bytes from `from` on to the storage location (interface, Upload to the storage location; wire facts 4.2,
+ * traps 31 to 34): unchunked, with exactly the registered headers. Calls `onSent` with each chunk and its position in
+ * the file. Throws the errors of the content, and the deadline's reason.
+ */
+export async function transmit(
+  http: Http,
+  content: Content,
+  address: Address,
+  { from, onSent, deadline }: { from: number; onSent: (chunk: Buffer, at: number) => void; deadline: Deadline },
+): Promise<Transfer> {
+  const { size } = content;
+  let at = from;
+  const body = Readable.from(
+    (async function* () {
+      for await (const chunk of content.chunks(from)) {
+        onSent(chunk, at);
+        at += chunk.length;
+        yield chunk;
+      }
+    })(),
+    { objectMode: false, highWaterMark: 1024 * 1024 },
+  );
+  // `send` reports a failure; a later one must not end the process.
+  body.on('error', () => undefined);
+  try {
+    const range = from > 0 ? { 'content-range': `bytes ${from}-${size - 1}/${size}` } : {};
+    const headers = { ...headersOf(address), 'content-length': String(size - from), ...range };
+    const request = {
+      method: 'PUT',
+      url: address.url,
+      headers,
+      body,
+      signal: deadline.signal,
+      quiet: QUIET,
+      foreign: true,
+    };
+    const answer = await http.send(request);
+    discardBody(answer);
+    const { status } = answer;
+    const complete = at === size;
+    if (mayPass(status)) return { end: 'broken', reason: `status ${status}`, status, complete };
+    if (status === RESUME_INCOMPLETE && answer.headers.location === undefined)
+      return { end: 'broken', reason: `status ${status}`, status, complete: false };
+    if (status < 200 || status > 299) return { end: 'refused', status };
+    return complete ? { end: 'accepted' } : { end: 'broken', reason: phrase`it was answered too early`, complete };
+  } catch (error) {
+    if (!(error instanceof PrintingError) || error.code !== 'NETWORK') throw error;
+    const reason = error.cause instanceof Error ? error.cause.message : 'network';
+    return { end: 'broken', reason, complete: at === size };
+  } finally {
+    body.destroy();
+  }
+}
+
+/**
+ * Queries a store after an interruption for the number of bytes that it has kept (wire facts 4.2), by an empty request
+ * to the file's URL. Null if it doesn't say: a store without sessions may mistake the empty request for the file and
+ * answer 200, so only 308 is meaningful. Throws NETWORK and SERVICE_ERROR if a later query may be answered.
+ */
+export async function askKept(http: Http, address: Address, size: number, deadline: Deadline): Promise<number | null> {
+  const headers = { ...headersOf(address), 'content-length': '0', 'content-range': `bytes */${size}` };
+  const answer = await http.send({ method: 'PUT', url: address.url, headers, signal: deadline.signal, foreign: true });
+  discardBody(answer);
+  const { status } = answer;
+  if (mayPass(status) && status !== NOT_IMPLEMENTED) {
+    const sentence = phrase`The storage failed with status ${status} on the upload: try again later.`;
+    throw new PrintingError('SERVICE_ERROR', sentence, { statusCode: status, outcome: 'unknown' });
+  }
+  const { range, location } = answer.headers;
+  if (status !== RESUME_INCOMPLETE || location !== undefined) return null;
+  if (range === undefined) return 0;
+  const last = /^bytes=0-(\d+)$/.exec(range.trim())?.[1];
+  return last === undefined ? null : Number(last) + 1;
+}
+
+const headersOf = ({ contentType, origin }: Address) => ({
+  'content-type': contentType,
+  ...(origin ? { origin } : {}),
+});
+
+const mayPass = (status: number): boolean => status >= 500 || status === 408 || status === 429;
+
+/** Discards the body: the head is sufficient (errors are XML), and the body may trickle forever. */
+function discardBody({ body }: HttpAnswer): void {
+  body.on('error', () => undefined).destroy();
+}
 
 export interface SendDeps {
   service: ApiClient;

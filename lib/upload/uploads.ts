@@ -4,20 +4,131 @@ import { tidied } from '../files/file-calls';
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import { toolpath } from '../service/file-types';
+import { type Json, number, record, text } from '../service/json-readers';
 import { jobName } from '../service/print-job';
-import { text, type Json } from '../service/json-readers';
-import type { CurrentScope, StateStore } from '../state/store';
+import type { CurrentScope, Key, Scope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
-import { compress } from './compress';
-import { changedMeanwhile, type Content } from './content';
-import { ProgressReports, type UploadProgress, type UploadStage } from './progress';
-import { ReusableUploads, type Kind } from './reuse';
-import { holdStream, fileNameOf, openContent, type Source } from './source';
-import { send } from './send';
-import { awaitUploaded } from './stored-job';
-import { UnderWay } from './under-way';
 import { phrase } from '../words/sentence';
+import { changedMeanwhile, compress, type Content, fileNameOf, holdStream, openContent, type Source } from './content';
+import { ProgressReports, type UploadProgress, type UploadStage } from './progress';
+import { awaitUploaded, isUploaded, readStored, send } from './send';
+
+/** Properties other than the bytes that two uploads must share for one to replace the other. */
+export interface Kind {
+  scope: Scope;
+  /** Type as sent, and whether it was compressed here, as compression changes the bytes. */
+  type: string;
+  /** Size of the source, bytes. */
+  size: number;
+}
+
+interface Stored {
+  jobId: string;
+  /** As sent, bytes. */
+  fileSize: number;
+}
+
+/** Retention of a stored upload. Ids of stored files don't expire (interface, Limits), but this record may. */
+const KEEP = { keepFor: 365 * 24 * 3600 * 1000 };
+
+/** Index of the uploads, so that the same bytes are sent once (reference 3.4, `reuseUpload`). */
+export class ReusableUploads {
+  readonly #store: StateStore;
+  readonly #service: ApiClient;
+
+  constructor(store: StateStore, service: ApiClient) {
+    this.#store = store;
+    this.#service = service;
+  }
+
+  /**
+   * Returns the service's record of an earlier upload of these bytes that it still stores; undefined if they must be
+   * sent.
+   */
+  async find(
+    kind: Kind,
+    hash: () => Promise<string>,
+    deadline: Deadline,
+  ): Promise<(Stored & { job: Json }) | undefined> {
+    // Check the size first: hashing a large file is slow and rarely finds a match.
+    if (!(await this.#read(this.#sizeKey(kind), deadline))) return undefined;
+    const stored = record(await this.#read(this.#key(kind, await hash()), deadline));
+    const jobId = text(stored?.jobId);
+    const fileSize = number(stored?.fileSize);
+    if (jobId === null || fileSize === null) return undefined;
+    const job = await readStored(this.#service, { kind: 'job', id: jobId }, { deadline }).catch(gone);
+    if (!job || !isUploaded(job) || (number(job.file_size) ?? fileSize) !== fileSize) return undefined;
+    return { jobId, fileSize, job };
+  }
+
+  async save(kind: Kind, hash: string, stored: Stored): Promise<void> {
+    await this.#store.put(this.#key(kind, hash), stored, KEEP);
+    await this.#store.put(this.#sizeKey(kind), true, KEEP);
+  }
+
+  /** Reads the store; undefined if it can't be read now, which only costs an upload. */
+  async #read(key: Key, deadline: Deadline): Promise<unknown> {
+    return deadline.wait(this.#store.get(key)).catch(() => undefined);
+  }
+
+  #key({ scope, type }: Kind, hash: string) {
+    return ['upload', ...scope, hash, type] as const;
+  }
+
+  #sizeKey({ scope, type, size }: Kind) {
+    return ['upload-size', ...scope, type, String(size)] as const;
+  }
+}
+
+/** Treats a file that the service refuses to show as deleted; rethrows any other error. */
+function gone(error: unknown): undefined {
+  if (error instanceof PrintingError && (error.statusCode === 403 || error.statusCode === 404)) return undefined;
+  throw error;
+}
+
+interface Send {
+  /** Null if the bytes can't be read twice. */
+  hash: (() => Promise<string>) | null;
+  ended: Promise<unknown>;
+}
+
+/** Uploads in flight, so that only the first of several uploads of the same bytes sends them. */
+export class UnderWay {
+  readonly #sends = new Map<string, Set<Send>>();
+
+  /**
+   * Runs `work` once no earlier upload of the same bytes is in flight. `kind` holds the properties that equal uploads
+   * share, above all their size: bytes are compared only within a kind. An upload has ended when `work` and the `rest`
+   * that it returns have settled. Content that can't be compared doesn't wait.
+   */
+  async run<T extends { rest?: Promise<unknown> }>(
+    kind: string,
+    hash: Send['hash'],
+    deadline: Deadline,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const sends = this.#sends.get(kind) ?? new Set();
+    this.#sends.set(kind, sends);
+    const earlier = [...sends];
+    const worked = Promise.all(earlier.map((other) => waitIfSame(other, hash, deadline))).then(work);
+    const send = { hash, ended: worked.then(({ rest }) => rest).catch(() => undefined) };
+    sends.add(send);
+    void send.ended.then(() => {
+      sends.delete(send);
+      if (sends.size === 0) this.#sends.delete(kind);
+    });
+    return worked;
+  }
+}
+
+async function waitIfSame(other: Send, hash: Send['hash'], deadline: Deadline): Promise<void> {
+  if (!hash || !other.hash) return;
+  const own = await deadline.wait(hash());
+  // A file that has disappeared meanwhile isn't sent either.
+  const theirs = await deadline.wait(other.hash().catch(() => null));
+  if (own === theirs) await deadline.wait(other.ended);
+}
 
 export interface UploadOptions {
   /** Blank: the file's own name. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { PrintingError } from '../../lib/service/errors';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
-import type { Source } from '../../lib/upload/source';
+import type { Source } from '../../lib/upload/content';
 import { isBlank, kindOf, readText, type Setting } from './inputs';
 import { phrase } from '../../lib/words/sentence';
 

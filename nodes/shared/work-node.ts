@@ -4,7 +4,7 @@ import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { closed, underDeadline, type Deadline } from '../../lib/time/deadline';
 import type { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
-import { holdStream } from '../../lib/upload/source';
+import { holdStream } from '../../lib/upload/content';
 import type { Sentence } from '../../lib/words/sentence';
 import { onInput, type Send } from './on-input';
 import { runtimeOf } from './runtime';

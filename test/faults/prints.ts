@@ -4,7 +4,7 @@ import type { PrintResult } from '../../lib/print/prints';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { closed, Deadline } from '../../lib/time/deadline';
 import type { Fault } from '../../simulator';
-import { holdStream, type Source } from '../../lib/upload/source';
+import { holdStream, type Source } from '../../lib/upload/content';
 import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
 import { hostileAnswerHazard, hostileHazard, STORED } from './hostile';

@@ -9,7 +9,7 @@ import { readSettings } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { grantKey, newestGrant, type Grants } from '../../lib/sign-in/grant';
 import type { StoredRef } from '../../lib/service/stored-file';
-import type { Source } from '../../lib/upload/source';
+import type { Source } from '../../lib/upload/content';
 import { systemClock } from '../../lib/time/clock';
 import { startSimulator, type Simulator } from '../../simulator';
 import { recordLongTimers } from '../helpers/long-timers';

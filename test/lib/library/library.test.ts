@@ -12,7 +12,7 @@ import type { Client } from '../../../lib/client';
 import { PrintingError, type ErrorCode } from '../../../lib/service/errors';
 import { PROJECT_FILES, TOOLPATHS } from '../../../lib/service/file-types';
 import type { StoredKind, StoredRef } from '../../../lib/service/stored-file';
-import type { Source } from '../../../lib/upload/source';
+import type { Source } from '../../../lib/upload/content';
 import { startSimulator, type Simulator } from '../../../simulator';
 import { collectGarbage } from '../../helpers/collect-garbage';
 import { MemoryStore } from '../../helpers/memory-store';

@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { factsOfContent, factsOfFile } from '../../../lib/toolpath/read-facts';
 import type { FileFacts } from '../../../lib/toolpath/facts';
-import { streamContent } from '../../../lib/upload/stream-content';
+import { streamContent } from '../../../lib/upload/content';
 import { collectGarbage } from '../../helpers/collect-garbage';
 import { limit } from '../../helpers/limits';
 import { samples } from '../../helpers/samples';

@@ -13,7 +13,7 @@ import type { PrintingError } from '../../../lib/service/errors';
 import { systemClock as clock } from '../../../lib/time/clock';
 import { Deadline } from '../../../lib/time/deadline';
 import type { UploadProgress, UploadStage } from '../../../lib/upload/progress';
-import type { Source } from '../../../lib/upload/source';
+import type { Source } from '../../../lib/upload/content';
 import { Uploads, type Uploaded, type UploadOptions } from '../../../lib/upload/uploads';
 import { startSimulator, type Simulator } from '../../../simulator';
 import { OtherStorage } from '../../helpers/other-storage';

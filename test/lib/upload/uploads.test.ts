@@ -14,7 +14,7 @@ import { Http } from '../../../lib/http/http';
 import { type ErrorCode, PrintingError, refusalError } from '../../../lib/service/errors';
 import { TOOLPATHS } from '../../../lib/service/file-types';
 import type { UploadProgress, UploadStage } from '../../../lib/upload/progress';
-import type { Source } from '../../../lib/upload/source';
+import type { Source } from '../../../lib/upload/content';
 import { Uploads, type UploadOptions, type UploadsDeps } from '../../../lib/upload/uploads';
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';

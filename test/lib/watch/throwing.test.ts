@@ -5,7 +5,7 @@ import { SingleFlight } from '../../../lib/time/concurrency';
 import { Changes } from '../../../lib/sign-in/sign-in-state';
 import { systemClock } from '../../../lib/time/clock';
 import { Deadline, followAbort } from '../../../lib/time/deadline';
-import { holdStream } from '../../../lib/upload/source';
+import { holdStream } from '../../../lib/upload/content';
 import { Scheduler } from '../../../lib/watch/polling/scheduler';
 import type { Round, WatchOptions } from '../../../lib/watch/watcher';
 import { handle } from '../../../nodes/shared/admin/handle';
