@@ -1,5 +1,9 @@
+import type { AccountSettings } from '../account/settings';
+import type { Http } from '../http/http';
 import type { Overridable } from '../rules/paths';
-import { asPrintingError } from '../service/errors';
+import { asPrintingError, PrintingError } from '../service/errors';
+import type { Target } from '../service/paths';
+import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence, type Value } from '../words/sentence';
 
 /** A line of the connection test (reference 5). */
@@ -34,4 +38,46 @@ export function withoutSecrets(checks: Check[], secrets: (string | undefined)[])
   const hidden = (value: Value): Value =>
     typeof value === 'string' ? present.reduce((words, secret) => words.replaceAll(secret, '…'), value) : value;
   return checks.map((check) => ({ ...check, detail: check.detail.with(hidden) }));
+}
+
+/** An answer with any status. */
+export interface Asked {
+  status: number;
+  headers: Record<string, string>;
+  /** Undefined if it is not JSON. */
+  body: unknown;
+  /** Times at which the request was sent and the answer had arrived, ms since 1970. */
+  sentAt: number;
+  arrivedAt: number;
+}
+
+/** Destination of a request: always GET, as the test changes nothing at the service. */
+export type Question = Pick<Target, 'host' | 'path'> & { bearer?: string };
+
+/** Sends one request. Throws NETWORK, SERVICE_ERROR for an answer that is too large, and the deadline's reason. */
+export type Ask = (question: Question, deadline: Deadline) => Promise<Asked>;
+
+/**
+ * Returns a function that sends one request to one of the account's hosts, without retries: the test shows the
+ * service's present state.
+ */
+export function asker({ apiUrl, authUrl }: Pick<AccountSettings, 'apiUrl' | 'authUrl'>, http: Http): Ask {
+  return async ({ host, path, bearer }, deadline) => {
+    const base = host === 'auth' ? authUrl : apiUrl;
+    if (!base) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no account host: fill it in.`);
+    deadline.throwIfOver();
+    const { clock } = deadline;
+    const sentAt = clock.now();
+    const { status, headers, body } = await http.text({
+      method: 'GET',
+      url: `${base}${path}`,
+      headers: {
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        ...(bearer && { authorization: `Bearer ${bearer}` }),
+      },
+      deadline,
+    });
+    return { status, headers, body, sentAt, arrivedAt: clock.now() };
+  };
 }

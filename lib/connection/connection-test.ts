@@ -1,19 +1,15 @@
-import type { AccountSettings } from '../account/settings';
 import { AuthenticatedApiClient } from '../account/authenticated-api-client';
+import type { AccountSettings } from '../account/settings';
 import type { Http } from '../http/http';
 import { asPrintingError } from '../service/errors';
 import type { Credentials } from '../sign-in/credentials';
-import { underDeadline, type Deadline } from '../time/deadline';
 import type { Clock } from '../time/clock';
+import { type Deadline, underDeadline } from '../time/deadline';
 import { readAllPages } from '../watch/polling/cluster-list';
-import { asker } from './ask';
-import { failed, notChecked, withoutSecrets, type Check } from './check';
-import { checkClock } from './clock-check';
-import { checkDescriptions } from './descriptions';
-import { checkHost } from './hosts';
-import { checkPath, READING } from './paths-check';
-import { checkUser } from './user-checks';
 import { phrase, type Sentence } from '../words/sentence';
+import { asker, type Check, failed, notChecked, withoutSecrets } from './check';
+import { checkDescriptions, checkPath, READING } from './paths-check';
+import { checkClock, checkHost, checkUser } from './user-checks';
 
 export interface Connection {
   settings: AccountSettings;

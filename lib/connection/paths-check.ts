@@ -1,12 +1,172 @@
-import { PATH_PARAMETERS, type Overridable, type PathParameter } from '../rules/paths';
+import { TEXT } from '../rules/limits';
+import {
+  type Overridable,
+  OVERRIDABLE,
+  PATH_PARAMETERS,
+  type PathOverrides,
+  type PathParameter,
+  readPathOverrides,
+} from '../rules/paths';
 import { asPrintingError } from '../service/errors';
-import { target, type PathSettings } from '../service/paths';
-import { list, record, text } from '../service/json-readers';
+import { list, record, records, text } from '../service/json-readers';
+import { ENDPOINTS, type Method, type PathSettings, type Target, target } from '../service/paths';
 import type { Deadline } from '../time/deadline';
-import type { Ask, Asked } from './ask';
-import type { Check } from './check';
-import { callInUse } from './compare';
 import { phrase, type Sentence } from '../words/sentence';
+import type { Ask, Asked, Check } from './check';
+
+/** A call in a service's own description. */
+export interface DescribedCall {
+  method: Method;
+  host: Target['host'];
+  /** The parts of the whole path; a parameter as `{name}`. */
+  parts: string[];
+}
+
+const METHODS = ['get', 'put', 'post', 'delete'] as const;
+/** Most paths read from a description; no service has more. */
+const MOST_PATHS = 5_000;
+
+export const segmentsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
+export const isParameter = (part: string): boolean => /^\{.*\}$/.test(part);
+
+/**
+ * The calls in an OpenAPI document (2 or 3) that was read at `base`; null for any other document. Ignores malformed
+ * parts.
+ */
+export function describedCalls(document: unknown, host: Target['host'], base: string): DescribedCall[] | null {
+  const root = record(record(document)?.data) ?? record(document);
+  const paths = record(root?.paths);
+  if (!root || !paths) return null;
+  const prefix = prefixOf(text(root.basePath) ?? text(records(root.servers)[0]?.url), segmentsOf(base));
+  return Object.entries(paths)
+    .filter(([path]) => path.length <= TEXT.matched)
+    .slice(0, MOST_PATHS)
+    .flatMap(([path, item]) => {
+      const own = segmentsOf(path);
+      const isWhole = prefix.length > 0 && prefix.every((part, index) => own[index] === part);
+      const parts = isWhole ? own : [...prefix, ...own];
+      const described = METHODS.filter((method) => list(record(item)?.[method]).length > 0);
+      return described.map((method) => ({ method: method.toUpperCase() as Method, host, parts }));
+    });
+}
+
+/**
+ * The document's declared base path if it fits the place of the document; otherwise that place, as the declared one
+ * belongs to a proxy.
+ */
+function prefixOf(declared: string | null, base: string[]): string[] {
+  const path =
+    declared === null || declared.length > TEXT.matched ? '' : declared.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '');
+  const parts = segmentsOf(path);
+  return parts.length > 0 && parts[0] === base[0] ? parts : base;
+}
+
+/** Result of looking a call up in a description: the same call, another one, or none. */
+export type Comparison = { kind: 'same' } | { kind: 'other'; call: string } | { kind: 'none' };
+
+/** The call in use, from the table or the account's `paths`. */
+export const callInUse = (name: Overridable, overrides: PathOverrides): string =>
+  overrides[name] ?? ENDPOINTS[name].call;
+
+/** A parsed call, with `{storage}` filled in. */
+interface OwnCall extends DescribedCall {
+  parameters: PathParameter[];
+}
+
+export function readCall(call: string, storagePath: string): OwnCall {
+  const [method = '', pattern = ''] = call.split(' ');
+  const host: Target['host'] = pattern.startsWith('{auth_url}') ? 'auth' : 'api';
+  const parts = segmentsOf(pattern.replace('{auth_url}', '').replaceAll('{storage}', storagePath));
+  const parameters = parts.filter(isParameter).map(inner) as PathParameter[];
+  return { method: method as Method, host, parts, parameters };
+}
+
+/**
+ * Looks a call up in the service's description of itself. If it is missing but exactly one similar call exists (as many
+ * parameters, mostly the same words, a method of the same kind), returns that one as an override.
+ */
+export function compare(
+  name: Overridable,
+  { overrides, storagePath }: PathSettings,
+  described: DescribedCall[],
+): Comparison {
+  const used = readCall(callInUse(name, overrides), storagePath);
+  if (described.some((call) => call.method === used.method && sameShape(call, used))) return { kind: 'same' };
+  const others = Object.entries(ENDPOINTS).filter(([other]) => other !== name);
+  const taken = others.map(([, { call }]) => readCall(call, storagePath));
+  // Compares with the table's call, as an override may differ widely from the service's naming.
+  const wanted = readCall(ENDPOINTS[name].call, storagePath);
+  const found = described
+    .filter((call) => fits(call.method, wanted.method))
+    .filter((call) => !taken.some((other) => other.method === call.method && sameShape(other, call)))
+    .map((call) => ({ call: written(call, wanted.parameters, storagePath), likeness: likeness(call, wanted) }))
+    .filter(({ call, likeness }) => likeness >= 0.5 && call !== null && isUsable(name, call))
+    .sort((a, b) => b.likeness - a.likeness);
+  const [best, next] = found;
+  if (!best?.call || best.likeness === next?.likeness) return { kind: 'none' };
+  return { kind: 'other', call: best.call };
+}
+
+/**
+ * Whether a method can replace another: reads stay reads, deletions stay deletions; PUT and POST are interchangeable.
+ */
+const fits = (method: Method, wanted: Method): boolean =>
+  method === wanted || (/^PU|^PO/.test(method) && /^PU|^PO/.test(wanted));
+
+const inner = (part: string): string => part.slice(1, -1);
+
+const sameShape = (a: DescribedCall, b: DescribedCall): boolean =>
+  a.host === b.host &&
+  a.parts.length === b.parts.length &&
+  a.parts.every((part, index) => {
+    const other = b.parts[index] ?? '';
+    return part === other || (isParameter(part) && isParameter(other));
+  });
+
+/** The share of words that two paths have in common; 0 if the last word of `call` is not in the other path. */
+function likeness(call: DescribedCall, wanted: DescribedCall): number {
+  const [ours, theirs] = [literals(wanted), literals(call)];
+  const last = theirs.at(-1);
+  const known = new Set([...ours.flatMap(words), ...ours.map(joined)]);
+  if (last === undefined || ![...words(last), joined(last)].some((word) => known.has(word))) return 0;
+  return Math.max(shared(ours.flatMap(words), theirs.flatMap(words)), shared(ours.map(joined), theirs.map(joined)));
+}
+
+/** The words of a path, without the prefix of its API, such as `/connect/v1`. */
+const literals = ({ host, parts }: DescribedCall): string[] =>
+  parts.slice(host === 'api' ? 2 : 0).filter((part) => !isParameter(part));
+
+/** Splits a part into words: `printJobs`, `print_jobs` and `print-job` are equal. */
+const words = (part: string): string[] =>
+  part
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z\d]+/)
+    .map((word) => word.replace(/s$/, ''))
+    .filter((word) => word !== '');
+const joined = (part: string): string => words(part).join('');
+
+function shared(a: string[], b: string[]): number {
+  const all = new Set([...a, ...b]);
+  return [...all].filter((word) => a.includes(word) && b.includes(word)).length / Math.max(1, all.size);
+}
+
+/** A described call as an override; null if its parameters can't be ours. */
+function written(call: DescribedCall, ours: PathParameter[], storagePath: string): string | null {
+  const given = call.parts.filter(isParameter).map(inner);
+  if (given.length !== ours.length) return null;
+  const byName = given.map((name) => PATH_PARAMETERS.find((known) => joined(known) === joined(name)));
+  if (byName.some((known) => known !== undefined && !ours.includes(known))) return null;
+  const left = ours.filter((parameter) => !byName.includes(parameter));
+  const names = byName.map((known) => known ?? left.shift());
+  if (names.includes(undefined) || new Set(names).size !== names.length) return null;
+  const path = `/${call.parts.map((part) => (isParameter(part) ? `{${names.shift() ?? ''}}` : part)).join('/')}`;
+  const storage = `${storagePath}/`;
+  if (call.host === 'auth') return `${call.method} {auth_url}${path}`;
+  return `${call.method} ${path.startsWith(storage) ? `{storage}/${path.slice(storage.length)}` : path}`;
+}
+
+const isUsable = (name: Overridable, call: string): boolean => 'overrides' in readPathOverrides({ [name]: call });
 
 /** The overridable calls that only read (reference 7), except the user's, which has its own check. */
 export const READING = ['printJobs', 'maintenance', 'actionStatus', 'getReport'] as const satisfies Overridable[];
@@ -91,4 +251,84 @@ function misspelt(call: string): string {
   const parts = call.split('/');
   const last = parts.findLastIndex((part, index) => index > 0 && part !== '' && !part.startsWith('{'));
   return parts.map((part, index) => (index === last ? NOWHERE : part)).join('/');
+}
+
+interface DescriptionContext {
+  ask: Ask;
+  paths: PathSettings;
+  bearer: string;
+  /** Whether there is an account host to ask. */
+  hasAccountHost: boolean;
+}
+
+interface Base {
+  host: Target['host'];
+  path: string;
+}
+
+/**
+ * Compares the uncertain paths with the service's own description (wire facts 1), if it has one: one line for each path
+ * that the description covers, with a suggestion if it names another path.
+ */
+export async function checkDescriptions(context: DescriptionContext, deadline: Deadline): Promise<Check[]> {
+  const { ask, paths, bearer, hasAccountHost } = context;
+  const bases: Base[] = [
+    { host: 'api', path: '/connect/v1' },
+    { host: 'api', path: paths.storagePath },
+    { host: 'api', path: '/report/v1' },
+    ...(hasAccountHost ? [{ host: 'auth' as const, path: '' }] : []),
+  ];
+  const limit = deadline.within(PATIENCE);
+  const found = await Promise.all(
+    bases.map(async (base) => ({ base, calls: await read(base, ask, bearer, limit) })),
+  ).finally(() => limit.end());
+  const served = found.filter((one): one is { base: Base; calls: DescribedCall[] } => one.calls !== null);
+  const name = 'description';
+  if (served.length === 0)
+    return [
+      { name, ok: null, detail: phrase`The service does not describe itself here, so the paths were not compared.` },
+    ];
+  const whole: Check = {
+    name,
+    ok: true,
+    detail: phrase`The service describes itself: ${served.map(({ base, calls }) => `${base.path || '/'} (${calls.length})`).join(', ')}.`,
+  };
+  const compared = OVERRIDABLE.flatMap((overridable): Check[] => {
+    const wanted = readCall(ENDPOINTS[overridable].call, paths.storagePath);
+    const isOn = ({ host, path }: Base) =>
+      // The user's path is known for neither host.
+      overridable === 'currentUser' ||
+      (host === wanted.host && segmentsOf(path).every((part, at) => part === wanted.parts[at]));
+    const calls = served.filter(({ base }) => isOn(base)).flatMap((one) => one.calls);
+    if (calls.length === 0) return [];
+    const call = callInUse(overridable, paths.overrides);
+    const check = { name: `described.${overridable}` };
+    const result = compare(overridable, paths, calls);
+    switch (result.kind) {
+      case 'same':
+        return [{ ...check, ok: true, detail: phrase`${call} is described.` }];
+      case 'other':
+        return [
+          {
+            ...check,
+            ok: false,
+            detail: phrase`${call} is not described, but ${result.call} is.`,
+            suggestion: { name: overridable, value: result.call },
+          },
+        ];
+      case 'none':
+        return [{ ...check, ok: null, detail: phrase`${call} is not described, and nothing similar is.` }];
+    }
+  });
+  return [whole, ...compared];
+}
+
+/** Null if there is no description, or if it can't be read. */
+async function read({ host, path }: Base, ask: Ask, bearer: string, limit: Deadline): Promise<DescribedCall[] | null> {
+  try {
+    const { status, body } = await ask({ host, path: `${path}/spec?version=`, bearer }, limit);
+    return status === 200 ? describedCalls(body, host, path) : null;
+  } catch {
+    return null;
+  }
 }

@@ -1,13 +1,12 @@
 import { currentUser, type CurrentUser } from '../account/current-user';
+import { TEXT } from '../rules/limits';
 import { asPrintingError } from '../service/errors';
-import { ENDPOINTS, target, type PathSettings } from '../service/paths';
-import { records } from '../service/json-readers';
+import { record, records } from '../service/json-readers';
+import { ENDPOINTS, type PathSettings, target, type Target } from '../service/paths';
 import type { Deadline } from '../time/deadline';
-import type { Ask, Asked } from './ask';
-import { notChecked, type Check } from './check';
-import { callInUse } from './compare';
-import { statusSays } from './paths-check';
 import { phrase, type Sentence } from '../words/sentence';
+import { type Ask, type Asked, type Check, notChecked } from './check';
+import { callInUse, statusSays } from './paths-check';
 
 interface UserContext {
   ask: Ask;
@@ -86,3 +85,76 @@ function workspace({ organizationId: wanted, tokenOrganizationId }: UserContext,
 
 /** Ids of the service are treated as secrets (wire facts 1). */
 const shortened = (id: string): string => (id.length > 8 ? `${id.slice(0, 6)}…` : id);
+
+/** Largest tolerable difference, ms; beyond it tokens and dates go wrong. */
+const MOST = 60_000;
+
+/** Compares this computer's clock with the `Date` of an answer, which the service wrote half a round trip ago. */
+export function checkClock(answer: Asked | undefined): Check {
+  const name = 'clock';
+  if (!answer) return notChecked(name, phrase`no host was reached`);
+  const { date, age } = answer.headers;
+  const serviceTime = Date.parse((date ?? '').slice(0, TEXT.matched));
+  if (Number.isNaN(serviceTime) || (age !== undefined && age !== '0'))
+    return { name, ok: null, detail: phrase`The answer does not include the time at the service.` };
+  // The header has no milliseconds, so it is half a second early on average.
+  const off = (answer.sentAt + answer.arrivedAt) / 2 - (serviceTime + 500);
+  const seconds = Math.round(Math.abs(off) / 1000);
+  if (seconds <= 1) return { name, ok: true, detail: phrase`This computer's clock agrees with the service's.` };
+  const detail =
+    off > 0
+      ? phrase`This computer's clock is ${lasting(seconds)} ahead of the service's.`
+      : phrase`This computer's clock is ${lasting(seconds)} behind the service's.`;
+  const ok = Math.abs(off) <= MOST;
+  return { name, ok, detail: ok ? detail : phrase`${detail} Correct it.` };
+}
+
+function lasting(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return `${Math.round(seconds / 3600)} h`;
+}
+
+const HOSTS = {
+  api: { name: 'apiHost', label: phrase`API host`, path: '/connect/v1' },
+  auth: { name: 'accountHost', label: phrase`account host`, path: '/' },
+} as const;
+
+/** Checks whether a host answers, by the uptime call, which needs no token (wire facts 1). */
+export async function checkHost(
+  host: Target['host'],
+  url: string,
+  ask: Ask,
+  deadline: Deadline,
+): Promise<{ check: Check; answer?: Asked }> {
+  const { name, label, path } = HOSTS[host];
+  const where = new URL(url).host;
+  const limit = deadline.within(PATIENCE, { cure: phrase`check the address and the network` });
+  try {
+    const answer = await ask({ host, path }, limit);
+    const { status } = answer;
+    if (status >= 500)
+      return {
+        check: { name, ok: false, detail: phrase`${where} fails with status ${status}: try again later.` },
+        answer,
+      };
+    if (isUptime(answer.body)) return { check: { name, ok: true, detail: phrase`${where} answers.` }, answer };
+    const detail = phrase`${where} answers with status ${status}, but not like the service: check that it is the ${label}.`;
+    return { check: { name, ok: null, detail }, answer };
+  } catch (thrown) {
+    const error = asPrintingError(thrown);
+    const reason = error.code === 'NETWORK' && error.cause instanceof Error ? error.cause.message : null;
+    const detail = reason
+      ? phrase`${where} was not reached (${reason}): check the address and the network.`
+      : phrase`${where}: ${error.sentence}`;
+    return { check: { name, ok: false, detail } };
+  } finally {
+    limit.end();
+  }
+}
+
+/** Whether the body is an uptime answer, with the `data` envelope or, as older documents show it, without. */
+function isUptime(body: unknown): boolean {
+  const answer = record(record(body)?.data) ?? record(body);
+  return answer?.ok === true;
+}

@@ -4,10 +4,8 @@ import { PassThrough } from 'node:stream';
 
 import { currentUser, readCurrentUser } from '../../lib/account/current-user';
 import { readSettings, readRedirect, readSignIn } from '../../lib/account/settings';
-import { describedCalls } from '../../lib/connection/openapi';
-import { checkClock } from '../../lib/connection/clock-check';
-import { compare } from '../../lib/connection/compare';
-import { statusSays } from '../../lib/connection/paths-check';
+import { compare, describedCalls, statusSays } from '../../lib/connection/paths-check';
+import { checkClock } from '../../lib/connection/user-checks';
 import { observe } from '../../lib/events/observation';
 import { AnswerShape, decodersOf } from '../../lib/http/answers';
 import { flatten } from '../../lib/http/whole-text';

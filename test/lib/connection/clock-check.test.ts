@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { checkClock } from '../../../lib/connection/clock-check';
+import { checkClock } from '../../../lib/connection/user-checks';
 
 const SERVICE = Date.parse('2030-01-01T12:00:00Z');
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { compare } from '../../../lib/connection/compare';
-import { describedCalls } from '../../../lib/connection/openapi';
+import { compare, describedCalls } from '../../../lib/connection/paths-check';
 import type { Overridable } from '../../../lib/rules/paths';
 
 type Paths = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Ask } from '../../../lib/connection/ask';
+import type { Ask } from '../../../lib/connection/check';
 import { checkUser } from '../../../lib/connection/user-checks';
 import { limit } from '../../helpers/limits';
 
