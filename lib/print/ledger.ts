@@ -1,12 +1,164 @@
+import { randomUUID } from 'node:crypto';
 import { asPrintingError, PrintingError } from '../service/errors';
-import { hold, type Key, type PutOptions, type Scope, type StateStore } from '../state/store';
+import type { PrintJob } from '../service/print-job';
+import { type Lock, LockLostError } from '../state/membership';
 import { DeadlineStore } from '../state/memory-store';
-import type { Lock } from '../state/membership';
-import { underDeadline, type Deadline } from '../time/deadline';
+import { hold, type Key, type PutOptions, type Scope, type StateStore } from '../state/store';
+import { type Deadline, underDeadline } from '../time/deadline';
 import type { JobEnd } from '../watch/watcher';
-import type { Dispatched, PrintAttempt } from './attempt';
-import { Claims, KEEP } from './claims';
 import { phrase } from '../words/sentence';
+import type { Listing } from './job-list-reader';
+
+/** One call that prints, with the data that identifies its printing later. Times are milliseconds since 1970. */
+export interface PrintAttempt {
+  id: string;
+  clusterId: string;
+  jobId: string;
+  /** By the service's clock; by the runtime's where the service reports no time. */
+  begunAt: number;
+  /** Whether only the runtime's clock, which may be wrong by years, dates the attempt. */
+  undated?: true;
+  /** The printing was created between these times; the bounds allow for clocks that differ. */
+  earliest: number;
+  latest: number;
+  /** Printings of the job that belong to other attempts. */
+  known: string[];
+}
+
+/** A stored job and its printing: the first result, which every repeat of the print key returns. */
+export interface Dispatched {
+  jobId: string;
+  /** Null: the service accepted the print without naming the printing. */
+  clusterJobId: string | null;
+  /** The print's status as the service reported it. */
+  status: string | null;
+}
+
+/** Greatest difference between the clocks of service and runtime, plus the longest processing time of a call, ms. */
+const TOLERANCE = 60 * 60 * 1000;
+/** Longest attempt, ms. */
+const LONGEST = 24 * 60 * 60 * 1000;
+
+/** Returns an attempt that begins now on the cluster of `listing`; `claimed` are printings that other attempts own. */
+export function newAttempt(
+  { clusterId, jobId }: { clusterId: string; jobId: string },
+  { listing, claimed, now, maxDuration }: { listing: Listing; claimed: string[]; now: number; maxDuration: number },
+): PrintAttempt {
+  const begunAt = listing.at ?? now;
+  const listed = listing.printings.filter((printing) => printing.jobId === jobId);
+  return {
+    id: randomUUID(),
+    clusterId,
+    jobId,
+    begunAt,
+    ...(listing.at === null && { undated: true as const }),
+    // A current listing shows every older printing by its id. Without one, only the age excludes older printings.
+    earliest: listing.current ? 0 : Math.min(begunAt, now) - TOLERANCE,
+    // Either clock may be slow.
+    latest: Math.max(begunAt, now) + Math.min(maxDuration, LONGEST) + TOLERANCE,
+    known: [...new Set([...listed.flatMap(({ clusterJobId }) => clusterJobId ?? []), ...claimed])],
+  };
+}
+
+/** Ids of printings that the attempt may have created if its time is wrong. */
+export const doubtful = ({ jobId, undated, known }: PrintAttempt, printings: PrintJob[]): string[] =>
+  printings
+    .filter((job) => undated && job.jobId === jobId)
+    .flatMap(({ clusterJobId }) => clusterJobId ?? [])
+    .filter((id) => !known.includes(id));
+
+/** Printings that the attempt may have created, the likeliest first. */
+export function candidates(
+  { jobId, begunAt, earliest, latest, known }: PrintAttempt,
+  printings: PrintJob[],
+): PrintJob[] {
+  const createdAt = (job: PrintJob) => (job.createdAt === null ? begunAt : Date.parse(job.createdAt));
+  const distance = (job: PrintJob) => Math.abs(createdAt(job) - begunAt);
+  return printings
+    .filter((job) => job.jobId === jobId && job.clusterJobId !== null && !known.includes(job.clusterJobId))
+    .filter((job) => createdAt(job) >= earliest && createdAt(job) <= latest)
+    .sort((one, other) => distance(one) - distance(other));
+}
+
+/** A printing on a cluster, and the attempt that created it. */
+interface Claim {
+  clusterJobId: string;
+  attempt: string;
+}
+
+/** Retention, ms, equal to that of print keys: a claim must outlive every entry that could claim the same printing. */
+export const KEEP = 100 * 24 * 60 * 60 * 1000;
+/** Most printings stored per job; a cluster's lists hold far fewer. */
+const MOST = 200;
+
+/** Assigns printings to attempts, so that two attempts never share one printing. */
+export class Claims {
+  /** @param locks locks that must be held to write a claim */
+  constructor(
+    private readonly store: StateStore,
+    private readonly scope: Scope,
+    private readonly locks: readonly Lock[],
+  ) {}
+
+  /** Printings of a job that an attempt owns. */
+  async of(clusterId: string, jobId: string): Promise<string[]> {
+    const claims = (await this.store.get<Claim[]>(this.#key({ clusterId, jobId }))) ?? [];
+    return claims.map(({ clusterJobId }) => clusterJobId);
+  }
+
+  /**
+   * Claims the attempt's printing if it is in the list and no other attempt owns it. Rejects if the claims can't be
+   * read.
+   */
+  async claim(attempt: PrintAttempt, printings: PrintJob[]): Promise<Dispatched | undefined> {
+    const jobs = candidates(attempt, printings);
+    if (jobs.length === 0) return undefined;
+    const ids = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
+    const claimed = await this.claimFirst(attempt, ids);
+    return printOf(
+      attempt,
+      jobs.find(({ clusterJobId }) => clusterJobId === claimed),
+    );
+  }
+
+  /** Whether no attempt owns some printing that this one may have created if its time is wrong. */
+  async isDoubtful(attempt: PrintAttempt, printings: PrintJob[]): Promise<boolean> {
+    const ids = doubtful(attempt, printings);
+    if (ids.length === 0) return false;
+    const owned = await this.of(attempt.clusterId, attempt.jobId);
+    return ids.some((id) => !owned.includes(id));
+  }
+
+  /**
+   * Claims the first of `ids` that no other attempt owns; null if there is none. A claim that can't be written is kept
+   * in memory until it can. Rejects if the claims can't be read.
+   */
+  async claimFirst(attempt: PrintAttempt, ids: string[]): Promise<string | null> {
+    let claimed: string | null | undefined;
+    const change = (claims: Claim[] = []): Claim[] | undefined => {
+      const owner = (id: string) => claims.find(({ clusterJobId }) => clusterJobId === id)?.attempt;
+      claimed = ids.find((id) => [undefined, attempt.id].includes(owner(id))) ?? null;
+      if (claimed === null || owner(claimed) === attempt.id) return claims.length > 0 ? claims : undefined;
+      return [...claims, { clusterJobId: claimed, attempt: attempt.id }].slice(-MOST);
+    };
+    try {
+      await this.store.update(this.#key(attempt), change, { keepFor: KEEP, insist: true, under: this.locks });
+    } catch (error) {
+      if (claimed === undefined || error instanceof LockLostError) throw error;
+    }
+    return claimed ?? null;
+  }
+
+  #key = ({ clusterId, jobId }: { clusterId: string; jobId: string }) =>
+    ['claims', ...this.scope, clusterId, jobId] as const;
+}
+
+/** The most likely printing of an attempt, without a look into the claims. */
+export const likeliest = (attempt: PrintAttempt, printings: PrintJob[]): Dispatched | undefined =>
+  printOf(attempt, candidates(attempt, printings)[0]);
+
+const printOf = ({ jobId }: PrintAttempt, job: PrintJob | undefined): Dispatched | undefined =>
+  job && { jobId, clusterJobId: job.clusterJobId, status: job.status };
 
 /** Stored state of a print key; without `done` the outcome is unknown. */
 export interface Entry {

@@ -7,16 +7,95 @@ import { closed, type Deadline } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
 import { readPrinters } from '../watch/polling/cluster-list';
 import type { Watcher } from '../watch/watcher';
-import { awaitEnd } from './awaited-end';
-import type { ClusterPrint, ClusterPrintResult } from './cluster-print';
-import { ChosenPrint } from './chosen-print';
-import { IdlePrinters } from './idle-printers';
-import { Ledger } from './ledger';
-import { failedResult, printResult, type PrintRequest, type PrintResult, type Wait } from './print-request';
-import { SharedUpload } from './shared-upload';
 import type { Sentence } from '../words/sentence';
+import type { ClusterPrint, ClusterPrintResult } from './cluster-print';
+import { awaitEnd } from './late-prints';
+import { Ledger } from './ledger';
+import { failedResult, type PrintRequest, printResult, type PrintResult, type Wait } from './print-request';
+import { SharedUpload } from './shared-upload';
 
-export * from './print-request';
+/**
+ * Prints a request on an idle printer. A print key keeps its printer: the choice is written under the key's lock before
+ * the dispatch, and as long as the chosen cluster has an entry of the key, a repeat goes there and has the first result.
+ * Without an entry nothing was printed, so a repeat chooses again.
+ */
+export class ChosenPrint {
+  constructor(
+    private readonly clusterPrint: ClusterPrint,
+    private readonly idlePrinters: IdlePrinters,
+  ) {}
+
+  /** Throws NOT_ACCEPTED if no printer suits, and the errors of `ClusterPrint.run`. */
+  run(
+    request: PrintRequest,
+    filter: PrinterFilter,
+    upload: SharedUpload,
+    lasting: Ledger,
+  ): Promise<ClusterPrintResult> {
+    const { printKey, dryRun, deadline } = request;
+    const ledger = lasting.within(deadline);
+    const work = async (held: Ledger, limit: Deadline) => {
+      const limited = { ...request, deadline: limit };
+      const print = (clusterId: string) => this.clusterPrint.run(limited, clusterId, upload, held);
+      const earlier = printKey ? await printed(held, printKey) : undefined;
+      if (earlier !== undefined) return print(earlier);
+      const clusterId = await this.idlePrinters.take(filter, limit);
+      let isSent = false;
+      try {
+        if (printKey && !dryRun) await held.recordChoice(printKey, clusterId);
+        const done = await print(clusterId);
+        isSent = done.result.printed && !done.result.duplicate;
+        return done;
+      } catch (thrown) {
+        isSent = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
+        throw thrown;
+      } finally {
+        this.idlePrinters.release(clusterId, isSent);
+      }
+    };
+    return printKey && !dryRun ? ledger.holdChoice(printKey, work, deadline) : work(ledger, deadline);
+  }
+}
+
+/** The cluster that has printed a key, or may have; undefined if nothing was printed. */
+async function printed(ledger: Ledger, printKey: string): Promise<string | undefined> {
+  const clusterId = await ledger.choice(printKey);
+  return clusterId !== undefined && (await ledger.find({ clusterId, printKey })) ? clusterId : undefined;
+}
+
+/** Time for which the list may still show a printer as idle after a print was sent, ms (wire facts 7). */
+const LAG = 30_000;
+
+/** Chooses idle printers, each for one print at a time. */
+export class IdlePrinters {
+  /** Time until which a cluster counts as busy, whatever the list says, ms. */
+  readonly #taken = new Map<string, number>();
+
+  constructor(private readonly deps: { service: ApiClient; clock: Clock }) {}
+
+  /**
+   * Returns the first cluster of the list whose printer is idle and matches the filter; it counts as busy until
+   * `release`. Throws NOT_ACCEPTED without one, and the errors of the list.
+   */
+  async take(filter: PrinterFilter, deadline: Deadline): Promise<string> {
+    const wanted = { ...filter, idle: true };
+    const listed = await readPrinters(this.deps.service, deadline);
+    // No wait from here on, so that no two prints choose the same printer.
+    const now = this.deps.clock.monotonic();
+    for (const [clusterId, until] of this.#taken) if (until <= now) this.#taken.delete(clusterId);
+    const printers = listed.map((one) => ({ ...one, idle: one.idle && !this.#taken.has(one.clusterId) }));
+    const first = printers.find((printer) => matches(wanted, printer));
+    if (!first) throw noneMatches(wanted, printers);
+    this.#taken.set(first.clusterId, Infinity);
+    return first.clusterId;
+  }
+
+  /** Releases a cluster: at once, or if a print was sent, when the list shows it. */
+  release(clusterId: string, isSent: boolean): void {
+    if (isSent) this.#taken.set(clusterId, this.deps.clock.monotonic() + LAG);
+    else this.#taken.delete(clusterId);
+  }
+}
 
 /** Stores a file and prints it: one upload, and for each cluster a dispatch, a wait for the end, and a result. */
 export class Prints {

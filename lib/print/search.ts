@@ -2,9 +2,7 @@ import type { PrintJob } from '../service/print-job';
 import { LockLostError } from '../state/membership';
 import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import { underDeadline, type Deadline } from '../time/deadline';
-import type { Dispatched, PrintAttempt } from './attempt';
-import { likeliest } from './claims';
-import type { Ledger } from './ledger';
+import { type Dispatched, type Ledger, likeliest, type PrintAttempt } from './ledger';
 import type { JobListReader } from './job-list-reader';
 import { phrase, type Sentence } from '../words/sentence';
 

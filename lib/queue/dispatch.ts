@@ -1,8 +1,7 @@
 import { PLANNER } from './queue-store';
-import type { Dispatched } from '../print/attempt';
+import type { Dispatched, KeyOf, Ledger } from '../print/ledger';
 import type { Dispatcher } from '../print/dispatcher';
 import type { JobListReader } from '../print/job-list-reader';
-import type { KeyOf, Ledger } from '../print/ledger';
 import type { ClusterStatus } from '../service/cluster';
 import { asPrintingError, type PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';

@@ -1,5 +1,5 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { plainProperties } from '../../lib/print/plain-properties';
+import { plainProperties } from '../../lib/print/print-request';
 import { itemEnd, type AwaitedItem, type ItemEnd } from '../../lib/queue/item-ends';
 import type { LateItems } from '../../lib/queue/late-items';
 import type { QueueFigures } from '../../lib/queue/queue-api';

@@ -1,8 +1,13 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import type { Client } from '../../lib/client';
 import type { LatePrints } from '../../lib/print/late-prints';
-import { plainProperties } from '../../lib/print/plain-properties';
-import { printResult, type Awaited, type PrintResult, type Progress } from '../../lib/print/print-request';
+import {
+  type Awaited,
+  plainProperties,
+  printResult,
+  type PrintResult,
+  type Progress,
+} from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
 import type { PrinterFilter } from '../../lib/service/printer-filter';
 import type { Scope } from '../../lib/state/store';

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { Readable } from 'node:stream';
-import type { PrintResult } from '../../lib/print/prints';
+import type { PrintResult } from '../../lib/print/print-request';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { closed, Deadline } from '../../lib/time/deadline';
 import type { Fault } from '../../simulator';

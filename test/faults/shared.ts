@@ -1,6 +1,6 @@
 import type { Client } from '../../lib/client';
 import { Http } from '../../lib/http/http';
-import type { PrintResult } from '../../lib/print/prints';
+import type { PrintResult } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
 import { closed, Deadline } from '../../lib/time/deadline';
 import type { Watch } from '../../lib/watch/watch-types';

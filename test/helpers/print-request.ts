@@ -1,4 +1,4 @@
-import type { PrintRequest } from '../../lib/print/prints';
+import type { PrintRequest } from '../../lib/print/print-request';
 import type { Simulator } from '../../simulator';
 
 /** Returns the source of a file in memory. */

@@ -4,7 +4,7 @@ import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import type { NodeMessage } from 'node-red';
-import type { PrintResult } from '../../lib/print/prints';
+import type { PrintResult } from '../../lib/print/print-request';
 import { systemClock } from '../../lib/time/clock';
 import { startSimulator, type SimulatorOptions, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
 import { createSandbox } from 'sinon';
-import type { PrintResult } from '../../lib/print/prints';
+import type { PrintResult } from '../../lib/print/print-request';
 import { startSimulator, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
 import { TurnedTime } from '../helpers/turned-time';

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import type { NodeMessage } from 'node-red';
-import type { PrintResult, Progress } from '../../lib/print/prints';
+import type { PrintResult, Progress } from '../../lib/print/print-request';
 import type { Simulator } from '../../simulator';
 import { helperNode, type Flow, type Inbox } from '../helpers/flow';
 import { clustersOf, codeOf, NodeBench } from './support';

@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { PrintResult } from '../../lib/print/prints';
+import type { PrintResult } from '../../lib/print/print-request';
 import type { PrintEvent } from '../../lib/events/print-event';
 import { startSimulator, type PrintJob, type Simulator } from '../../simulator/index';
 import { freshUserDir, startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';

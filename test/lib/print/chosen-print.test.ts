@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
-import type { PrintRequest, PrintResult } from '../../../lib/print/prints';
+import type { PrintRequest, PrintResult } from '../../../lib/print/print-request';
 import { asPrintingError, type PrintingError } from '../../../lib/service/errors';
 import { readPrinterFilter } from '../../../lib/service/printer-filter';
 import { sleep, systemClock } from '../../../lib/time/clock';

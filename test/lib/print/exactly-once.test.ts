@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
 import { Http } from '../../../lib/http/http';
-import type { PrintRequest, PrintResult } from '../../../lib/print/prints';
+import type { PrintRequest, PrintResult } from '../../../lib/print/print-request';
 import { asPrintingError, type PrintingError } from '../../../lib/service/errors';
 import { WriteBehindStore } from '../../../lib/state/write-behind-store';
 import { readPrinterFilter } from '../../../lib/service/printer-filter';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
-import type { PrintRequest, PrintResult, Progress } from '../../../lib/print/prints';
+import type { PrintRequest, PrintResult, Progress } from '../../../lib/print/print-request';
 import { asPrintingError, type PrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
 import { closed, underDeadline } from '../../../lib/time/deadline';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
 import { Http } from '../../../lib/http/http';
 import type { LatePrints } from '../../../lib/print/late-prints';
-import type { PrintRequest } from '../../../lib/print/prints';
+import type { PrintRequest } from '../../../lib/print/print-request';
 import { asPrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
 import { underDeadline, type Deadline } from '../../../lib/time/deadline';

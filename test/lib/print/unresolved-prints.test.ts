@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { newAttempt } from '../../../lib/print/attempt';
+import { Ledger, newAttempt } from '../../../lib/print/ledger';
 import { Dispatcher } from '../../../lib/print/dispatcher';
-import { Ledger } from '../../../lib/print/ledger';
 import { JobListReader } from '../../../lib/print/job-list-reader';
 import { UnresolvedPrints } from '../../../lib/print/unresolved-prints';
 import { readCluster, readClusterStatus } from '../../../lib/service/cluster';
