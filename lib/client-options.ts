@@ -5,8 +5,8 @@ import type { AccountMetrics } from './metrics/account-metrics';
 import type { Renewals } from './sign-in/refresh';
 import type { StateStore } from './state/store';
 import type { Clock } from './time/clock';
-import type { WatchMemory } from './watch/checkpoints/watch-memory';
-import type { Log } from './watch/views/watcher-log';
+import type { WatchMemory } from './watch/checkpoints/memory';
+import type { Log } from './watch/views/watch';
 
 /** Everything that a client is assembled from. */
 export interface ClientOptions {

@@ -30,9 +30,9 @@ import { closed } from './time/deadline';
 import { settledWithin } from './time/concurrency';
 import type { Uploads } from './upload/uploads';
 import type { Waits } from './waits';
-import type { Replica } from './watch/replication/replicas';
+import type { Replica } from './watch/replication/peers';
 import { Watcher } from './watch/watcher';
-import { logReport } from './watch/views/watcher-log';
+import { logReport } from './watch/views/watch';
 import { phrase, type Sentence } from './words/sentence';
 
 export type { ClientOptions } from './client-options';
@@ -249,7 +249,7 @@ export class Client {
   async replicas(): Promise<Replica[] | null> {
     const { membership } = this.watcher;
     if (!membership) return null;
-    const { replicasOf } = require('./watch/replication/replicas') as typeof import('./watch/replication/replicas');
+    const { replicasOf } = require('./watch/replication/peers') as typeof import('./watch/replication/peers');
     return replicasOf(membership);
   }
 

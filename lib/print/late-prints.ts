@@ -3,7 +3,7 @@ import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Peers } from '../watch/replication/peers';
-import type { JobEndOptions } from '../watch/watch-types';
+import type { JobEndOptions } from '../watch/views/watch';
 import type { Watcher } from '../watch/watcher';
 import { phrase, type Sentence } from '../words/sentence';
 import type { ClusterPrintResult } from './cluster-print';

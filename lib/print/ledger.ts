@@ -5,7 +5,7 @@ import { type Lock, LockLostError } from '../state/membership';
 import { DeadlineStore } from '../state/memory-store';
 import { hold, type Key, type PutOptions, type Scope, type StateStore } from '../state/store';
 import { type Deadline, underDeadline } from '../time/deadline';
-import type { JobEnd } from '../watch/watcher';
+import type { JobEnd } from '../watch/views/watch';
 import { phrase } from '../words/sentence';
 import type { Listing } from './job-list-reader';
 

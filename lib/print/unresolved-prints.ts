@@ -4,7 +4,7 @@ import type { ClusterStatus } from '../service/cluster';
 import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
 import { retryUntil } from '../time/retry';
-import { nameFor } from '../watch/views/notice';
+import { nameFor } from '../watch/views/outages';
 import type { Watcher } from '../watch/watcher';
 import type { Dispatcher } from './dispatcher';
 import { Ledger } from './ledger';

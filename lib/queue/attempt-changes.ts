@@ -1,4 +1,4 @@
-import type { JobEnd } from '../watch/watch-types';
+import type { JobEnd } from '../watch/views/watch';
 import { isOpen, lastAttempt } from './copies';
 import { concluded, withPrintEvent, type ChangeContext } from './item-events';
 import type { Attempt, CopyState, ItemRecord, Recall } from './queue-item';

@@ -2,7 +2,7 @@ import { PLANNER } from './queue-store';
 import type { ClusterStatus } from '../service/cluster';
 import type { PrintJob } from '../service/print-job';
 import type { Clock } from '../time/clock';
-import type { JobEnd } from '../watch/watch-types';
+import type { JobEnd } from '../watch/views/watch';
 import type { Watcher } from '../watch/watcher';
 import * as changes from './attempt-changes';
 import { findAttempt, type AttemptOf } from './attempt-changes';

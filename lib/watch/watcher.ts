@@ -1,33 +1,30 @@
 import { setMaxListeners } from 'node:events';
+import type { ApiClient } from '../account/api-client';
+import type { EventDraft } from '../events/print-event';
+import type { ClusterStatus } from '../service/cluster';
 import { asPrintingError, PrintingError } from '../service/errors';
+import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { Membership } from '../state/membership';
-import type { StateStore } from '../state/store';
-import { guard } from '../time/guard';
+import type { CurrentScope, StateStore } from '../state/store';
+import type { Clock } from '../time/clock';
 import { settledWithin } from '../time/concurrency';
-import type { PollingAccount, PollReports } from './polling/ports';
-import { PollPlan } from './polling/poll-plan';
-import { ClusterMoves } from './polling/cluster-moves';
-import { CheckpointStore } from './checkpoints/checkpoint-store';
+import { guard } from '../time/guard';
+import { phrase, type Sentence } from '../words/sentence';
+import { CheckpointStore, SOLE_OWNER } from './checkpoints/checkpoint-store';
+import { type ScopeMemory, WatchMemory } from './checkpoints/memory';
 import { ClusterList } from './polling/cluster-list';
-import { Watches } from './views/watches';
-import { JobEndWaiter } from './views/job-end-waiter';
-import { KeepPolling } from './polling/keep-polling';
+import { ClusterMoves } from './polling/cluster-moves';
 import { ListPoller } from './polling/list-poller';
+import { KeepPolling, Poller } from './polling/poller';
+import { PollPlan, Scheduler } from './polling/scheduler';
+import { intervalOf, SHORTEST } from './polling/timing';
+import { LIST, type PollingAccount, type PollReports } from './polling/types';
+import type { ReplicaCoordinator } from './replication/coordinator';
+import { NO_PEERS, type Peers, type Sharing } from './replication/peers';
+import { JobEndWaiter } from './views/job-end-waiter';
 import { Outages } from './views/outages';
-import { Poller } from './polling/poller';
-import { NO_PEERS, type Peers } from './replication/peers';
-import { Scheduler } from './polling/scheduler';
-import type { ReplicaCoordinator } from './replication/replica-coordinator';
-import { SOLE_OWNER } from './checkpoints/ownership';
-import { LIST } from './polling/poll-result';
-import { intervalOf, SHORTEST } from './polling/poll-timing';
-import type { JobEnd, JobEndOptions, ObservationListener, Sharing } from './watch-types';
-import type { Watch, WatcherOptions, WatcherReport, WatchOptions } from './watch-types';
-import type { ScopeMemory } from './checkpoints/scope-memory';
-import { WatchMemory } from './checkpoints/watch-memory';
-import { phrase } from '../words/sentence';
-
-export type * from './watch-types';
+import type { JobEnd, JobEndOptions, Watch, WatcherReport, WatchOptions } from './views/watch';
+import { Watches } from './views/watches';
 
 /** Longest wait for checkpoint writes before closing hands the polls to other runtimes, ms. */
 const HANDOVER_WITHIN = 4_000;
@@ -216,8 +213,7 @@ export class Watcher {
 
   /** Loads the coordinator only where runtimes share the store. */
   #createCoordinator(join: NonNullable<StateStore['join']>, sharing: Sharing): ReplicaCoordinator {
-    const { ReplicaCoordinator } =
-      require('./replication/replica-coordinator') as typeof import('./replication/replica-coordinator');
+    const { ReplicaCoordinator } = require('./replication/coordinator') as typeof import('./replication/coordinator');
     const { service, store, clock, signIn } = this.#options;
     return new ReplicaCoordinator(join, {
       sharing,
@@ -297,4 +293,33 @@ export class Watcher {
   #report(event: WatcherReport): void {
     guard(() => this.#options.report?.(event))();
   }
+}
+
+export type ObservationListener = (clusterId: string, status: ClusterStatus) => void;
+
+/** Receives the figures of the polls. */
+export interface WatchMeter {
+  /** Called before each poll that was due, with its delay, ms. */
+  turnStarted(lag: number): void;
+  /** Called with the changes of each observation that belongs to this runtime, before the observation listeners. */
+  derived(clusterId: string, drafts: readonly EventDraft[]): void;
+}
+
+export interface WatcherOptions {
+  service: ApiClient;
+  store: StateStore;
+  clock: Clock;
+  signIn: SignInWatch & { info?(): { error: Sentence | null } };
+  /** Scope that the checkpoints belong to at present. */
+  scope: CurrentScope;
+  /** Set where several runtimes share the store. */
+  sharing?: Sharing | undefined;
+  /** State that survives deploys. Default: no state survives. */
+  memory?: WatchMemory | undefined;
+  random?: () => number;
+  /** Writes to the log: each outage once when it begins and once when it ends, and internal faults. */
+  report?: (event: WatcherReport) => void;
+  /** Seconds between polls of a cluster without a watch while the end of a print is awaited. Default 60. */
+  followInterval?: number;
+  meter?: WatchMeter | undefined;
 }

@@ -4,7 +4,7 @@ import { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
 import { grantKey } from '../../lib/sign-in/grant';
 import { underDeadline } from '../../lib/time/deadline';
-import { WatchMemory } from '../../lib/watch/checkpoints/watch-memory';
+import { WatchMemory } from '../../lib/watch/checkpoints/memory';
 import { isInFlows, type AccountNode } from '../shared/account-link';
 import type { Sentence } from '../../lib/words/sentence';
 import type { SavedCredentials, Saved } from '../shared/definition';

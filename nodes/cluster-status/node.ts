@@ -3,7 +3,7 @@ import type { Client } from '../../lib/client';
 import { parseMilestones } from '../../lib/events/edges';
 import type { PrintEvent } from '../../lib/events/print-event';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
-import type { Round, Watch } from '../../lib/watch/watch-types';
+import type { Round, Watch } from '../../lib/watch/views/watch';
 import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
 import { addChangeTexts } from '../shared/change-texts';

@@ -1,5 +1,6 @@
 import type { ClusterStatus } from '../../lib/service/cluster';
-import type { Round, Standby, WatchState } from '../../lib/watch/watch-types';
+import type { Standby } from '../../lib/watch/replication/peers';
+import type { Round, WatchState } from '../../lib/watch/views/watch';
 import { printingText } from './printing-text';
 import { failureText, staleText, type StatusText } from './status';
 

@@ -9,7 +9,7 @@ import { grantKey, newestGrant, type Grant, type Grants } from '../../lib/sign-i
 import { FileStore, Sweeper } from '../../lib/state/file-store';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import type { Clock } from '../../lib/time/clock';
-import { WatchMemory } from '../../lib/watch/checkpoints/watch-memory';
+import { WatchMemory } from '../../lib/watch/checkpoints/memory';
 import type { Sentence } from '../../lib/words/sentence';
 import { startSimulator, type PrintJob, type Simulator, type SimulatorOptions } from '../../simulator';
 import { seeded } from '../helpers/seeded';

@@ -3,7 +3,7 @@ import { Http } from '../../lib/http/http';
 import type { PrintResult } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
 import { closed, Deadline } from '../../lib/time/deadline';
-import type { Watch } from '../../lib/watch/watch-types';
+import type { Watch } from '../../lib/watch/views/watch';
 import type { SharedRuntime } from '../helpers/shared-memory';
 import { signedInClient } from '../helpers/simulated-client';
 import { FaultyDatabase } from './below/database';

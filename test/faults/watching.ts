@@ -1,7 +1,7 @@
 import type { Client } from '../../lib/client';
 import type { PrintEvent } from '../../lib/events/print-event';
 import { asPrintingError } from '../../lib/service/errors';
-import type { Watch } from '../../lib/watch/watch-types';
+import type { Watch } from '../../lib/watch/views/watch';
 import { Chance } from './chance';
 import { FarmChanges, THRESHOLDS } from './farm-changes';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';

@@ -6,7 +6,8 @@ import { PrintingError } from '../../lib/service/errors';
 import type { Scope, StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 import type { Peers } from '../../lib/watch/replication/peers';
-import type { JobEnd, JobEndOptions, Watcher } from '../../lib/watch/watcher';
+import type { JobEnd, JobEndOptions } from '../../lib/watch/views/watch';
+import type { Watcher } from '../../lib/watch/watcher';
 import { phrase } from '../../lib/words/sentence';
 
 const END: JobEnd = { outcome: 'finished', job: null };

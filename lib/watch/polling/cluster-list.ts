@@ -8,7 +8,7 @@ import type { Lock } from '../../state/membership';
 import { sleep, type Clock } from '../../time/clock';
 import { underDeadline, type Deadline } from '../../time/deadline';
 import { phrase } from '../../words/sentence';
-import type { ListedCluster } from '../checkpoints/scope-memory';
+import type { ListedCluster } from '../checkpoints/memory';
 
 /** Age up to which a list suffices for names and models, ms. */
 const GOOD_FOR = 10 * 60_000;

@@ -1,14 +1,11 @@
 import { reboundEvent, type ListedIdentity, type Rebound } from '../../events/list-changes';
 import type { EventDraft } from '../../events/print-event';
 import { isoTime } from '../../time/clock';
-import { ClusterMemory } from '../checkpoints/cluster-memory';
-import { isSecured, LIST_ITEM, SOLE_OWNER } from '../checkpoints/ownership';
-import type { ListedCluster, ScopeMemory } from '../checkpoints/scope-memory';
+import { ClusterMemory, type ListedCluster, type ScopeMemory } from '../checkpoints/memory';
+import { isSecured, LIST_ITEM, SOLE_OWNER } from '../checkpoints/checkpoint-store';
 import type { ListPoller } from './list-poller';
-import type { PollResult } from './poll-result';
+import type { PollingAccount, PollMoves, PollResult, Subscriber } from './types';
 import type { Poller } from './poller';
-import type { PollingAccount, PollMoves } from './ports';
-import type { Subscriber } from './subscriber';
 
 interface ClusterMovesOptions {
   account: PollingAccount;

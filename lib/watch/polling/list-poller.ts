@@ -4,15 +4,12 @@ import { asPrintingError, type PrintingError } from '../../service/errors';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/membership';
 import { isoTime } from '../../time/clock';
-import { Departure } from './departure';
-import { FailedPolls, type FailedPoll } from './failed-polls';
-import type { EventReceiver } from './subscriber';
-import type { PollingAccount, PollReports } from './ports';
-import { PollRequests } from './requests';
+import { Departure, PollRequests } from './requests';
+import { FailedPolls, type FailedPoll } from './timing';
+import { type EventReceiver, LIST, type PollingAccount, type PollReports } from './types';
 import type { Scheduled } from './scheduler';
-import { isSecured, isStillOwned, LIST_ITEM, SOLE_OWNER } from '../checkpoints/ownership';
-import { LIST } from './poll-result';
-import type { ListedCluster, ListMemory, ScopeMemory } from '../checkpoints/scope-memory';
+import { isSecured, isStillOwned, LIST_ITEM, SOLE_OWNER } from '../checkpoints/checkpoint-store';
+import type { ListedCluster, ListMemory, ScopeMemory } from '../checkpoints/memory';
 
 /** Shortest interval between reads of the list, ms (wire facts, trap 41). */
 const SHORTEST = 60_000;

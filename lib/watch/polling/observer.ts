@@ -1,19 +1,59 @@
 import { advance, openQuestions } from '../../events/advance';
 import type { Checkpoint, Ended } from '../../events/checkpoint';
-import type { JobAnswer } from '../../events/job-edges';
-import type { Observation } from '../../events/observation';
-import type { EventDraft } from '../../events/print-event';
 import { eventsFor } from '../../events/edges';
-import type { ClusterStatus } from '../../service/cluster';
+import type { JobAnswer } from '../../events/job-edges';
+import { sameHost } from '../../events/list-changes';
+import { type Observation, observe } from '../../events/observation';
+import type { EventDraft } from '../../events/print-event';
+import { type ClusterStatus, readClusterStatus } from '../../service/cluster';
+import { PrintingError } from '../../service/errors';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/membership';
-import type { ClusterMemory } from '../checkpoints/cluster-memory';
-import { isSecured } from '../checkpoints/ownership';
-import type { ScopeMemory } from '../checkpoints/scope-memory';
-import type { PollingAccount, PollReports } from './ports';
-import type { EventSubscriber } from './subscriber';
+import { isoTime } from '../../time/clock';
+import { mapConcurrent } from '../../time/concurrency';
+import { underDeadline } from '../../time/deadline';
+import { waitBefore } from '../../time/retry';
+import { phrase } from '../../words/sentence';
+import { isSecured } from '../checkpoints/checkpoint-store';
+import type { ClusterMemory, ListedCluster, ScopeMemory } from '../checkpoints/memory';
 import type { Subscriptions } from './subscriptions';
-import { VanishedJobResolver } from './vanished-job-resolver';
+import { type EventSubscriber, type PollingAccount, type PollReports, readJobRecord } from './types';
+
+/** Concurrent requests for records, and most of them in one poll. */
+const AT_ONCE = 4;
+const MOST = 10;
+/** Deadline for all records of one poll, ms. */
+const LONGEST_SEARCH = 30_000;
+/** Backoff for a job that could not be resolved. */
+const BACKOFF = { first: 30_000, longest: 3600_000 };
+
+/** Reads the records of vanished jobs. A job that can't be resolved does not delay the others. */
+export class VanishedJobResolver {
+  readonly #attempts = new Map<string, { times: number; next: number }>();
+
+  /** Returns the answers for those `ids` that are due. */
+  async ask(account: PollingAccount, clusterId: string, ids: readonly string[]): Promise<Map<string, JobAnswer>> {
+    const { service, clock, signal } = account;
+    const open = new Set(ids);
+    for (const id of this.#attempts.keys()) if (!open.has(id)) this.#attempts.delete(id);
+    if (ids.length === 0) return new Map();
+    const now = clock.monotonic();
+    const turnOf = (id: string) => this.#attempts.get(id)?.next ?? -Infinity;
+    const due = ids
+      .filter((id) => turnOf(id) <= now)
+      .sort((one, other) => (turnOf(one) < turnOf(other) ? -1 : 1))
+      .slice(0, MOST);
+    const answers = await underDeadline(clock, { ms: LONGEST_SEARCH, parent: signal }, (deadline) =>
+      mapConcurrent(AT_ONCE, due, async (id) => [id, await readJobRecord(service, clusterId, id, deadline)] as const),
+    );
+    for (const id of due) {
+      const times = this.#attempts.get(id)?.times ?? 0;
+      // No timer: the next regular poll asks for the jobs that are due.
+      this.#attempts.set(id, { times: times + 1, next: now + waitBefore(times, BACKOFF) });
+    }
+    return new Map(answers);
+  }
+}
 
 /** Observations of one cluster: derives and delivers events, and advances the checkpoint. */
 export class Observer {
@@ -178,3 +218,67 @@ const loadsOf = ({ printers }: Checkpoint): number =>
 
 const hasSameIds = (some: readonly { id: string }[], others: readonly { id: string }[]): boolean =>
   some.length === others.length && some.every(({ id }, at) => id === others[at]?.id);
+
+/** Deadline for one poll with its retries, ms. */
+const LONGEST_READ = 60_000;
+const WHAT = phrase`the printer`;
+const CURE = phrase`try again later`;
+
+export type StatusAnswer =
+  /** `raw` null: the status was not found, but the list contains the cluster. */
+  { seen: Observation; raw: unknown } | { reboundTo: ListedCluster };
+
+interface Reading {
+  /** The last known figures. */
+  known: () => ClusterStatus | null;
+  /** Checked in the moment the request leaves. */
+  lock: Pick<Lock, 'secure'>;
+}
+
+/** Reads the status of a cluster. Throws the errors of service calls. */
+export async function readStatus(
+  { service, list, clock, signal }: PollingAccount,
+  clusterId: string,
+  { known, lock }: Reading,
+): Promise<StatusAnswer> {
+  const receivedAt = () => isoTime(clock.now());
+  try {
+    // Once a list was read, `find` returns names and models without a request.
+    const listing = list.find(clusterId);
+    const { data } = await underDeadline(clock, { ms: LONGEST_READ, parent: signal, cure: CURE }, (deadline) =>
+      service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock }),
+    );
+    const listed = await listing;
+    const context = { clusterId, receivedAt: receivedAt(), identity: listed ?? known() };
+    const seen = observe(data, { ...context, hostPrinterId: listed?.host?.printerId ?? null });
+    if (seen) return { seen, raw: data };
+    throw new PrintingError(
+      'SERVICE_ERROR',
+      phrase`The service answered ${WHAT} with something unexpected: try again later.`,
+      {
+        outcome: 'unknown',
+      },
+    );
+  } catch (thrown) {
+    if (!(thrown instanceof PrintingError) || thrown.code !== 'NOT_FOUND') throw thrown;
+    signal.throwIfAborted();
+    return notFound(await list.readAnew(), thrown);
+  }
+
+  /** Interprets a 404: the cluster may be offline or have a new id (wire facts, traps 13 and 16). */
+  function notFound(clusters: ReadonlyMap<string, ListedCluster>, error: PrintingError): StatusAnswer {
+    const listed = clusters.get(clusterId);
+    if (listed) return { seen: unread(listed), raw: null };
+    const reboundTo = sameHost(clusters.values(), known()?.hostGuid ?? null);
+    if (!reboundTo) throw error;
+    return { reboundTo };
+  }
+
+  /** Observation with `online` from the list and the last known figures. */
+  function unread({ clusterId: _id, online, host, ...identity }: ListedCluster): Observation {
+    const at = receivedAt();
+    const last = known() ?? readClusterStatus({}, { clusterId, receivedAt: at, identity });
+    const status = { ...last, ...identity, online, stale: true };
+    return { status, at, jobs: null, history: null, faults: new Map(), hostPrinterId: host?.printerId ?? null };
+  }
+}

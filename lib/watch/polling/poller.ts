@@ -1,18 +1,150 @@
 import type { Checkpoint, Ended } from '../../events/checkpoint';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, withIds } from '../../service/errors';
+import type { PrintJob } from '../../service/print-job';
 import { type Lock, LockLostError } from '../../state/membership';
-import { isStillOwned } from '../checkpoints/ownership';
-import { Departure } from './departure';
-import { NextPoll } from './next-poll';
-import { Observer } from './observer';
-import { pollCluster, type ClusterPoll } from './poll-cluster';
-import type { PollResult } from './poll-result';
-import type { PollingAccount, PollReports } from './ports';
-import { PollRequests } from './requests';
-import type { Scheduled } from './scheduler';
-import type { EventSubscriber, Subscriber } from './subscriber';
-import { Subscriptions, type Poll } from './subscriptions';
+import { isStillOwned } from '../checkpoints/checkpoint-store';
+import { Observer, readStatus } from './observer';
+import { Departure, PollRequests } from './requests';
+import type { PollPlan, Scheduled } from './scheduler';
+import { type Poll, Subscriptions } from './subscriptions';
+import { type FailedPoll, FailedPolls, joinTurns, Predictions, SHORTEST, turnFrom } from './timing';
+import type { EventSubscriber, PollingAccount, PollReports, PollResult, Subscriber } from './types';
+
+/** Intervals without an update from the owner after which a waiting runtime polls by itself. */
+const SILENCE = 3;
+
+/** Time of the next poll of one cluster, from turns, predicted ends, updates by other runtimes and backoff. */
+export class NextPoll {
+  readonly #failed: FailedPolls;
+  /** Time of the last update from the owner, or of the start of waiting for one, monotonic ms. */
+  #lastUpdateAt = -Infinity;
+  #predictions: Predictions | null = null;
+
+  constructor(
+    private readonly clusterId: string,
+    private readonly plan: PollPlan,
+    private readonly subscriptions: Subscriptions,
+  ) {
+    this.#failed = new FailedPolls(plan.random);
+  }
+
+  /** Whether the last poll failed. */
+  get isFailing(): boolean {
+    return this.#failed.isFailing;
+  }
+
+  /** Next poll of a cluster that this runtime owns, monotonic ms; Infinity: none. */
+  get asOwner(): number {
+    const { interval, nextTurn } = this.subscriptions;
+    if (nextTurn === null) return Infinity;
+    const last = this.plan.lastPollOf(this.clusterId);
+    if (this.isFailing) return this.#retry(last);
+    return Math.max(last + SHORTEST, joinTurns(nextTurn, this.#predictions?.next(last) ?? Infinity, last, interval));
+  }
+
+  /** Next poll of a cluster whose owner stays silent, monotonic ms; Infinity: none. */
+  get asWaiting(): number {
+    const { interval, nextTurn } = this.subscriptions;
+    if (nextTurn === null) return Infinity;
+    const last = this.plan.lastPollOf(this.clusterId);
+    if (this.isFailing) return this.#retry(last);
+    return Math.max(this.#lastUpdateAt + SILENCE * interval, last + interval);
+  }
+
+  /** Records an update from the owner, or the start of waiting for one. */
+  recordUpdate(now: number): void {
+    this.#lastUpdateAt = now;
+  }
+
+  /** Updates the predicted ends. */
+  predict(jobs: readonly PrintJob[], now: number): void {
+    (this.#predictions ??= new Predictions()).update(jobs, now);
+  }
+
+  /** Counts an extra poll at `now`. */
+  countExtraPoll(now: number): void {
+    this.#predictions?.countExtraPoll(now);
+  }
+
+  recordSuccess(): void {
+    this.#failed.recordSuccess();
+  }
+
+  /** Records a failure. A late token doesn't lengthen the backoff. */
+  recordFailure(poll: FailedPoll): void {
+    this.#failed.record(poll, this.subscriptions.interval);
+  }
+
+  /** Ends the backoff. */
+  retryNow(): void {
+    this.#failed.retryAt = 0;
+  }
+
+  /** Moves an overdue retry to the next turn. */
+  spread(now: number): void {
+    const { interval } = this.subscriptions;
+    if (this.#failed.retryAt < now) this.#failed.retryAt = turnFrom(now, interval, this.subscriptions.phase);
+  }
+
+  /** Drops state that became stale while another runtime polled. */
+  reset(): void {
+    this.#predictions = null;
+    this.#failed.reset();
+  }
+
+  #retry(last: number): number {
+    return Math.max(this.#failed.retryAt, last + SHORTEST);
+  }
+}
+
+/** A cluster to poll. */
+export interface ClusterPoll {
+  clusterId: string;
+  account: PollingAccount;
+  reports: PollReports;
+  observer: Observer;
+  /** Whether a subscriber waits for polls by any runtime. */
+  isWaitedFor: () => boolean;
+  /** Called with each status that was read. */
+  onRead: (status: ClusterStatus) => void;
+}
+
+/**
+ * Requests the status of a cluster once and processes the answer. `lock` null: another runtime owns the cluster.
+ * `isOurs`: this runtime may deliver the result. Throws the errors of service calls.
+ */
+export async function pollCluster(
+  { clusterId, account, reports, observer, isWaitedFor, onRead }: ClusterPoll,
+  lock: Lock | null,
+  departure: Departure,
+): Promise<[result: PollResult, isOurs: boolean]> {
+  const scope = await account.scoped();
+  const memory = await observer.load(scope);
+  account.signal.throwIfAborted();
+  const isOurs = () => isStillOwned(account.ownership, clusterId, lock);
+  if (memory?.movedTo) return [await reports.moves.redirect(clusterId, memory.movedTo), isOurs()];
+  const answer = await readStatus(account, clusterId, { known: () => observer.status, lock: departure });
+  account.signal.throwIfAborted();
+  if ('reboundTo' in answer) {
+    const { reboundTo } = answer;
+    if (!isOurs()) return [await reports.moves.askNow(reboundTo.clusterId), false];
+    return [await reports.moves.rebind({ previous: clusterId, cluster: reboundTo }), isOurs()];
+  }
+  const { seen, raw } = answer;
+  const { status } = seen;
+  let isDelivered = isOurs();
+  if (memory && (isDelivered || isWaitedFor()))
+    isDelivered = await observer.process(seen, memory, scope, isDelivered ? lock : null);
+  else scope.of(clusterId).setStatus(status);
+  if (raw !== null) {
+    onRead(status);
+    reports.observed(clusterId, status);
+    if (isDelivered && account.ownership.isAwaited(clusterId))
+      account.checkpoints.publish(scope, clusterId, { checkpoint: observer.checkpointOf(memory), figures: status });
+  }
+  return [{ clusterId, status, raw, error: null }, isDelivered];
+}
 
 /** Pause after a 429 without Retry-After, ms. */
 const SLOW_DOWN = 30_000;
@@ -294,5 +426,34 @@ export class Poller implements Scheduled {
 
   #releaseIfUnused(): void {
     if (this.#subscriptions.isEmpty && this.#requests.isIdle) this.reports.unused(this.clusterId);
+  }
+}
+
+/** Subscriber that only keeps a cluster polled, also under a new id. `forOthers`: other runtimes wait for its polls. */
+export class KeepPolling implements Subscriber {
+  readonly events = null;
+  readonly wants;
+  readonly paused = false;
+
+  constructor(
+    private poller: Poller,
+    readonly interval: number,
+    { forOthers = false } = {},
+  ) {
+    this.wants = forOthers ? null : ('wait' as const);
+    poller.add(this);
+  }
+
+  onPoll(): void {
+    // The results reach observation listeners.
+  }
+
+  moveTo(poller: Poller): void {
+    this.poller = poller;
+    poller.add(this, { known: true });
+  }
+
+  end(): void {
+    this.poller.remove(this);
   }
 }

@@ -1,6 +1,70 @@
 import type { Clock } from '../../time/clock';
 import { guard } from '../../time/guard';
-import { TimerQueue } from './timer-queue';
+import type { WatchMemory } from '../checkpoints/memory';
+
+/** Priority queue of items by time, earliest first. An item's time can change, and items can be removed. */
+export class TimerQueue<T> {
+  readonly #items: T[] = [];
+  readonly #times: number[] = [];
+  readonly #positions = new Map<T, number>();
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Earliest time; Infinity for an empty queue. */
+  get first(): number {
+    return this.#times[0] ?? Infinity;
+  }
+
+  set(item: T, time: number): void {
+    this.#place(this.#positions.get(item) ?? this.#items.length, item, time);
+  }
+
+  remove(item: T): void {
+    const at = this.#positions.get(item);
+    if (at === undefined) return;
+    this.#positions.delete(item);
+    const [lastItem, lastTime] = [this.#items.pop() as T, this.#times.pop() as number];
+    if (at < this.#items.length) this.#place(at, lastItem, lastTime);
+  }
+
+  /** Removes and returns the earliest item. */
+  shift(): T | undefined {
+    const [item] = this.#items;
+    if (item !== undefined) this.remove(item);
+    return item;
+  }
+
+  /** Moves an item from the free position `at` up or down the heap to its place. */
+  #place(at: number, item: T, time: number): void {
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if ((this.#times[above] as number) <= time) break;
+      this.#move(above, at);
+      at = above;
+    }
+    for (;;) {
+      const left = 2 * at + 1;
+      const right = left + 1;
+      const below = (this.#times[right] ?? Infinity) < (this.#times[left] ?? Infinity) ? right : left;
+      if (!((this.#times[below] ?? Infinity) < time)) break;
+      this.#move(below, at);
+      at = below;
+    }
+    this.#put(at, item, time);
+  }
+
+  #move(from: number, to: number): void {
+    this.#put(to, this.#items[from] as T, this.#times[from] as number);
+  }
+
+  #put(at: number, item: T, time: number): void {
+    this.#items[at] = item;
+    this.#times[at] = time;
+    this.#positions.set(item, at);
+  }
+}
 
 /** Limits of concurrent requests; the service's latency determines the number within them. */
 const FEWEST = 1;
@@ -158,5 +222,64 @@ export class Scheduler {
   #nextPump(): number {
     if (this.#closed || !this.#options.usable() || this.#inFlight >= this.#limit) return Infinity;
     return Math.max(this.#due.first, this.#pausedUntil);
+  }
+}
+
+/** Number of first polls that may start at once after a deploy, and time until one more may, ms. */
+const AT_ONCE = 5;
+const ONE_MORE = 2_000;
+
+/** Lets a few clusters start at once. All others start at their turn, spread over the interval. */
+export class StartupLimiter {
+  #left = AT_ONCE;
+  #countedAt: number;
+
+  constructor(private readonly clock: Clock) {
+    this.#countedAt = clock.monotonic();
+  }
+
+  admit(): boolean {
+    const now = this.clock.monotonic();
+    const more = Math.floor((now - this.#countedAt) / ONE_MORE);
+    this.#left = Math.min(AT_ONCE, this.#left + more);
+    this.#countedAt += more * ONE_MORE;
+    if (this.#left === 0) return false;
+    this.#left--;
+    return true;
+  }
+}
+
+/** Timing shared by the pollers of one account: their phases and last polls, the scheduler and the startup limit. */
+export class PollPlan {
+  readonly #memory: WatchMemory;
+  readonly #limiter: StartupLimiter;
+
+  constructor(
+    readonly scheduler: Scheduler,
+    memory: WatchMemory,
+    clock: Clock,
+    readonly random: () => number,
+  ) {
+    this.#memory = memory;
+    this.#limiter = new StartupLimiter(clock);
+  }
+
+  /** Position of a cluster's turn within its interval, 0 to 1. */
+  phaseOf(clusterId: string): number {
+    return this.#memory.phaseOf(clusterId);
+  }
+
+  /** Start of a cluster's last poll, monotonic ms; -Infinity before the first one. */
+  lastPollOf(clusterId: string): number {
+    return this.#memory.polledAt.get(clusterId) ?? -Infinity;
+  }
+
+  setLastPoll(clusterId: string, time: number): void {
+    this.#memory.polledAt.set(clusterId, time);
+  }
+
+  /** Whether a first poll may start at once: a few may, many are spread. */
+  admit(): boolean {
+    return this.#limiter.admit();
   }
 }

@@ -1,10 +1,8 @@
 import { asPrintingError } from '../../service/errors';
 import { guard } from '../../time/guard';
-import type { PollPlan } from './poll-plan';
-import type { PollResult } from './poll-result';
-import { firstSpan, isCloseBefore, isTurn, turnAfter, turnAfterFirst, turnAgain, turnFrom } from './poll-timing';
-import type { PollReports } from './ports';
-import type { EventSubscriber, Subscriber } from './subscriber';
+import type { PollPlan } from './scheduler';
+import type { EventSubscriber, PollReports, PollResult, Subscriber } from './types';
+import { firstSpan, isCloseBefore, isTurn, turnAfter, turnAfterFirst, turnAgain, turnFrom } from './timing';
 
 /** Interval without an active subscriber, ms. */
 const USUAL_INTERVAL = 60_000;

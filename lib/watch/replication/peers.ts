@@ -1,3 +1,9 @@
+import { Changes } from '../../sign-in/sign-in-state';
+import type { Membership } from '../../state/membership';
+import type { Key } from '../../state/store';
+import { isoTime } from '../../time/clock';
+import { LIST_ITEM } from '../checkpoints/checkpoint-store';
+
 /** Runtimes that share an account's work. */
 export interface Peers {
   /** Id of this runtime; null without peers. */
@@ -10,3 +16,81 @@ export interface Peers {
 
 /** Peers of a single runtime: it inherits the work of earlier ones. */
 export const NO_PEERS: Peers = { id: null, isLiving: () => false, onChange: () => () => undefined };
+
+/** Live runtimes of one account. */
+export class LivePeers implements Peers {
+  readonly #membership: Membership;
+  readonly #changes = new Changes();
+  #known = '';
+
+  constructor(membership: Membership) {
+    this.#membership = membership;
+  }
+
+  get id(): string {
+    return this.#membership.id;
+  }
+
+  isLiving(id: string): boolean {
+    const { members } = this.#membership;
+    return members.length === 0 || members.some((member) => member.id === id);
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#changes.on(listener);
+  }
+
+  /** Call after the members may have changed. */
+  refresh(): void {
+    const known = this.#membership.members.map(({ id }) => id).join();
+    if (known === this.#known) return;
+    this.#known = known;
+    if (known !== '') this.#changes.notify();
+  }
+}
+
+/** Runtime that shares an account's polls, as shown in a problem report: ids are shortened. */
+export interface Replica {
+  id: string;
+  name: string;
+  /** Whether it is the runtime that reports. */
+  self: boolean;
+  since: string;
+  /** Seconds since the last renewal of its lease. */
+  leaseAge: number;
+  /** Number of printers that it polls, and whether it reads the list of printers. */
+  printers: number;
+  list: boolean;
+  clusterIds: string[];
+}
+
+/** Lists the runtimes and their polls. Empty while this runtime is no member. Rejects without the database. */
+export async function replicasOf(membership: Membership): Promise<Replica[]> {
+  const holdings = await membership.holders();
+  const { id: own, members } = membership;
+  return members.map(({ id, name, since }) => {
+    const { items = [], leaseAge = 0 } = holdings.get(id) ?? {};
+    const clusters = items.filter((item) => item !== LIST_ITEM);
+    return {
+      id: shortened(id),
+      name,
+      self: id === own,
+      since: isoTime(since),
+      leaseAge: Math.round(leaseAge / 100) / 10,
+      printers: clusters.length,
+      list: clusters.length < items.length,
+      clusterIds: clusters.map(shortened),
+    };
+  });
+}
+
+const shortened = (id: string): string => `${id.slice(0, 6)}…`;
+
+/** Names by which other runtimes know this account (`topic`) and this runtime (`name`). */
+export interface Sharing {
+  topic: Key;
+  name: string;
+}
+
+/** Reason for not polling: another runtime polls (`by`: its name, if known), or the store is unreachable. */
+export type Standby = { why: 'elsewhere'; by: string | null } | { why: 'store' };

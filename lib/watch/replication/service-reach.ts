@@ -3,7 +3,7 @@ import { asPrintingError, type ErrorCode, type PrintingError } from '../../servi
 import { AGAIN, type Backoff, pollUntil, waitBefore } from '../../time/retry';
 import type { Clock } from '../../time/clock';
 import { underDeadline, type Deadline } from '../../time/deadline';
-import { Departure } from '../polling/departure';
+import { Departure } from '../polling/requests';
 import { phrase } from '../../words/sentence';
 
 /** Error codes of a call that did not reach the service, or got no answer. */

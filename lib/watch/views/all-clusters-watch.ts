@@ -1,13 +1,336 @@
 import type { PrintingError } from '../../service/errors';
-import type { Subscriber } from '../polling/subscriber';
-import { NodeWatch, type WatchContext } from './node-watch';
-import { ResultGroups } from './result-groups';
 import type { ListPoller, ListSubscriber } from '../polling/list-poller';
 import type { Poller } from '../polling/poller';
-import { LIST, type PollResult } from '../polling/poll-result';
-import type { Standby } from '../replication/sharing';
-import { WatchedClusters } from './watched-clusters';
-import type { Round, Watch, WatchOptions, WatchState } from './watch';
+import { SLACK } from '../polling/timing';
+import { LIST, type PollResult, type Subscriber } from '../polling/types';
+import type { Standby } from '../replication/peers';
+import {
+  type ChangeFilter,
+  NodeWatch,
+  PollFailures,
+  type Round,
+  type Watch,
+  type WatchContext,
+  type WatchOptions,
+  type WatchState,
+} from './watch';
+
+/** Largest group whose results are collected, since each result is some ten kilobytes. */
+const MOST_COLLECTED = 100;
+
+interface BatchOptions {
+  id: string;
+  /** Expected number of clusters. */
+  size: () => number;
+  /** Position of a cluster in the list. */
+  rankOf: (clusterId: string) => number;
+  /** Monotonic time, ms. */
+  now: () => number;
+  /** Whether figures added at that time are stale by now. */
+  isOld: (addedAt: number) => boolean;
+  deliver: (round: Round) => void;
+}
+
+interface PendingResult {
+  result: PollResult;
+  addedAt: number;
+}
+
+/** Batch of the latest results of all clusters. The last part of a batch states their number. */
+export class ResultBatch {
+  /** An array instead of a Map: a Map would keep removed values alive for longer (see `followAbort`). */
+  #pending: PendingResult[] = [];
+  readonly #sent = new Set<string>();
+  readonly #options: BatchOptions;
+  #error: PrintingError | null = null;
+
+  constructor(options: BatchOptions) {
+    this.#options = options;
+  }
+
+  add(result: PollResult): void {
+    this.#error ??= result.error;
+    if (!result.status || this.#sent.has(result.clusterId)) return;
+    this.drop(result.clusterId);
+    this.#pending.push({ result, addedAt: this.#options.now() });
+    if (this.#pending.length <= (this.#options.size() > MOST_COLLECTED ? 1 : MOST_COLLECTED)) return;
+    // One result stays for the last part, which states the count.
+    this.#send(this.#pending.splice(0, this.#pending.length - 1), null);
+  }
+
+  /** Drops the result of a cluster. */
+  drop(clusterId: string): void {
+    const at = this.#pending.findIndex(({ result }) => result.clusterId === clusterId);
+    if (at >= 0) this.#pending.splice(at, 1);
+  }
+
+  end(error: PrintingError | null = null): PrintingError | null {
+    this.#error = error ?? this.#error;
+    const pending = this.#pending.length;
+    this.#send(this.#pending.splice(0), this.#sent.size + pending);
+    return this.#error;
+  }
+
+  #send(pending: PendingResult[], count: number | null): void {
+    const { id, rankOf, isOld, deliver } = this.#options;
+    const results = pending.map(({ result, addedAt }) => (isOld(addedAt) ? asStale(result) : result));
+    const group = { id, start: this.#sent.size, count };
+    results.sort((one, other) => rankOf(one.clusterId) - rankOf(other.clusterId));
+    for (const { clusterId } of results) this.#sent.add(clusterId);
+    deliver({ results, group, error: this.#error });
+  }
+}
+
+const asStale = (result: PollResult): PollResult => ({
+  ...result,
+  status: result.status && { ...result.status, stale: true },
+  raw: null,
+});
+
+interface ResultGroupsOptions {
+  context: Pick<WatchContext, 'clock' | 'guard' | 'usable'>;
+  clusters: WatchedClusters;
+  changeFilter: ChangeFilter | null;
+  /** ms. */
+  interval: number;
+  /** Sends a part of a group. */
+  emit: (round: Round) => void;
+  /** Restores the last known clusters where there are none. */
+  restoreClusters: () => Promise<void>;
+  isClosed: () => boolean;
+  /** Whether the watch is closed or paused. */
+  isInactive: () => boolean;
+}
+
+let batches = 0;
+
+/** Groups of the results of all clusters: one at the end of every interval. */
+export class ResultGroups {
+  readonly #options: ResultGroupsOptions;
+  #batch: ResultBatch;
+  /** Clusters without a result in the present group. */
+  readonly #awaited = new Set<string>();
+  /** Whether the group goes out as soon as no cluster is awaited. */
+  #sendsWhenComplete = true;
+  #boundary = 0;
+  /** Whether the list has been read, or could not be. */
+  #isListKnown = false;
+  #listError: PrintingError | null = null;
+  #disarm: () => void = () => undefined;
+
+  constructor(options: ResultGroupsOptions) {
+    this.#options = options;
+    this.#batch = this.newBatch(options.emit);
+  }
+
+  /** Starts sending one group per interval, the first as soon as it is complete. */
+  start(): void {
+    const { context, interval, isInactive } = this.#options;
+    this.#boundary = context.clock.monotonic() + interval;
+    this.#sendsWhenComplete = true;
+    this.#awaitAll();
+    if (!isInactive()) this.#arm(this.#boundary, () => this.#endInterval());
+  }
+
+  stop(): void {
+    this.#disarm();
+  }
+
+  /** Adds a result, and sends the group once it is complete. */
+  add(result: PollResult): void {
+    this.#batch.add(result);
+    this.#awaited.delete(result.clusterId);
+    if (this.#sendsWhenComplete && this.#isListKnown && this.#awaited.size === 0) this.#send();
+  }
+
+  /** Records a read of the list. */
+  recordList(clusterIds: readonly string[] | null, error: PrintingError | null): void {
+    const { ownCount, members } = this.#options.clusters;
+    this.#listError = error;
+    this.#isListKnown = true;
+    const isComplete = this.#awaited.size === 0 && (ownCount > 0 || members.size === 0);
+    if (this.#sendsWhenComplete && isComplete && (clusterIds ?? error)) this.#send();
+  }
+
+  /** Awaits a cluster in the present group, or no longer does. */
+  assign(clusterId: string, isOurs: boolean): void {
+    if (isOurs) this.#awaited.add(clusterId);
+    else this.#awaited.delete(clusterId);
+  }
+
+  drop(clusterId: string): void {
+    this.#batch.drop(clusterId);
+  }
+
+  newBatch(deliver: (round: Round) => void, isAsked = false): ResultBatch {
+    const { context, clusters } = this.#options;
+    const { clock, usable } = context;
+    const rankOf = (clusterId: string) => clusters.members.get(clusterId)?.rank ?? Infinity;
+    // A requested poll counts as fresh, however long the other polls take.
+    const isOld = (addedAt: number) => !isAsked && (!usable() || clock.monotonic() - addedAt > this.#maxAge);
+    const now = () => clock.monotonic();
+    return new ResultBatch({ id: `${++batches}`, size: () => clusters.ownCount, rankOf, now, isOld, deliver });
+  }
+
+  /** Ends an interval: waits a little for results in flight, but not for failing clusters. */
+  #endInterval(): void {
+    const { context, clusters, interval } = this.#options;
+    if (!context.usable()) return void this.#recall();
+    this.#sendsWhenComplete = true;
+    for (const clusterId of this.#awaited) {
+      const poller = clusters.members.get(clusterId)?.poller;
+      if (poller?.failing) this.#addLastKnown(clusterId, poller);
+    }
+    if (this.#awaited.size === 0) return this.#send();
+    this.#arm(this.#boundary + SLACK * interval, () => {
+      for (const clusterId of this.#awaited) {
+        const poller = clusters.members.get(clusterId)?.poller;
+        if (poller) this.#addLastKnown(clusterId, poller);
+      }
+      this.#send();
+    });
+  }
+
+  #addLastKnown(clusterId: string, poller: Poller): void {
+    this.#awaited.delete(clusterId);
+    this.#addKnown(poller.lastKnown(this.#maxAge));
+  }
+
+  #addKnown(result: PollResult): void {
+    const { clusters, changeFilter } = this.#options;
+    const { status } = result;
+    if (status?.stale) clusters.recordStale(status.clusterId);
+    if (status && (!changeFilter || changeFilter.isChange(status))) this.#batch.add(result);
+  }
+
+  /** Sends the last known figures of all clusters while the account is signed out. Never rejects. */
+  async #recall(): Promise<void> {
+    const { clusters, restoreClusters, context, isClosed, isInactive } = this.#options;
+    if (clusters.members.size === 0) await restoreClusters();
+    if (isClosed()) return;
+    let isKnown = false;
+    for (const [clusterId, { poller, isOurs }] of [...clusters.members]) {
+      if (!isOurs) continue;
+      const result = await poller.recall();
+      if (isInactive()) return;
+      if (context.usable()) break;
+      if (result.status && clusters.members.get(clusterId)?.isOurs) {
+        this.#addKnown(result);
+        isKnown = true;
+      }
+    }
+    if (!isKnown) return this.#startNextInterval();
+    this.#send();
+    // The first group after the next sign-in goes out as soon as it is complete.
+    this.#sendsWhenComplete = true;
+  }
+
+  /** Age from which figures are stale, ms: turns may shift by the slack. */
+  get #maxAge(): number {
+    return (1 + SLACK) * this.#options.interval;
+  }
+
+  #send(): void {
+    this.#batch.end(this.#listError);
+    this.#batch = this.newBatch(this.#options.emit);
+    this.#sendsWhenComplete = false;
+    this.#awaitAll();
+    this.#startNextInterval();
+  }
+
+  #startNextInterval(): void {
+    const { context, interval } = this.#options;
+    // A first group of many clusters may end late: skip a boundary that would follow at once.
+    const soonest = context.clock.monotonic() + interval / 2;
+    while (this.#boundary < soonest) this.#boundary += interval;
+    this.#arm(this.#boundary, () => this.#endInterval());
+  }
+
+  #arm(time: number, action: () => void): void {
+    this.#disarm();
+    const { clock, guard } = this.#options.context;
+    this.#disarm = clock.after(Math.max(0, time - clock.monotonic()), () => guard(action));
+  }
+
+  #awaitAll(): void {
+    this.#awaited.clear();
+    for (const clusterId of this.#options.clusters.ownIds) this.#awaited.add(clusterId);
+  }
+}
+
+interface WatchedCluster {
+  poller: Poller;
+  rank: number;
+  /** Whether this runtime polls it. */
+  isOurs: boolean;
+}
+
+/** Clusters of a watch of all clusters, and the state that it shows. */
+export class WatchedClusters {
+  readonly members = new Map<string, WatchedCluster>();
+  /** Number of members that this runtime polls. */
+  ownCount = 0;
+  readonly #offline = new Set<string>();
+  /** Clusters whose last sent figures were older than an interval. */
+  readonly #overdue = new Set<string>();
+  readonly #failures: PollFailures;
+  #lastSuccess: number | null = null;
+
+  constructor(private readonly now: () => number) {
+    this.#failures = new PollFailures(now);
+  }
+
+  get state(): Pick<WatchState, 'lastSuccess' | 'trouble' | 'overdue' | 'clusters'> {
+    const total = this.ownCount;
+    return {
+      lastSuccess: this.#lastSuccess,
+      trouble: this.#failures.state,
+      overdue: this.#overdue.size > 0,
+      clusters: { total, online: total - this.#offline.size },
+    };
+  }
+
+  /** Members that this runtime polls. */
+  get ownIds(): string[] {
+    return [...this.members].filter(([, { isOurs }]) => isOurs).map(([clusterId]) => clusterId);
+  }
+
+  /** Records whether this runtime polls a member. Returns false for other clusters. */
+  assign(clusterId: string, isOurs: boolean): boolean {
+    const member = this.members.get(clusterId);
+    if (!member) return false;
+    if (member.isOurs !== isOurs) this.ownCount += isOurs ? 1 : -1;
+    member.isOurs = isOurs;
+    if (isOurs) return true;
+    this.#offline.delete(clusterId);
+    this.#overdue.delete(clusterId);
+    this.#failures.forget(clusterId);
+    return true;
+  }
+
+  /** Records that figures older than an interval were sent. */
+  recordStale(clusterId: string): void {
+    this.#overdue.add(clusterId);
+  }
+
+  recordResult({ clusterId, status, error }: PollResult): void {
+    if (!this.members.get(clusterId)?.isOurs) return;
+    if (status?.online === false) this.#offline.add(clusterId);
+    else if (status) this.#offline.delete(clusterId);
+    this.#failures.record(clusterId, error);
+    if (!error) this.#overdue.delete(clusterId);
+    this.#recordSuccess();
+  }
+
+  recordList(error: PrintingError | null): void {
+    this.#failures.record(LIST, error);
+    this.#recordSuccess();
+  }
+
+  #recordSuccess(): void {
+    if (!this.#failures.state && this.#overdue.size === 0) this.#lastSuccess = this.now();
+  }
+}
 
 interface AccountPollers {
   list: ListPoller;

@@ -1,12 +1,17 @@
 import type { PrintingError } from '../../service/errors';
-import type { Subscriber } from '../polling/subscriber';
-import { NodeWatch, type WatchContext } from './node-watch';
+import type { PollResult, Subscriber } from '../polling/types';
+import {
+  NodeWatch,
+  PollFailures,
+  type Round,
+  type Watch,
+  type WatchContext,
+  type WatchOptions,
+  type WatchState,
+} from './watch';
 import type { Poller } from '../polling/poller';
-import { PollFailures } from './poll-failures';
-import { SLACK } from '../polling/poll-timing';
-import type { PollResult } from '../polling/poll-result';
-import type { Standby } from '../replication/sharing';
-import type { Round, Watch, WatchOptions, WatchState } from './watch';
+import { SLACK } from '../polling/timing';
+import type { Standby } from '../replication/peers';
 
 /** Number of intervals after a message with fresh figures from which the next poll is late. */
 const LATE = 1.5;

@@ -3,11 +3,14 @@ import type { EndType } from '../../events/print-event';
 import type { PrintJob } from '../../service/print-job';
 import { underDeadline } from '../../time/deadline';
 import { guard } from '../../time/guard';
-import type { PollingAccount, PollReports } from '../polling/ports';
-import type { Subscriber } from '../polling/subscriber';
-import { readJobRecord } from '../polling/job-record';
+import {
+  type PollingAccount,
+  type PollReports,
+  type PollResult,
+  readJobRecord,
+  type Subscriber,
+} from '../polling/types';
 import type { Poller } from '../polling/poller';
-import type { PollResult } from '../polling/poll-result';
 import type { JobEnd, JobEndOptions } from './watch';
 
 /** Time after which the record of an unlisted job is read, ms. New jobs take a while to be listed. */

@@ -1,12 +1,136 @@
-import type { ErrorCode, PrintingError } from '../../service/errors';
+import { type ErrorCode, PrintingError, revised } from '../../service/errors';
 import type { SignInWatch } from '../../sign-in/sign-in-state';
 import type { CurrentScope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
-import type { Sentence } from '../../words/sentence';
-import { covers, OutageMarks, printersOf } from '../checkpoints/outage-marks';
-import { newOutage, SIGN_IN, type Mark, type Outage, type OutageMemory } from '../checkpoints/outage-memory';
-import { deliver, OutageNotices } from './outage-notices';
+import { phrase, type Sentence } from '../../words/sentence';
+import {
+  type AffectedPrinters,
+  covers,
+  type Mark,
+  newOutage,
+  type Outage,
+  OutageMarks,
+  type OutageMemory,
+  printersOf,
+  SIGN_IN,
+} from '../checkpoints/outages';
+import { LIST } from '../polling/types';
 import type { Watch, WatcherReport } from './watch';
+
+/** Number of names in a notice; the others are counted. */
+export const NAMED = 3;
+/** Longest name in a notice, characters. */
+const LONGEST_NAME = 60;
+
+/** Shortens a printer's name for a notice; without a name, returns the first characters of its id. */
+export function nameFor(clusterId: string, name: string | null | undefined): string {
+  if (!name) return `${clusterId.slice(0, 6)}…`;
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+}
+
+/** Notice of an outage. It names the list of printers if no printer is affected. */
+export function outageNotice(error: PrintingError, affected: AffectedPrinters): PrintingError {
+  const { sentence, ids } = error;
+  const { clusterId } = affected;
+  return revised(error, {
+    sentence: phrase`${whatOf(affected)}: ${sentence}`,
+    ids: { ...ids, clusterId: clusterId ?? undefined },
+  });
+}
+
+const whatOf = (affected: AffectedPrinters): Sentence => {
+  const { count, names } = affected;
+  if (count === 0) return phrase`The list of printers can’t be read`;
+  if (count === 1) return phrase`Printer ${names[0] ?? ''} can’t be read`;
+  return phrase`${count} printers can’t be read (${listOf(affected)})`;
+};
+
+/** Notice of the end of an outage. */
+export function recoveryNotice(affected: AffectedPrinters, duration: number): Sentence {
+  const { count, names } = affected;
+  if (count === 0) return phrase`The list of printers can be read again after ${formatDuration(duration)}.`;
+  if (count === 1) return phrase`Printer ${names[0] ?? ''} can be read again after ${formatDuration(duration)}.`;
+  return phrase`${count} printers (${listOf(affected)}) can be read again after ${formatDuration(duration)}.`;
+}
+
+/** Notice of the end of a sign-in. */
+export function signInNotice(reason: Sentence, affected: AffectedPrinters): PrintingError {
+  const { count, names, clusterId } = affected;
+  const sentence =
+    count === 0
+      ? reason
+      : count === 1
+        ? phrase`${reason} Until then printer ${names[0] ?? ''} can’t be read.`
+        : phrase`${reason} Until then ${count} printers can’t be read (${listOf(affected)}).`;
+  return new PrintingError('NOT_SIGNED_IN', sentence, {
+    outcome: 'not-sent',
+    ids: clusterId === null ? {} : { clusterId },
+  });
+}
+
+export const signedInNotice = (duration: number): Sentence =>
+  phrase`The account is signed in again after ${formatDuration(duration)}.`;
+
+function listOf({ count, names }: AffectedPrinters): Sentence {
+  const [one = '', two = '', three = ''] = names;
+  if (count === 2) return phrase`${one} and ${two}`;
+  if (count === 3) return phrase`${one}, ${two} and ${three}`;
+  return phrase`${one}, ${two}, ${three} and ${count - NAMED} more`;
+}
+
+/** Formats a duration, ms, in suitable units. */
+function formatDuration(ms: number): Sentence {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 90) return phrase`${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 90) return phrase`${minutes} min`;
+  return phrase`${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+interface OutageNoticesOptions {
+  signIn: { info?(): { error: Sentence | null } };
+  nameOf: (clusterId: string) => string | null | undefined;
+}
+
+/** Notices of one account's outages, with the names of the affected printers. */
+export class OutageNotices {
+  constructor(private readonly options: OutageNoticesOptions) {}
+
+  affected(clusterIds: readonly string[]): AffectedPrinters {
+    const printers = clusterIds.filter((clusterId) => clusterId !== LIST);
+    const names = printers.slice(0, NAMED).map((id) => nameFor(id, this.options.nameOf(id)));
+    return { count: printers.length, names, clusterId: printers.length === 1 ? (printers[0] ?? null) : null };
+  }
+
+  noticeOf({ kind, error, members, affected }: Outage): PrintingError {
+    const { signIn } = this.options;
+    const about = affected ?? this.affected([...members]);
+    const reason = signIn.info?.().error ?? phrase`Nobody is signed in any more: sign in with the account.`;
+    return kind === SIGN_IN || !error ? signInNotice(reason, about) : outageNotice(error, about);
+  }
+
+  /** Sentence at the end of an outage that lasted `duration` ms. */
+  recoveryOf({ kind }: Outage, affected: AffectedPrinters, duration: number): Sentence {
+    return kind === SIGN_IN ? signedInNotice(duration) : recoveryNotice(affected, duration);
+  }
+
+  /** Combines a failure of several clusters in one sentence. */
+  summary(error: PrintingError, clusterIds: readonly string[]): PrintingError {
+    return outageNotice(error, this.affected(clusterIds));
+  }
+}
+
+/** Delivers a notice to each audience that lacks it. */
+export function deliver({ notified }: Outage, watches: readonly Watch[], error: PrintingError): void {
+  // Requests in flight report the failure themselves.
+  const asking = new Set(watches.filter((watch) => watch.isAsking).map(({ audience }) => audience));
+  for (const watch of watches) {
+    const { audience } = watch;
+    if (watch.paused || asking.has(audience) || notified.has(audience)) continue;
+    notified.add(audience);
+    watch.notify(error);
+  }
+}
 
 /** Longest time after the first failure to collect affected printers before the notice, ms. */
 const COLLECT_WITHIN = 75_000;

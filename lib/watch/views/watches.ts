@@ -1,11 +1,10 @@
-import type { WatchMemory } from '../checkpoints/watch-memory';
+import type { WatchMemory } from '../checkpoints/memory';
 import type { ListPoller } from '../polling/list-poller';
-import { LIST } from '../polling/poll-result';
+import { LIST } from '../polling/types';
 import type { Poller } from '../polling/poller';
 import { AllClustersWatch } from './all-clusters-watch';
 import { ClusterWatch } from './cluster-watch';
-import type { WatchContext } from './node-watch';
-import type { Watch, WatchOptions } from './watch';
+import type { Watch, WatchContext, WatchOptions } from './watch';
 
 interface WatchesOptions {
   memory: WatchMemory;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { RemoteUpdates } from '../../../lib/watch/replication/remote-updates';
+import { RemoteUpdates } from '../../../lib/watch/replication/coordinator';
 import { Channel, decodeMessage, encodeMessage, type ChannelMessage } from '../../../lib/postgres/channel';
 import type { Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';

@@ -11,7 +11,7 @@ import type { ItemRecord } from '../../../lib/queue/queue-item';
 import { QueueStore } from '../../../lib/queue/queue-store';
 import type { RecallOutcome } from '../../../lib/queue/recall';
 import type { Scope } from '../../../lib/state/store';
-import type { JobEnd } from '../../../lib/watch/watch-types';
+import type { JobEnd } from '../../../lib/watch/views/watch';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { answer, at, job, observation, type Wire } from '../events/observations';

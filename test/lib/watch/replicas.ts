@@ -3,7 +3,7 @@ import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-cl
 import type { EndpointName } from '../../../lib/service/paths';
 import { PrintingError } from '../../../lib/service/errors';
 import { sleep } from '../../../lib/time/clock';
-import type { Watch, WatchOptions } from '../../../lib/watch/watcher';
+import type { Watch, WatchOptions } from '../../../lib/watch/views/watch';
 import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';

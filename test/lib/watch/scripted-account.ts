@@ -4,15 +4,9 @@ import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import type { SignInState, SignInWatch } from '../../../lib/sign-in/sign-in-state';
 import type { PrintEvent } from '../../../lib/events/print-event';
-import { WatchMemory } from '../../../lib/watch/checkpoints/watch-memory';
-import {
-  Watcher,
-  type Round,
-  type Watch,
-  type WatchMeter,
-  type WatcherReport,
-  type WatchOptions,
-} from '../../../lib/watch/watcher';
+import { WatchMemory } from '../../../lib/watch/checkpoints/memory';
+import type { Round, Watch, WatcherReport, WatchOptions } from '../../../lib/watch/views/watch';
+import { Watcher, type WatchMeter } from '../../../lib/watch/watcher';
 import type { Clock } from '../../../lib/time/clock';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';

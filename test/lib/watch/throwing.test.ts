@@ -7,7 +7,7 @@ import { systemClock } from '../../../lib/time/clock';
 import { Deadline, followAbort } from '../../../lib/time/deadline';
 import { holdStream } from '../../../lib/upload/content';
 import { Scheduler } from '../../../lib/watch/polling/scheduler';
-import type { Round, WatchOptions } from '../../../lib/watch/watcher';
+import type { Round, WatchOptions } from '../../../lib/watch/views/watch';
 import { handle } from '../../../nodes/shared/admin/handle';
 import { whenFlowsStarted } from '../../../nodes/shared/flows-started';
 import { ManualClock, settle } from '../../helpers/manual-clock';

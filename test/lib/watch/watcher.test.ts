@@ -3,7 +3,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
 import { settle } from '../../helpers/manual-clock';
 import { answer, at, job, minute, type Wire } from '../events/observations';
-import type { WatchOptions } from '../../../lib/watch/watcher';
+import type { WatchOptions } from '../../../lib/watch/views/watch';
 import { broken, notFound, ScriptedAccount } from './scripted-account';
 
 const jobs = (...print_jobs: Wire[]) => answer({ print_jobs });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { UNLOSABLE_LOCK } from '../../../../lib/state/locks';
-import { CheckpointStore } from '../../../../lib/watch/checkpoints/checkpoint-store';
-import { SOLE_OWNER, type Ownership } from '../../../../lib/watch/checkpoints/ownership';
-import { ScopeMemory } from '../../../../lib/watch/checkpoints/scope-memory';
+import { CheckpointStore, type Ownership, SOLE_OWNER } from '../../../../lib/watch/checkpoints/checkpoint-store';
+import { ScopeMemory } from '../../../../lib/watch/checkpoints/memory';
 import { ManualClock } from '../../../helpers/manual-clock';
 import { MemoryStore } from '../../../helpers/memory-store';
 

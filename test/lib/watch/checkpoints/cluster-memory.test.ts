@@ -6,7 +6,7 @@ import type { JobAnswer } from '../../../../lib/events/job-edges';
 import type { Observation } from '../../../../lib/events/observation';
 import { eventsFor, NO_THRESHOLDS } from '../../../../lib/events/edges';
 import type { Fault } from '../../../../lib/service/printer';
-import { ClusterMemory } from '../../../../lib/watch/checkpoints/cluster-memory';
+import { ClusterMemory } from '../../../../lib/watch/checkpoints/memory';
 import { history, JOBS, MILESTONES, view, wireOf, type Frame } from '../../events/histories';
 import { answer, at, observation, own, withMilestones } from '../../events/observations';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { UNLOSABLE_LOCK } from '../../../../lib/state/locks';
 import type { Assigned, Membership } from '../../../../lib/state/membership';
-import { Assignments } from '../../../../lib/watch/replication/assignments';
-import type { Wants } from '../../../../lib/watch/replication/fair-share';
+import { Assignments, type Wants } from '../../../../lib/watch/replication/assignments';
 import { ManualClock } from '../../../helpers/manual-clock';
 
 const CLUSTERS = Array.from({ length: 9 }, (_, n) => `cluster-${n}`);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { nominalTime } from '../../../helpers/nominal-time';
-import { LIST_ITEM } from '../../../../lib/watch/checkpoints/ownership';
-import { fairShare, type Wants } from '../../../../lib/watch/replication/fair-share';
+import { LIST_ITEM } from '../../../../lib/watch/checkpoints/checkpoint-store';
+import { fairShare, type Wants } from '../../../../lib/watch/replication/assignments';
 import type { Member } from '../../../../lib/state/membership';
 
 const wants = (more: Partial<Wants>): Wants => ({ workspace: 'W1', all: false, clusters: [], waits: [], ...more });

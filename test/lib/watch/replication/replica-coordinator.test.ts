@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Membership } from '../../../../lib/state/membership';
-import { ScopeMemory } from '../../../../lib/watch/checkpoints/scope-memory';
-import { ReplicaCoordinator } from '../../../../lib/watch/replication/replica-coordinator';
+import { ScopeMemory } from '../../../../lib/watch/checkpoints/memory';
+import { ReplicaCoordinator } from '../../../../lib/watch/replication/coordinator';
 import { ManualClock, settle } from '../../../helpers/manual-clock';
 import { MemoryStore } from '../../../helpers/memory-store';
 

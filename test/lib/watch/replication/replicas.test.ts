@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { answer, at, job } from '../../events/observations';
 import { PrintingError } from '../../../../lib/service/errors';
-import { replicasOf } from '../../../../lib/watch/replication/replicas';
+import { replicasOf } from '../../../../lib/watch/replication/peers';
 import type { Lease } from '../../../../lib/postgres/leases';
 import { sleep } from '../../../../lib/time/clock';
 import { phrase } from '../../../../lib/words/sentence';

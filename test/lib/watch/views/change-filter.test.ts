@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { changed } from '../../../../lib/watch/views/change-filter';
+import { changed } from '../../../../lib/watch/views/watch';
 import { answer, at, observation } from '../../events/observations';
 
 const status = (percent: number, more: Record<string, unknown> = {}, time = 0) =>

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { ClusterWatch } from '../../../../lib/watch/views/cluster-watch';
 import type { Poller } from '../../../../lib/watch/polling/poller';
-import type { PollResult, Round } from '../../../../lib/watch/watch-types';
+import type { PollResult } from '../../../../lib/watch/polling/types';
+import type { Round } from '../../../../lib/watch/views/watch';
 import { ManualClock } from '../../../helpers/manual-clock';
 
 describe('a node that watches one printer without a poll for an interval and a half', () => {

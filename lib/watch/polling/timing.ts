@@ -1,5 +1,75 @@
+import type { PrintingError } from '../../service/errors';
 import type { PrintJob } from '../../service/print-job';
-import { SHORTEST, SLACK } from './poll-timing';
+import { waitBefore } from '../../time/retry';
+
+/** Shortest time between two polls of a cluster, except those that a user requests, ms (wire facts 1). */
+export const SHORTEST = 10_000;
+/** Longest shift of a turn, as a share of the interval. */
+export const SLACK = 0.08;
+/** Longest backoff after failed polls, ms. */
+const LONGEST_BACKOFF = 15 * 60_000;
+/** Random share of a backoff, so that failed clusters are not retried all at once. */
+const JITTER = 0.1;
+
+/** Converts an interval from seconds to ms; short ones are lengthened (reference 2.2). */
+export const intervalOf = (seconds: number): number =>
+  Math.max(SHORTEST, Number.isFinite(seconds) ? seconds * 1000 : 0);
+
+/** First turn at or after `from` (monotonic, ms) for a phase. */
+export function turnFrom(from: number, interval: number, phase: number): number {
+  const turn = phase * interval + Math.ceil(from / interval - phase) * interval;
+  return turn < from ? turn + interval : turn;
+}
+
+/**
+ * Next turn of a cluster that was polled at `last` and is watched again at `now`, after a deploy; null if `last` is
+ * too long ago. Overdue turns come soon, spread over the time by which they are late.
+ */
+export function turnAgain(last: number, now: number, interval: number, phase: number): number | null {
+  const next = turnAfter(last, interval, phase);
+  const late = now - next;
+  if (late <= 0) return next;
+  return late < interval ? turnFrom(now, Math.max(SLACK * interval, late), phase) : null;
+}
+
+/** Span over which first polls due `by` are spread, ms: an interval, or the rest of it after a slow read of the list. */
+export const firstSpan = (now: number, by: number, interval: number): number =>
+  by - now > interval / 2 ? Math.min(by - now, interval) : interval;
+
+/**
+ * Turn after a poll that began at `start`: an interval later, shifted towards the cluster's phase within the allowed
+ * slack. So late, early or crowded polls spread out again.
+ */
+export function turnAfter(start: number, interval: number, phase: number): number {
+  const plain = start + interval;
+  const wanted = turnFrom(plain - interval / 2, interval, phase);
+  const most = SLACK * interval;
+  return Math.max(start + SHORTEST, plain + Math.min(most, Math.max(-most, wanted - plain)));
+}
+
+/** Turn after a cluster's first poll: at its phase at once, because first polls may have been crowded. */
+export function turnAfterFirst(start: number, interval: number, phase: number): number {
+  return Math.min(turnFrom(start + SHORTEST, interval, phase), start + interval);
+}
+
+/** Whether a poll at `now` counts for a turn at `turn`: it is due, or nearly so. */
+export const isTurn = (now: number, turn: number, interval: number): boolean => turn - now <= SLACK * interval;
+
+/**
+ * Whether a poll at `now` would delay the own poll of the next turn for too long. The bound counts as too long (1 ms for
+ * rounding): a turn that is delayed by the slack, and moves back by the slack, would never join the other one.
+ */
+export const isCloseBefore = (now: number, turn: number, interval: number): boolean =>
+  now + SHORTEST - turn > SLACK * interval - 1;
+
+/** Backoff after the `failures`th failed poll in a row, ms; at least the service's Retry-After. */
+export function retryPoll(
+  { interval, failures, retryAfter = 0 }: { interval: number; failures: number; retryAfter?: number | undefined },
+  random: () => number,
+): number {
+  const backoff = { first: interval, longest: Math.max(interval, LONGEST_BACKOFF), jitter: JITTER };
+  return Math.max(retryAfter, waitBefore(failures - 1, backoff, random));
+}
 
 /** Most extra polls per print. */
 const MOST_EXTRA = 6;
@@ -117,4 +187,42 @@ function predict(job: PrintJob, now: number): Prediction | null {
   if (left === null) return null;
   const total = timeTotal ?? (timeElapsed ?? 0) + left;
   return { jobId: clusterJobId, end: now + Math.max(0, left) * 1000, total: total * 1000, moved: 0 };
+}
+
+/** A poll that failed. */
+export interface FailedPoll {
+  /** When it began, monotonic ms. */
+  start: number;
+  error: PrintingError;
+  /** Whether it never left, because it got no token. */
+  lacksToken: boolean;
+}
+
+/** Failed polls in a row of one poller, and the time of the next try. */
+export class FailedPolls {
+  #count = 0;
+  /** Earliest time of the next try, monotonic ms. */
+  retryAt = 0;
+
+  constructor(private readonly random: () => number) {}
+
+  /** Whether the last poll failed. */
+  get isFailing(): boolean {
+    return this.#count > 0;
+  }
+
+  /** Records a failure. A late token doesn't lengthen the backoff. */
+  record({ start, error, lacksToken }: FailedPoll, interval: number): void {
+    if (!lacksToken || !this.isFailing) this.#count++;
+    const { retryAfter } = error;
+    this.retryAt = start + retryPoll({ interval, failures: this.#count, retryAfter }, this.random);
+  }
+
+  recordSuccess(): void {
+    this.#count = 0;
+  }
+
+  reset(): void {
+    this.#count = this.retryAt = 0;
+  }
 }

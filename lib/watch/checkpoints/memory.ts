@@ -1,13 +1,82 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Checkpoint, KnownJob, PlateCheckpoint } from '../../events/checkpoint';
+import { passed, type Thresholds } from '../../events/edges';
 import { fingerprint, isSettled } from '../../events/fingerprint';
 import { complete, type JobAnswer, progressOf } from '../../events/job-edges';
-import { timeOf, type Observation } from '../../events/observation';
+import type { ListCheckpoint } from '../../events/list-changes';
+import { type Observation, timeOf } from '../../events/observation';
 import { isPlateDue, waitingPlate } from '../../events/printer-edges';
-import { passed, type Thresholds } from '../../events/edges';
-import type { ClusterStatus } from '../../service/cluster';
+import type { ClusterIdentity, ClusterStatus } from '../../service/cluster';
 import type { PrintJob } from '../../service/print-job';
-import { packFigures, unpackFigures } from './packed-status';
-import { PackedTexts } from './packed-texts';
+import type { Scope } from '../../state/store';
+import { OutageMemory } from './outages';
+
+type Rest = Omit<ClusterStatus, 'jobs' | 'history' | 'current'>;
+
+/** Packs the volatile part of a status as text: everything but the jobs, and the figures of each job. */
+export function packFigures({ jobs, history: _history, current, ...rest }: ClusterStatus): string {
+  return JSON.stringify([rest, jobs.map(figuresOf), current ? jobs.indexOf(current) : -1]);
+}
+
+/** Restores the status from its packed figures and its stable jobs. */
+export function unpackFigures(
+  text: string,
+  { jobs: stable, history }: Pick<ClusterStatus, 'jobs' | 'history'>,
+): ClusterStatus {
+  const [rest, rows, at] = JSON.parse(text) as [Rest, Figures[], number];
+  const jobs = stable.map((job, nth) => withFigures(job, rows[nth]));
+  return { ...rest, jobs, history, current: jobs[at] ?? null };
+}
+
+const figuresOf = ({ progress, timeElapsed, timeTotal, timeRemaining }: PrintJob) =>
+  [progress, timeElapsed, timeTotal, timeRemaining] as const;
+
+type Figures = ReturnType<typeof figuresOf>;
+
+const withFigures = (job: PrintJob, figures: Figures | undefined): PrintJob => {
+  if (!figures) return job;
+  const [progress, timeElapsed, timeTotal, timeRemaining] = figures;
+  return { ...job, progress, timeElapsed, timeTotal, timeRemaining };
+};
+
+/** Spare bytes for numbers that grow. */
+const SPARE = 64;
+/** Tuned for a few kilobytes of repetitive text. */
+const DEFLATE = { level: 3, windowBits: 13, memLevel: 5 };
+
+/** Two texts in one buffer outside the heap: a stable one, compressed, and a volatile one. */
+export class PackedTexts {
+  #bytes = Buffer.alloc(0);
+  #compressed = 0;
+  #length = 0;
+
+  get stable(): string {
+    return this.#compressed === 0 ? '' : inflateRawSync(this.#bytes.subarray(0, this.#compressed)).toString();
+  }
+
+  get volatile(): string {
+    return this.#bytes.toString('utf8', this.#compressed, this.#length);
+  }
+
+  set(stable: string, volatile: string): void {
+    this.#write(deflateRawSync(stable, DEFLATE), volatile);
+  }
+
+  setVolatile(text: string): void {
+    this.#write(this.#bytes.subarray(0, this.#compressed), text);
+  }
+
+  /** Reuses the buffer: a text is mostly as long as its predecessor. */
+  #write(compressed: Buffer, volatile: string): void {
+    const length = compressed.length + Buffer.byteLength(volatile);
+    const before = this.#bytes;
+    // A slice of the shared pool would keep the whole pool alive.
+    if (length > before.length || length < before.length / 2) this.#bytes = Buffer.allocUnsafeSlow(length + SPARE);
+    if (compressed.buffer !== this.#bytes.buffer) compressed.copy(this.#bytes);
+    this.#compressed = compressed.length;
+    this.#length = compressed.length + this.#bytes.write(volatile, compressed.length);
+  }
+}
 
 const NONE: readonly string[] = [];
 
@@ -198,3 +267,125 @@ export class ClusterMemory {
     return this.#hasStatus ? unpackFigures(this.#texts.volatile, stable) : null;
   }
 }
+
+/** Stored fields of a listed cluster. */
+export interface ListedCluster extends ClusterIdentity {
+  clusterId: string;
+  online: boolean | null;
+  /** Only printer that the list names; null while the cluster is offline. */
+  host: { printerId: string | null; name: string | null } | null;
+}
+
+/** State of the cluster list between two reads. */
+export class ListMemory {
+  loaded = false;
+  /** As in `ClusterMemory`. */
+  invalidations = 0;
+  checkpoint: ListCheckpoint | null = null;
+  late = false;
+  /** As in `ClusterMemory`. */
+  wasUnwatched = true;
+  /** As in `ClusterMemory`. */
+  marks: readonly string[] = [];
+  /** Clusters as published to other runtimes. */
+  clusters: readonly ListedCluster[] = [];
+
+  /** As in `ClusterMemory`. */
+  invalidate(): void {
+    this.loaded = false;
+    this.invalidations++;
+  }
+
+  /** Updates the clusters to publish, without volatile fields. Returns false where they have not changed. */
+  updatePublished(clusters: readonly ListedCluster[]): boolean {
+    const before = new Map(this.clusters.map((cluster) => [cluster.clusterId, cluster]));
+    const shown = clusters.map((cluster) => ({
+      ...cluster,
+      online: null,
+      host: cluster.host ?? before.get(cluster.clusterId)?.host ?? null,
+    }));
+    if (JSON.stringify(shown) === JSON.stringify(this.clusters)) return false;
+    this.clusters = shown;
+    return true;
+  }
+}
+
+/** State of one scope. Scopes never share state. */
+export class ScopeMemory {
+  readonly clusters = new Map<string, ClusterMemory>();
+  readonly list = new ListMemory();
+
+  constructor(readonly scope: Scope) {}
+
+  /** Call on a return to this scope: another runtime may have written to it, even about a cluster that this one holds. */
+  invalidate(): void {
+    this.list.invalidate();
+    for (const memory of this.clusters.values()) memory.invalidate();
+  }
+
+  of(clusterId: string): ClusterMemory {
+    let memory = this.clusters.get(clusterId);
+    if (!memory) this.clusters.set(clusterId, (memory = new ClusterMemory()));
+    return memory;
+  }
+}
+
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+
+/**
+ * State of an account's watcher that survives deploys: poll times, so that a deploy moves no turn, and checkpoints, so
+ * that it reads no files.
+ */
+export class WatchMemory {
+  readonly #scopes = new Map<string, ScopeMemory>();
+  readonly #phases = new Map<string, number>();
+  #counted = 0;
+  /** Last poll times of forgotten clusters, kept for a moment. */
+  readonly #leaving = new Map<string, number | undefined>();
+  /** Start of a cluster's last poll, monotonic ms. Before the first poll: one interval before it is due. */
+  readonly polledAt = new Map<string, number>();
+  readonly #outages = new Map<string, OutageMemory>();
+  /** Keys of earlier watches, with their cluster id. */
+  readonly watches = new Map<string, string | null>();
+
+  scope(scope: Scope): ScopeMemory {
+    const name = JSON.stringify(scope);
+    let memory = this.#scopes.get(name);
+    if (!memory) this.#scopes.set(name, (memory = new ScopeMemory(scope)));
+    return memory;
+  }
+
+  /** Outages of one account on one service. */
+  outages(service: string): OutageMemory {
+    let memory = this.#outages.get(service);
+    if (!memory) this.#outages.set(service, (memory = new OutageMemory()));
+    return memory;
+  }
+
+  /** Position of a cluster's turn within its interval, 0 to 1. */
+  phaseOf(clusterId: string): number {
+    let phase = this.#phases.get(clusterId);
+    if (phase === undefined) this.#phases.set(clusterId, (phase = phaseOf(this.#counted++)));
+    return phase;
+  }
+
+  /** Forgets a cluster without subscribers and without state. Its last poll time stays for `keepFor` ms. */
+  forget(clusterId: string, { now, keepFor }: { now: number; keepFor: number }): void {
+    for (const { clusters } of this.#scopes.values()) clusters.delete(clusterId);
+    this.#leaving.delete(clusterId);
+    this.#leaving.set(clusterId, this.polledAt.get(clusterId));
+    for (const [id, polledAt] of this.#leaving) {
+      if (polledAt !== undefined && now - polledAt < keepFor) break;
+      this.#leaving.delete(id);
+      if (this.polledAt.get(id) !== polledAt) continue;
+      this.polledAt.delete(id);
+      this.#phases.delete(id);
+    }
+  }
+}
+
+/**
+ * Position of the `n`th cluster's turn within its interval, 0 to 1. The positions of any number of clusters are evenly
+ * spread, and a new cluster moves none of the others.
+ */
+const phaseOf = (n: number): number => (n * GOLDEN) % 1;
