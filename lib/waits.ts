@@ -2,9 +2,8 @@ import { latePrints, type LatePrints, type PrintWaiter } from './print/late-prin
 import type { Waiter } from './print/late-results';
 import { PendingWaits, type PendingWait } from './print/pending-waits';
 import type { Awaited } from './print/print-request';
-import type { AwaitedItem, ItemEnd } from './queue/item-ends';
-import { lateItems, type LateItems } from './queue/late-items';
-import type { QueueApi } from './queue/queue-api';
+import type { AwaitedItem, ItemEnd, QueueApi } from './queue/model/types';
+import { lateItems, type LateItems } from './queue/queues';
 import type { SignInWatch } from './sign-in/sign-in-state';
 import type { CurrentScope, StateStore } from './state/store';
 import type { Clock } from './time/clock';

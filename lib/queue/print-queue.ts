@@ -1,28 +1,214 @@
 import type { ApiClient } from '../account/api-client';
+import { PrintingError } from '../service/errors';
+import { amount, record as readRecord, text } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import { guard } from '../time/guard';
+import { factsOfFile, factsOfMetadata } from '../toolpath/read-facts';
+import type { Source } from '../upload/content';
+import { isUploaded, readStored } from '../upload/send';
 import type { Uploads } from '../upload/uploads';
-import { addItem, alternativeFiles } from './add-item';
-import { AwaitedEnds } from './awaited-ends';
-import { itemStateOf } from './copies';
-import * as changes from './item-changes';
-import { withoutEvents } from './item-events';
-import { printShape } from './item-shape';
-import { itemNotFound } from './item-store';
-import { movedRanks } from './moved-ranks';
-import { Outbox, type Undelivered } from './outbox';
-import { pausedPrinters } from './paused-printers';
-import type * as api from './queue-api';
-import type { QueueData } from './queue-data';
-import { figuresOf } from './queue-figures';
-import { type ItemRecord, printingId } from './queue-item';
-import type { QueueReading } from './queue-meter';
-import type { QueueOptions, QueueRuntimeDeps } from './queue-options';
-import { QueueRuntime, type Loaded } from './queue-runtime';
-import { paused, withoutQueueEvents, type QueueRecord } from './queue-state';
-import { rankAfter } from './rank';
+import { phrase } from '../words/sentence';
+import { isPlateToClear } from './model/gate';
+import { itemStateOf, withoutEvents } from './model/item';
+import * as changes from './model/item-changes';
+import { newItem } from './model/item-changes';
+import { paused, pausedPrinters, type QueueRecord, withoutQueueEvents } from './model/queue';
+import { rankAfter } from './model/rank';
+import type { QueueRules } from './model/rules';
+import type * as api from './model/types';
+import {
+  type AddRequest,
+  type ItemFile,
+  type ItemRecord,
+  type ItemState,
+  type PrinterReason,
+  printingId,
+  type QueueItem,
+  type QueuePrinter,
+  type QueueReading,
+} from './model/types';
+import { printShape } from './plan/explanation';
+import type { QueueData } from './records/data';
+import { itemNotFound, type ItemStore, movedRanks } from './records/items';
+import { Outbox, type Undelivered } from './records/outbox';
+import type { QueueOptions, QueueRuntimeDeps } from './run/options';
+import { type Loaded, QueueRuntime } from './run/planner';
 
-export type { QueueOptions } from './queue-options';
+interface AddDeps {
+  items: ItemStore;
+  uploads: Pick<Uploads, 'send'>;
+  service: ApiClient;
+  queueId: string;
+  rules: Pick<QueueRules, 'approval'>;
+  now: () => number;
+  /** Rank of the last item; null without one. */
+  lastRank: () => string | null;
+  /** Waits for the store: its failures stop the planner, those of the file don't. */
+  written: <T>(work: Promise<T>) => Promise<T>;
+}
+
+/**
+ * Adds an item once per queue key: stores its file first, so that a durable item never lacks it. Throws the errors of the
+ * upload, of the service's calls and of the store.
+ */
+export async function addItem(deps: AddDeps, request: AddRequest): Promise<{ record: ItemRecord; isNew: boolean }> {
+  const { items, queueId, rules, now, lastRank, written } = deps;
+  const { queueKey, deadline } = request;
+  const itemId = items.idOf(queueKey);
+  const known = queueKey === null ? undefined : await written(deadline.wait(items.find(itemId)));
+  if (known) return { record: known, isNew: false };
+  const own = request.source
+    ? await storeFile(deps, await deadline.wait(request.source()), request)
+    : await storedFile(deps, request.jobId, deadline);
+  const files = [own, ...(await alternativeFiles(deps, request))];
+  deadline.throwIfOver();
+  const name = request.jobName || own.filename;
+  const make = () =>
+    newItem(
+      {
+        itemId,
+        queueKey,
+        name,
+        files,
+        rank: rankAfter(lastRank(), itemId),
+        changes: request,
+        awaitsApproval: rules.approval,
+      },
+      { queueId, now: now() },
+    );
+  return written(deadline.wait(items.add(itemId, make)));
+}
+
+/** The files of alternatives, stored where they were not. Throws the errors of the upload and of the service's calls. */
+export async function alternativeFiles(
+  deps: Pick<AddDeps, 'uploads' | 'service'>,
+  { alternatives = [], deadline, onProgress }: Pick<AddRequest, 'alternatives' | 'deadline' | 'onProgress'>,
+): Promise<ItemFile[]> {
+  const files: ItemFile[] = [];
+  for (const other of alternatives)
+    files.push(
+      'jobId' in other
+        ? await storedFile(deps, other.jobId, deadline)
+        : await storeFile(deps, { kind: 'file', path: other.filename }, { jobName: '', deadline, onProgress }),
+    );
+  return files;
+}
+
+async function storeFile(
+  { uploads }: Pick<AddDeps, 'uploads'>,
+  source: Source,
+  { jobName, deadline, onProgress }: Pick<AddRequest, 'jobName' | 'deadline' | 'onProgress'>,
+): Promise<ItemFile> {
+  const facts = await factsOfFile(source, deadline).catch(() => null);
+  const stored = await uploads.send(source, {
+    ...(jobName ? { jobName } : {}),
+    ...{ compress: false, reuse: true, dryRun: false, deadline },
+    onStage: (_, { percent }) => onProgress(percent),
+  });
+  const read = factsOfMetadata(stored.raw?.metadata);
+  return {
+    jobId: stored.jobId,
+    filename: stored.jobName,
+    size: stored.fileSize,
+    facts: read?.model ? read : facts,
+    isGone: false,
+  };
+}
+
+async function storedFile(
+  { service }: Pick<AddDeps, 'service'>,
+  jobId: string | null,
+  deadline: Deadline,
+): Promise<ItemFile> {
+  if (jobId === null)
+    throw new PrintingError('INVALID_INPUT', phrase`The stored job to print is missing: set msg.jobId.`);
+  const stored = await readStored(service, { kind: 'job', id: jobId }, { deadline });
+  if (!isUploaded(stored))
+    throw new PrintingError('NOT_ACCEPTED', phrase`The file of the stored job is not stored yet: try again later.`, {
+      ids: { jobId },
+    });
+  const facts = factsOfMetadata(readRecord(stored.metadata));
+  return { jobId, filename: text(stored.job_name), size: amount(stored.file_size), facts, isGone: false };
+}
+
+/** Waits for the ends of items. Each reads its record after every change, at whichever runtime that was made. */
+export class AwaitedEnds {
+  readonly #loaded: () => Loaded | null;
+  readonly #looks = new Set<() => void>();
+  #isClosed = false;
+
+  constructor(loaded: () => Loaded | null) {
+    this.#loaded = loaded;
+  }
+
+  /** Resolves with an item that has ended; null if `signal` aborts or the queue closes. Throws QUEUE_ITEM_NOT_FOUND. */
+  async endOf(itemId: string, signal: AbortSignal): Promise<QueueItem | null> {
+    let look: () => void = () => undefined;
+    try {
+      return await new Promise<QueueItem | null>((resolve, reject) => {
+        let isReading = false;
+        const read = async ({ data, view }: Loaded) => {
+          isReading = true;
+          // A record that can't be read now is read again after the next change.
+          const found = await data.items.find(itemId).catch(() => null);
+          isReading = false;
+          if (found === undefined) reject(itemNotFound());
+          else if (found && found.endedAt !== null) resolve(view.item(found));
+        };
+        look = () => {
+          if (signal.aborted || this.#isClosed) return resolve(null);
+          const loaded = this.#loaded();
+          const record = loaded?.data.items.get(itemId);
+          if (loaded && record && record.endedAt !== null) resolve(loaded.view.item(record));
+          else if (loaded && !record && !isReading) void read(loaded);
+        };
+        this.#looks.add(look);
+        signal.addEventListener('abort', look);
+        look();
+      });
+    } finally {
+      this.#looks.delete(look);
+      signal.removeEventListener('abort', look);
+    }
+  }
+
+  look(): void {
+    for (const look of [...this.#looks]) look();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.look();
+  }
+}
+
+/** Reasons for which a printer is at work, or is not meant to work. */
+const NOT_IDLE: ReadonlySet<PrinterReason> = new Set([
+  ...(['BUSY', 'OFFLINE', 'STALE', 'DISABLED', 'INACTIVE', 'PAUSED'] as const),
+]);
+
+/** Figures of a queue for its metrics. */
+export function figuresOf({ data, view }: Loaded, { gate: mode }: Pick<QueueRules, 'gate'>): QueueReading {
+  const items: Record<ItemState, number> = {
+    ...{ waiting: 0, active: 0, held: 0, blocked: 0 },
+    ...{ finished: 0, failed: 0, cancelled: 0 },
+  };
+  for (const record of data.items.all) items[itemStateOf(record, view.canBePlanned(record))]++;
+  const wanted = view.wantedPrinters;
+  const printers = view.input.printers.map((printer) => {
+    const { clusterId, printerId } = printer;
+    const gate = data.gates.of(clusterId, printerId);
+    return {
+      clusterId,
+      printerId,
+      isPlateWaiting: gate ? isPlateToClear(gate, mode) : null,
+      isIdle: wanted.has(printer) && isIdle(printer),
+    };
+  });
+  return { items, printers };
+}
+
+const isIdle = ({ obstacle }: QueuePrinter): boolean => obstacle === null || !NOT_IDLE.has(obstacle.code);
 
 export interface PrintQueueDeps extends QueueRuntimeDeps {
   service: ApiClient;

@@ -1,5 +1,5 @@
 import type { NodeMessage } from 'node-red';
-import type { QueueApi, ItemTarget } from '../../lib/queue/queue-api';
+import type { QueueApi, ItemTarget } from '../../lib/queue/model/types';
 import type { Deadline } from '../../lib/time/deadline';
 import { phrase } from '../../lib/words/sentence';
 import { definition } from './definition';

@@ -1,6 +1,6 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import type { AddRequest } from '../../lib/queue/queue-api';
-import { readRequire } from '../../lib/queue/require-input';
+import type { AddRequest } from '../../lib/queue/model/types';
+import { readRequire } from '../../lib/queue/model/requirement';
 import { phrase } from '../../lib/words/sentence';
 import type { Settings } from '../shared/definition';
 import { read, readText } from '../shared/inputs';

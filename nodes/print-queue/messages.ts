@@ -1,5 +1,5 @@
 import type { NodeAPI, NodeMessage } from 'node-red';
-import type { QueueEvent, QueueItem } from '../../lib/queue/queue-api';
+import type { QueueEvent, QueueItem } from '../../lib/queue/model/types';
 import { withTexts } from '../shared/language';
 
 /** Properties that a message of output 1 gains: the payload, and the ids of one item. */

@@ -1,8 +1,7 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { plainProperties } from '../../lib/print/print-request';
-import { itemEnd, type AwaitedItem, type ItemEnd } from '../../lib/queue/item-ends';
-import type { LateItems } from '../../lib/queue/late-items';
-import type { QueueFigures } from '../../lib/queue/queue-api';
+import { type AwaitedItem, itemEnd, type ItemEnd, type QueueFigures } from '../../lib/queue/model/types';
+import type { LateItems } from '../../lib/queue/queues';
 import { asPrintingError } from '../../lib/service/errors';
 import { isInFlows } from '../shared/account-link';
 import type { Saved } from '../shared/definition';

@@ -1,4 +1,4 @@
-import type { QueueFigures } from '../../lib/queue/queue-api';
+import type { QueueFigures } from '../../lib/queue/model/types';
 import { failureText, IDLE, type StatusText } from '../shared/status';
 
 /** Reasons of blocked items that have a text of their own: `status.blockedBy.<code>`. */

@@ -1,5 +1,5 @@
 import type { NodeMessage } from 'node-red';
-import { readRequire } from '../../lib/queue/require-input';
+import { readRequire } from '../../lib/queue/model/requirement';
 import type {
   ItemChanges,
   ItemState,
@@ -8,7 +8,7 @@ import type {
   PrinterTarget,
   ItemTarget,
   Settlement,
-} from '../../lib/queue/queue-api';
+} from '../../lib/queue/model/types';
 import { readRangeEnd, TEXT } from '../../lib/rules/limits';
 import { PrintingError } from '../../lib/service/errors';
 import { record } from '../../lib/service/json-readers';

@@ -1,5 +1,5 @@
 import type { NodeAPI } from 'node-red';
-import { readRules } from '../../lib/queue/read-rules';
+import { readRules } from '../../lib/queue/model/rules';
 import { asPrintingError } from '../../lib/service/errors';
 import { underDeadline } from '../../lib/time/deadline';
 import { clientOf } from '../shared/account-link';

@@ -1,6 +1,6 @@
 import type { Node, NodeAPI } from 'node-red';
 import type { Client } from '../../lib/client';
-import type { QueueApi } from '../../lib/queue/queue-api';
+import type { QueueApi } from '../../lib/queue/model/types';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
 

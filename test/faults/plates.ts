@@ -1,4 +1,4 @@
-import type { QueueRules } from '../../lib/queue/queue-rules';
+import type { QueueRules } from '../../lib/queue/model/rules';
 import type { PrintJob } from '../../simulator';
 import type { World } from './machine';
 import { Broken } from './trace';

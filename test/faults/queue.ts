@@ -1,8 +1,7 @@
 import type { Client } from '../../lib/client';
 import type { PrintQueue } from '../../lib/queue/print-queue';
-import type { QueueEvent, QueueItem } from '../../lib/queue/queue-api';
-import type { QueueRules } from '../../lib/queue/queue-rules';
-import { readRules } from '../../lib/queue/read-rules';
+import type { QueueEvent, QueueItem } from '../../lib/queue/model/types';
+import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { asPrintingError } from '../../lib/service/errors';
 import { Deadline } from '../../lib/time/deadline';
 import type { EndedPrint } from '../../simulator/world/state';

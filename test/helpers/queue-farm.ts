@@ -1,10 +1,10 @@
 import type { CallOptions } from '../../lib/account/api-client';
 import { Dispatcher } from '../../lib/print/dispatcher';
 import { JobListReader } from '../../lib/print/job-list-reader';
-import { LocalChanges } from '../../lib/queue/local-changes';
+import { LocalChanges } from '../../lib/queue/records/store';
 import { PrintQueue } from '../../lib/queue/print-queue';
-import type { AddRequest, QueueEvent, QueueItem } from '../../lib/queue/queue-api';
-import type { QueueRules } from '../../lib/queue/queue-rules';
+import type { AddRequest, QueueEvent, QueueItem } from '../../lib/queue/model/types';
+import type { QueueRules } from '../../lib/queue/model/rules';
 import { readCluster, readClusterStatus } from '../../lib/service/cluster';
 import { PrintingError } from '../../lib/service/errors';
 import type { EndpointName } from '../../lib/service/paths';

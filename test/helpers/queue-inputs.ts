@@ -1,10 +1,7 @@
 import fc from 'fast-check';
-import type { PlanInput, PlanItem } from '../../lib/queue/plan-types';
-import { printerKey, type QueuePrinter } from '../../lib/queue/queue-printer';
-import type { QueueRules } from '../../lib/queue/queue-rules';
-import type { PrinterReason } from '../../lib/queue/reasons';
-import { readRules } from '../../lib/queue/read-rules';
-import type { Requirement } from '../../lib/queue/requirement';
+import type { PlanInput, PlanItem } from '../../lib/queue/plan/plan';
+import { printerKey, type PrinterReason, type QueuePrinter, type Requirement } from '../../lib/queue/model/types';
+import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { phrase } from '../../lib/words/sentence';
 
 export const NOW = Date.parse('2026-06-10T12:00:00Z');

@@ -14,7 +14,7 @@ import type {
   QueueFigures,
   ItemTarget,
   Settlement,
-} from '../../lib/queue/queue-api';
+} from '../../lib/queue/model/types';
 import type { Deadline } from '../../lib/time/deadline';
 import { phrase } from '../../lib/words/sentence';
 

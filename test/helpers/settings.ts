@@ -1,5 +1,5 @@
 import { readRedirect, readSettings } from '../../lib/account/settings';
-import { readRules } from '../../lib/queue/read-rules';
+import { readRules } from '../../lib/queue/model/rules';
 import { readRange } from '../../lib/report/ranges';
 import { PrintingError } from '../../lib/service/errors';
 import { parseMilestones } from '../../lib/events/edges';

@@ -96,12 +96,9 @@ import {
   readPrinterFilter,
 } from '../../lib/service/printer-filter';
 import { filterQueries, fits, readPrintJobFilter } from '../../lib/query/print-job-filter';
-import { readHours } from '../../lib/queue/hours';
-import { costOf, readPrices } from '../../lib/queue/prices';
-import { readRules } from '../../lib/queue/read-rules';
-import { readRequire } from '../../lib/queue/require-input';
-import { requirementOf } from '../../lib/queue/requirement-of';
-import { mismatchOf } from '../../lib/queue/suitability';
+import { costOf, readHours, readPrices, readRules } from '../../lib/queue/model/rules';
+import { readRequire, requirementOf } from '../../lib/queue/model/requirement';
+import { mismatchOf } from '../../lib/queue/plan/suitability';
 import {
   amountIn,
   configFacts,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { QueueItem } from '../../lib/queue/queue-api';
+import type { QueueItem } from '../../lib/queue/model/types';
 import { startSimulator, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Inbox } from '../helpers/flow';
 import { TurnedTime } from '../helpers/turned-time';

@@ -4,7 +4,7 @@ import { OVERRIDABLE } from '../../lib/rules/paths';
 import { ERROR_CODES } from '../../lib/service/errors';
 import type { JobState } from '../../lib/service/print-job';
 import type { EventType } from '../../lib/events/print-event';
-import type { QueueEventType } from '../../lib/queue/queue-events';
+import type { QueueEventType } from '../../lib/queue/model/types';
 import { addAdminEndpoints } from '../../nodes/shared/admin';
 import { forms as htmlFiles } from '../../scripts/form.mjs';
 import { readNodes } from '../../scripts/nodes.mjs';

@@ -1,6 +1,7 @@
 import type { NodeAPI } from 'node-red';
-import { isWithin, nextOpening, readHours } from '../../../lib/queue/hours';
-import type { QueueItem } from '../../../lib/queue/queue-api';
+import { readHours } from '../../../lib/queue/model/rules';
+import { isWithin, nextOpening } from '../../../lib/rules/hours';
+import type { QueueItem } from '../../../lib/queue/model/types';
 import { text } from '../../../lib/service/json-readers';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';

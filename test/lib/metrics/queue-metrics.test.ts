@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { AccountMetrics } from '../../../lib/metrics/account-metrics';
 import { scrape } from '../../../lib/metrics/scrape';
-import type { QueueReading, QueueMeter, QueueSource } from '../../../lib/queue/queue-meter';
+import type { QueueReading, QueueMeter, QueueSource } from '../../../lib/queue/model/types';
 import { answer, CLUSTER, observation } from '../events/observations';
 import { ManualClock } from '../../helpers/manual-clock';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import * as attempts from '../../../lib/queue/attempt-changes';
-import { countCopies, isOpen, lastAttempt, itemStateOf, waitingCopies } from '../../../lib/queue/copies';
-import * as items from '../../../lib/queue/item-changes';
-import type { ItemRecord } from '../../../lib/queue/queue-item';
+import * as attempts from '../../../lib/queue/model/item-changes';
+import * as items from '../../../lib/queue/model/item-changes';
+import { countCopies, isOpen, lastAttempt, itemStateOf, waitingCopies } from '../../../lib/queue/model/item';
+import type { ItemRecord } from '../../../lib/queue/model/types';
 import { CONTEXT, item, NOW, PRINT, typesOf } from './items';
 
 const FIRST = { copy: 1, attempt: 1 };

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { AwaitedEnds } from '../../../lib/queue/awaited-ends';
-import { itemEnd } from '../../../lib/queue/item-ends';
-import type { ItemRecord } from '../../../lib/queue/queue-item';
-import type { Loaded } from '../../../lib/queue/queue-runtime';
+import { AwaitedEnds } from '../../../lib/queue/print-queue';
+import { itemEnd, type ItemRecord } from '../../../lib/queue/model/types';
+import type { Loaded } from '../../../lib/queue/run/planner';
 import { settle } from '../../helpers/manual-clock';
 import { queueItem } from '../../helpers/scripted-queue';
 

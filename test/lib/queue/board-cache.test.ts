@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { phrase } from '../../../lib/words/sentence';
-import { BoardCache } from '../../../lib/queue/board-cache';
-import { printerBoard, type BoardInput } from '../../../lib/queue/printer-board';
+import { BoardCache, type BoardInput, printerBoard } from '../../../lib/queue/plan/printers';
 import { answer, at, observation, type Wire } from '../events/observations';
 import { GATE, NOW, RULES } from './items';
 

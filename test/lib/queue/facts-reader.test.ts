@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { FactsReader } from '../../../lib/queue/facts-reader';
-import type { ItemRecord } from '../../../lib/queue/queue-item';
+import { FactsReader } from '../../../lib/queue/records/data';
+import type { ItemRecord } from '../../../lib/queue/model/types';
 import { PrintingError } from '../../../lib/service/errors';
 import { Deadline } from '../../../lib/time/deadline';
 import { phrase } from '../../../lib/words/sentence';

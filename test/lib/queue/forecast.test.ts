@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { forecast, type ForecastInput } from '../../../lib/queue/forecast';
-import { plan } from '../../../lib/queue/plan';
+import { forecast, type ForecastInput } from '../../../lib/queue/plan/forecast';
+import { plan } from '../../../lib/queue/plan/plan';
 import { parseHours } from '../../../lib/rules/hours';
 import { systemClock } from '../../../lib/time/clock';
 import { phrase } from '../../../lib/words/sentence';

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { isClear, type PlateGate } from '../../../lib/queue/gate';
-import { closedBy, confirmed, observed } from '../../../lib/queue/gate-changes';
+import { closedBy, confirmed, isClear, observed, type PlateGate } from '../../../lib/queue/model/gate';
 import { answer, at, job, observation, type Wire } from '../events/observations';
 import { NOW } from './items';
 

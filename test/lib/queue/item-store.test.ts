@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import * as attempts from '../../../lib/queue/attempt-changes';
-import { ItemStore } from '../../../lib/queue/item-store';
-import { heldBack, newItem, removed } from '../../../lib/queue/item-changes';
-import { withoutEvents } from '../../../lib/queue/item-events';
-import { QueueStore } from '../../../lib/queue/queue-store';
-import type { ItemRecord } from '../../../lib/queue/queue-item';
+import * as attempts from '../../../lib/queue/model/item-changes';
+import { heldBack, newItem, removed } from '../../../lib/queue/model/item-changes';
+import { ItemStore } from '../../../lib/queue/records/items';
+import { withoutEvents } from '../../../lib/queue/model/item';
+import { QueueStore } from '../../../lib/queue/records/store';
+import type { ItemRecord } from '../../../lib/queue/model/types';
 import type { Scope } from '../../../lib/state/store';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { ManualClock } from '../../helpers/manual-clock';

@@ -1,8 +1,7 @@
-import type { PlateGate } from '../../../lib/queue/gate';
-import { newItem, type NewItem } from '../../../lib/queue/item-changes';
-import type { ItemChanges } from '../../../lib/queue/queue-api';
-import type { ItemRecord } from '../../../lib/queue/queue-item';
-import { readRules } from '../../../lib/queue/read-rules';
+import type { PlateGate } from '../../../lib/queue/model/gate';
+import { newItem, type NewItem } from '../../../lib/queue/model/item-changes';
+import type { ItemChanges, ItemRecord } from '../../../lib/queue/model/types';
+import { readRules } from '../../../lib/queue/model/rules';
 
 export const NOW = Date.parse('2026-01-01T00:00:00.000Z');
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { Outbox } from '../../../lib/queue/outbox';
-import type { QueueEventDraft } from '../../../lib/queue/queue-events';
+import { Outbox } from '../../../lib/queue/records/outbox';
+import type { QueueEventDraft } from '../../../lib/queue/model/types';
 import { settle } from '../../helpers/manual-clock';
 import { NOW } from './items';
 

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { plan, Planner } from '../../../lib/queue/plan';
-import type { PlanInput, PlanItem } from '../../../lib/queue/plan-types';
-import { printerKey, type QueuePrinter } from '../../../lib/queue/queue-printer';
-import { mismatchOf } from '../../../lib/queue/suitability';
+import { plan, type PlanInput, type PlanItem, Planner } from '../../../lib/queue/plan/plan';
+import { printerKey, type QueuePrinter } from '../../../lib/queue/model/types';
+import { mismatchOf } from '../../../lib/queue/plan/suitability';
 import { parseHours } from '../../../lib/rules/hours';
 import { phrase } from '../../../lib/words/sentence';
 import { file, item, NOW, obstacle, planInput, planInputs, printer, rulesOf } from '../../helpers/queue-inputs';

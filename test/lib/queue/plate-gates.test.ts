@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { isClear } from '../../../lib/queue/gate';
-import { PlateGates } from '../../../lib/queue/plate-gates';
-import { QueueStore } from '../../../lib/queue/queue-store';
+import { isClear } from '../../../lib/queue/model/gate';
+import { PlateGates } from '../../../lib/queue/records/gates';
+import { QueueStore } from '../../../lib/queue/records/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { LateStore, MemoryStore } from '../../helpers/memory-store';
 import { answer, at, observation, type Wire } from '../events/observations';

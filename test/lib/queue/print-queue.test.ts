@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
-import { QueueStore } from '../../../lib/queue/queue-store';
-import { Reservations, reservationOf } from '../../../lib/queue/reservations';
+import { QueueStore } from '../../../lib/queue/records/store';
+import { Reservations, reservationOf } from '../../../lib/queue/records/items';
 import { QueueFarm, SCOPE, type Runtime } from '../../helpers/queue-farm';
 
 const MINUTE = 60_000;

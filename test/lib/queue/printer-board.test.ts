@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { configurationOf, printerBoard, type BoardInput } from '../../../lib/queue/printer-board';
-import type { PlateGate } from '../../../lib/queue/gate';
-import { observed } from '../../../lib/queue/gate-changes';
-import type { Attempt } from '../../../lib/queue/queue-item';
-import { printerKey, type QueuePrinter } from '../../../lib/queue/queue-printer';
-import * as attempts from '../../../lib/queue/attempt-changes';
+import { configurationOf, printerBoard, type BoardInput } from '../../../lib/queue/plan/printers';
+import { observed, type PlateGate } from '../../../lib/queue/model/gate';
+import { type Attempt, printerKey, type QueuePrinter } from '../../../lib/queue/model/types';
+import * as attempts from '../../../lib/queue/model/item-changes';
 import { answer, at, job, observation, type Wire } from '../events/observations';
 import { CONTEXT, item, NOW, PRINT, RULES } from './items';
 

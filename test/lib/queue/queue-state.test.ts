@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { EndedPrint, PlateGate } from '../../../lib/queue/gate';
+import type { EndedPrint, PlateGate } from '../../../lib/queue/model/gate';
 import {
   busyFollowed,
   NEW_QUEUE,
@@ -7,9 +7,9 @@ import {
   orderFollowed,
   plateFollowed,
   type QueueRecord,
-} from '../../../lib/queue/queue-state';
-import { SavedQueue } from '../../../lib/queue/saved-queue';
-import { QueueStore } from '../../../lib/queue/queue-store';
+} from '../../../lib/queue/model/queue';
+import { SavedQueue } from '../../../lib/queue/records/queue';
+import { QueueStore } from '../../../lib/queue/records/store';
 import { LateStore } from '../../helpers/memory-store';
 import { CONTEXT, GATE, NOW } from './items';
 

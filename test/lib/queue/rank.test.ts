@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { rankAfter, rankBefore, rankBetween } from '../../../lib/queue/rank';
+import { rankAfter, rankBefore, rankBetween } from '../../../lib/queue/model/rank';
 
 const isSorted = (ranks: readonly string[]) => ranks.every((rank, at) => at === 0 || (ranks[at - 1] ?? '') < rank);
 

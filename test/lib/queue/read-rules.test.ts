@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { costOf, readPrices } from '../../../lib/queue/prices';
-import { readRules } from '../../../lib/queue/read-rules';
+import { costOf, readPrices, readRules } from '../../../lib/queue/model/rules';
 import { PrintingError } from '../../../lib/service/errors';
 
 const DAY = 86_400_000;

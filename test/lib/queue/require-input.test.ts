@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { readRequire } from '../../../lib/queue/require-input';
-import { requirementOf } from '../../../lib/queue/requirement-of';
-import type { FileFacts } from '../../../lib/queue/requirement';
+import { readRequire, requirementOf } from '../../../lib/queue/model/requirement';
+import type { FileFacts } from '../../../lib/toolpath/facts';
 import { PrintingError } from '../../../lib/service/errors';
 
 const GUID = '506c9f0d-e3aa-4bd4-b2d2-23e2425b1aa9';

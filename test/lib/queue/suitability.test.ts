@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { requirementOf } from '../../../lib/queue/requirement-of';
-import { mismatchOf } from '../../../lib/queue/suitability';
-import type { QueuePrinter } from '../../../lib/queue/queue-printer';
-import type { QueueRules } from '../../../lib/queue/queue-rules';
-import type { Requirement } from '../../../lib/queue/requirement';
+import { requirementOf } from '../../../lib/queue/model/requirement';
+import { mismatchOf } from '../../../lib/queue/plan/suitability';
+import type { QueuePrinter, Requirement } from '../../../lib/queue/model/types';
+import type { QueueRules } from '../../../lib/queue/model/rules';
 import { material, printer, requirement, rulesOf } from '../../helpers/queue-inputs';
 
 const RED = { guid: 'g-red', type: 'PLA', brand: 'Generic', color: 'Red' };

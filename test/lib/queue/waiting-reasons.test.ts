@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { Planner } from '../../../lib/queue/plan';
-import type { PlanInput } from '../../../lib/queue/plan-types';
-import { printerKey } from '../../../lib/queue/queue-printer';
-import { Explainer, reasonsOf } from '../../../lib/queue/waiting-reasons';
+import { type PlanInput, Planner } from '../../../lib/queue/plan/plan';
+import { printerKey } from '../../../lib/queue/model/types';
+import { Explainer, reasonsOf } from '../../../lib/queue/plan/explanation';
 import { parseHours } from '../../../lib/rules/hours';
 import { phrase } from '../../../lib/words/sentence';
 import { file, item, NOW, obstacle, planInput, planInputs, printer, rulesOf } from '../../helpers/queue-inputs';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import * as attempts from '../../../lib/queue/attempt-changes';
-import * as items from '../../../lib/queue/item-changes';
-import type { ItemRecord } from '../../../lib/queue/queue-item';
-import { waitsOver } from '../../../lib/queue/waiting-times';
+import * as attempts from '../../../lib/queue/model/item-changes';
+import * as items from '../../../lib/queue/model/item-changes';
+import type { ItemRecord } from '../../../lib/queue/model/types';
+import { waitsOver } from '../../../lib/queue/model/item';
 import { CONTEXT, item, NOW, PRINT } from './items';
 
 const HOUR = 3_600_000;

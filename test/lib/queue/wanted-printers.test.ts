@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { Planner } from '../../../lib/queue/plan';
-import type { PlanInput } from '../../../lib/queue/plan-types';
-import { printerKey } from '../../../lib/queue/queue-printer';
-import { readRules } from '../../../lib/queue/read-rules';
+import { type PlanInput, Planner } from '../../../lib/queue/plan/plan';
+import { printerKey } from '../../../lib/queue/model/types';
+import { readRules } from '../../../lib/queue/model/rules';
 import { file, item, NOW, obstacle, planInput, printer, rulesOf } from '../../helpers/queue-inputs';
 
 const PLATE = obstacle('PLATE_NOT_CLEARED');

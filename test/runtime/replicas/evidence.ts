@@ -1,4 +1,4 @@
-import type { QueueItem } from '../../../lib/queue/queue-api';
+import type { QueueItem } from '../../../lib/queue/model/types';
 import type { DiaryLine } from './flow';
 
 /** Line of a replica's diary. */

@@ -1,4 +1,4 @@
-import type { QueueItem } from '../../../lib/queue/queue-api';
+import type { QueueItem } from '../../../lib/queue/model/types';
 import type { Evidence, QueuePrinting, QueuesSeen, ReplicaDiaryLine } from './evidence';
 import { hits, repeats, sentences, type Rule } from './deliveries';
 import { ADD_TIMEOUT } from './flow';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { QueueExplanation, QueueItem } from '../../../lib/queue/queue-api';
+import type { QueueExplanation, QueueItem } from '../../../lib/queue/model/types';
 import type { Replica } from '../../../scripts/replica.mjs';
 import type { Cluster, Simulator } from '../../../simulator/index';
 import type { Chance } from '../../faults/chance';

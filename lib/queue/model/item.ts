@@ -1,0 +1,208 @@
+import { isPlateWaiting } from '../../events/printer-edges';
+import { isUnderWay, type PrintJob } from '../../service/print-job';
+import type { Attempt, AttemptState, ItemRecord, ItemState, QueueEventDraft, QueueEventType } from './types';
+
+/** Numbers of copies by state, as in QueueItem. */
+export interface CopyCounts {
+  total: number;
+  waiting: number;
+  active: number;
+  good: number;
+  rejected: number;
+  failed: number;
+  held: number;
+  unknown: number;
+}
+
+const OPEN: readonly AttemptState[] = ['assigned', 'dispatched', 'printing', 'unknown'];
+
+/** Whether an attempt occupies its printer. */
+export const isOpen = ({ state }: Attempt): boolean => OPEN.includes(state);
+
+export const openAttempts = ({ prints }: ItemRecord): Attempt[] => prints.filter(isOpen);
+
+/** The latest attempt of a copy. */
+export const lastAttempt = ({ prints }: ItemRecord, copy: number): Attempt | undefined =>
+  prints.findLast((attempt) => attempt.copy === copy);
+
+/** Copies that wait, in the order in which they are printed. */
+export function waitingCopies(record: ItemRecord): number[] {
+  const { copies, touched, front } = record;
+  const first = front.filter((copy) => touched[copy] === undefined && copy <= copies);
+  const others: number[] = [];
+  for (let copy = 1; copy <= copies; copy++)
+    if (touched[copy] === undefined && !first.includes(copy)) others.push(copy);
+  return [...first, ...others];
+}
+
+/** Copies in a state other than waiting. */
+export const copiesIn = ({ touched }: ItemRecord, ...states: ItemRecord['touched'][number][]): number[] =>
+  Object.entries(touched).flatMap(([copy, state]) => (states.includes(state) ? Number(copy) : []));
+
+/** Counts of records, which never change: each round of the planner needs those of all items. */
+const counted = new WeakMap<ItemRecord, Readonly<CopyCounts>>();
+
+export function countCopies(record: ItemRecord): Readonly<CopyCounts> {
+  const known = counted.get(record);
+  if (known) return known;
+  const counts = countOf(record);
+  counted.set(record, counts);
+  return counts;
+}
+
+function countOf(record: ItemRecord): CopyCounts {
+  const { copies, touched, prints } = record;
+  const counts = { good: 0, failed: 0, held: 0, unknown: 0, active: 0, cancelled: 0 };
+  const states = Object.values(touched);
+  for (const state of states) counts[state]++;
+  const { cancelled: _cancelled, ...shown } = counts;
+  return {
+    total: copies,
+    ...shown,
+    waiting: copies - states.length,
+    rejected: prints.filter(({ state }) => state === 'rejected').length,
+  };
+}
+
+/** Whether a dispatch of the item is under way. */
+export const isBeingSent = (record: ItemRecord): boolean => record.prints.some(({ state }) => state === 'assigned');
+
+/** Whether an attempt's job can neither begin nor be removed without a person. */
+export const isStuck = ({ state, recall }: Attempt): boolean => state === 'dispatched' && (recall?.isStuck ?? false);
+
+/** Whether every copy has ended: good, failed or cancelled. */
+export function hasEnded(record: ItemRecord): boolean {
+  const { waiting, active, held, unknown } = countCopies(record);
+  return waiting + active + held + unknown === 0;
+}
+
+/**
+ * State of an item (print queue, 4). `canBePlanned`: a printer could take it, and its file is there; only the planner
+ * knows that.
+ */
+export function itemStateOf(record: ItemRecord, canBePlanned = true): ItemState {
+  const { waiting, held, unknown, failed } = countCopies(record);
+  // Most items only wait.
+  const active =
+    record.prints.length > 0 &&
+    copiesIn(record, 'active').some((copy) => {
+      const attempt = lastAttempt(record, copy);
+      return !attempt || !isStuck(attempt);
+    });
+  if (active) return 'active';
+  const isKept = record.isHeld || record.awaitsApproval;
+  if (waiting > 0 && !isKept && canBePlanned && !record.files.every(({ isGone }) => isGone)) return 'waiting';
+  const isBlocked = unknown > 0 || record.prints.some(isStuck) || (waiting > 0 && !isKept);
+  if (isBlocked) return 'blocked';
+  if (held > 0 || waiting > 0) return 'held';
+  if (failed > 0) return 'failed';
+  return copiesIn(record, 'cancelled').length > 0 ? 'cancelled' : 'finished';
+}
+
+/** The items to which a condition applies. A queue looks at few of its items often, at all of them rarely. */
+export class ItemIndex {
+  readonly #items = new Map<string, ItemRecord>();
+
+  constructor(private readonly applies: (record: ItemRecord) => boolean) {}
+
+  get all(): ItemRecord[] {
+    return [...this.#items.values()];
+  }
+
+  get(itemId: string): ItemRecord | undefined {
+    return this.#items.get(itemId);
+  }
+
+  /** Call after each change of an item; `record`: undefined for one that is gone. */
+  update(itemId: string, record: ItemRecord | undefined): void {
+    if (record && this.applies(record)) this.#items.set(itemId, record);
+    else this.#items.delete(itemId);
+  }
+}
+
+/**
+ * Waits of the copies whose print has begun with a change, ms. A copy waits from the latest of these: the time when its
+ * item was added, was last released or retried, or may start at the earliest, and the end of the copy's last print.
+ */
+export function waitsOver(before: ItemRecord, after: ItemRecord): number[] {
+  const begun = new Set(before.prints.filter(hasStarted).map(nameOf));
+  const fresh = after.prints.filter((attempt) => hasStarted(attempt) && !begun.has(nameOf(attempt)));
+  return fresh.map((attempt) => (attempt.startedAt ?? 0) - waitsSince(after, attempt));
+}
+
+function waitsSince({ prints, waitsSince, notBefore }: ItemRecord, of: Attempt): number {
+  const ends = prints
+    .filter((other) => other.copy === of.copy && other.attempt < of.attempt && hasStarted(other))
+    .map(({ endedAt }) => endedAt ?? 0);
+  return Math.max(waitsSince, notBefore ?? 0, ...ends);
+}
+
+const hasStarted = ({ startedAt }: Attempt): boolean => startedAt !== null;
+const nameOf = ({ copy, attempt }: Attempt): string => `${copy}/${attempt}`;
+
+/** The queue and the time of a change. */
+export interface ChangeContext {
+  queueId: string;
+  /** ms since 1970. */
+  now: number;
+}
+
+/** Id of an event: two runtimes that report the same fact use the same id. */
+export const eventId = (queueId: string, type: QueueEventType, ...subject: (string | number | null)[]): string =>
+  [queueId, type, ...subject].join('/');
+
+/** Adds an event of the item. `occurrence` distinguishes events of one type; missing: it happens once per item. */
+export function withItemEvent(
+  record: ItemRecord,
+  { queueId, now }: ChangeContext,
+  type: QueueEventType,
+  { occurrence, value = null }: { occurrence?: number; value?: unknown } = {},
+): ItemRecord {
+  const id = eventId(queueId, type, record.itemId, ...(occurrence === undefined ? [] : [occurrence]));
+  return queued(record, { id, type, at: now, print: null, clusterId: null, clusterName: null, value });
+}
+
+/** Adds an event of an attempt, unless it has caused one of that type. `at`: when it happened, if that is known. */
+export function withPrintEvent(
+  record: ItemRecord,
+  { queueId, now }: ChangeContext,
+  type: QueueEventType,
+  of: Pick<Attempt, 'copy' | 'attempt'>,
+  at: number = now,
+): ItemRecord {
+  const found = record.prints.find(({ copy, attempt }) => copy === of.copy && attempt === of.attempt);
+  if (!found || found.told.includes(type)) return record;
+  const { copy, attempt, clusterId, clusterName } = found;
+  const prints = record.prints.map((other) => (other === found ? { ...found, told: [...found.told, type] } : other));
+  const id = eventId(queueId, type, record.itemId, copy, attempt);
+  return queued({ ...record, prints }, { id, type, at, print: { copy, attempt }, clusterId, clusterName, value: null });
+}
+
+/** Adds the consequence of the item's copies: its end, or its reopening. */
+export function concluded(record: ItemRecord, context: ChangeContext): ItemRecord {
+  const ended = hasEnded(record);
+  if (ended === (record.endedAt !== null)) return record;
+  if (!ended) {
+    const reopened: ItemRecord = { ...record, endedAt: null, isRemoved: false };
+    return withItemEvent(reopened, context, 'item.reopened', { occurrence: record.ends });
+  }
+  const after: ItemRecord = { ...record, endedAt: context.now, ends: record.ends + 1 };
+  const state = itemStateOf(after);
+  const type = state === 'cancelled' ? 'item.cancelled' : state === 'failed' ? 'item.failed' : 'item.finished';
+  return withItemEvent(after, context, type, { occurrence: after.ends });
+}
+
+/** The record without delivered events. */
+export function withoutEvents(record: ItemRecord, ids: ReadonlySet<string>): ItemRecord {
+  const outbox = record.outbox.filter(({ id }) => !ids.has(id));
+  return outbox.length === record.outbox.length ? record : { ...record, outbox };
+}
+
+const queued = (record: ItemRecord, draft: QueueEventDraft): ItemRecord => ({
+  ...record,
+  outbox: [...record.outbox, draft],
+});
+
+/** Whether a job has begun on its printer: the printer heats, prints, or waits for a clear plate. */
+export const hasBegun = (job: PrintJob): boolean =>
+  isUnderWay(job) || job.status === 'pre_print' || isPlateWaiting(job) || (job.timeElapsed ?? 0) > 0;

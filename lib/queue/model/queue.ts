@@ -1,0 +1,231 @@
+import { PrintingError } from '../../service/errors';
+import { phrase } from '../../words/sentence';
+import { isOver, type PlateGate } from './gate';
+import { copiesIn, eventId } from './item';
+import type { Prices, QueueRules } from './rules';
+import { type ItemRecord, printerKey, type PrinterTarget, type QueueEventDraft, type QueuePrinter } from './types';
+
+export interface PauseState {
+  /** ms since 1970; null: until it is resumed. */
+  until: number | null;
+  reason: string | null;
+}
+
+/** Saved state of a queue beside its items, under `['queue-state', ...scope, queueId]`. */
+export interface QueueRecord {
+  version: 1;
+  paused: PauseState | null;
+  /** By `printerKey`. */
+  pausedPrinters: Readonly<Record<string, PauseState>>;
+  /** The last event about the gate of each printer, by `printerKey`. */
+  plates: Readonly<Record<string, { closing: number; isAwaiting: boolean }>>;
+  /** By order: the sum of its items' ends that is reported, and the number of its `order.finished`. */
+  orders: Readonly<Record<string, { ends: number; reports: number }>>;
+  /** The highest number of an `order.finished` among forgotten orders; missing before there are any. */
+  reports?: number;
+  /** Whether a copy was active or waiting, and the number of `queue.idle` so far. */
+  isBusy: boolean;
+  idles: number;
+  /** Items that ended before are not listed any more, ms since 1970. */
+  oldBefore: number;
+  /** Events that no node has received yet, oldest first. */
+  outbox: readonly QueueEventDraft[];
+}
+
+export const NEW_QUEUE: QueueRecord = {
+  version: 1,
+  paused: null,
+  pausedPrinters: {},
+  plates: {},
+  orders: {},
+  isBusy: false,
+  idles: 0,
+  oldBefore: 0,
+  outbox: [],
+};
+
+const HOUR = 3_600_000;
+
+interface QueueChange {
+  queueId: string;
+  now: number;
+}
+
+/** Pauses the queue or a printer; null resumes it. */
+export function paused(record: QueueRecord, printer: PrinterTarget | null, pause: PauseState | null): QueueRecord {
+  if (!printer) return { ...record, paused: pause };
+  const key = printerKey(printer);
+  const { [key]: _before, ...others } = record.pausedPrinters;
+  return { ...record, pausedPrinters: pause ? { ...others, [key]: pause } : others };
+}
+
+/** Pauses that are over by now. */
+export const isPauseOver = ({ until }: PauseState, now: number): boolean => until !== null && until <= now;
+
+/**
+ * Adds the events of a printer's gate, in the order in which they happened: each closing that the queue's mode does not
+ * open at once, and its opening.
+ */
+export function plateFollowed(
+  record: QueueRecord,
+  gate: PlateGate,
+  mode: QueueRules['gate'],
+  { queueId, now }: QueueChange,
+): QueueRecord {
+  const key = printerKey(gate);
+  const { ended, closings, clusterId, clusterName } = gate;
+  const known = record.plates[key];
+  const before = known ?? { closing: closings, isAwaiting: false };
+  const isAwaiting = ended !== null && !isOver(ended, mode);
+  const isNew = before.closing !== closings;
+  if (known && !isNew && known.isAwaiting === isAwaiting) return record;
+  // A person cleared the plate before anybody looked, for example while no runtime planned.
+  const isMissed = isNew && !isAwaiting && ended !== null && !isOver({ ...ended, clearedAt: null }, mode);
+  const event = (type: 'plate.awaiting' | 'plate.cleared', closing: number): QueueEventDraft => {
+    const isOpening = type === 'plate.cleared';
+    // An earlier plate was cleared before the print that ended last.
+    const isLast = closing === closings;
+    const at = isOpening && isLast ? (ended?.clearedAt ?? now) : (ended?.at ?? now);
+    const verdict = isLast ? gate.verdicts.find(({ id }) => id === ended?.id) : undefined;
+    const value = isOpening ? { good: verdict?.good ?? null } : null;
+    const id = eventId(queueId, type, clusterId, gate.printerId, closing);
+    return { id, type, at, print: null, clusterId, clusterName, value };
+  };
+  const events: QueueEventDraft[] = [];
+  // Another print has begun since, or the plate was cleared.
+  if (before.isAwaiting && (isNew || !isAwaiting)) events.push(event('plate.cleared', before.closing));
+  // A later look may show that the print did not end as it seemed, so that its plate is not clear after all.
+  if (isMissed || (isAwaiting && (isNew || !before.isAwaiting))) events.push(event('plate.awaiting', closings));
+  if (isMissed) events.push(event('plate.cleared', closings));
+  const plates = { ...record.plates, [key]: { closing: closings, isAwaiting } };
+  return { ...record, plates, outbox: [...record.outbox, ...events] };
+}
+
+/** Records whether a copy is active or waiting; adds `queue.idle` when there is none any more. */
+export function busyFollowed(record: QueueRecord, isBusy: boolean, { queueId, now }: QueueChange): QueueRecord {
+  if (record.isBusy === isBusy) return record;
+  if (isBusy) return { ...record, isBusy };
+  const idles = record.idles + 1;
+  const id = eventId(queueId, 'queue.idle', idles);
+  const idle = {
+    id,
+    type: 'queue.idle',
+    at: now,
+    print: null,
+    clusterId: null,
+    clusterName: null,
+    value: null,
+  } as const;
+  return { ...record, isBusy, idles, outbox: [...record.outbox, idle] };
+}
+
+/** Adds `order.finished` for an order all of whose items have ended; `ends`: the sum of their ends. */
+export function orderFollowed(
+  record: QueueRecord,
+  orderId: string,
+  ends: number,
+  value: unknown,
+  { queueId, now }: QueueChange,
+): QueueRecord {
+  const before = record.orders[orderId] ?? { ends: 0, reports: record.reports ?? 0 };
+  if (ends <= before.ends) return record;
+  const reports = before.reports + 1;
+  const id = eventId(queueId, 'order.finished', orderId, reports);
+  const done = { id, type: 'order.finished', at: now, print: null, clusterId: null, clusterName: null, value } as const;
+  const orders = { ...record.orders, [orderId]: { ends, reports } };
+  return { ...record, orders, outbox: [...record.outbox, done] };
+}
+
+/** Forgets the ends of items that have left an order, so that the next end counts. */
+export function orderReduced(record: QueueRecord, orderId: string, ends: number): QueueRecord {
+  const before = record.orders[orderId];
+  if (!before || ends >= before.ends) return record;
+  return { ...record, orders: { ...record.orders, [orderId]: { ...before, ends } } };
+}
+
+/**
+ * Records, at most once an hour, since when ended items are listed, and forgets the orders without a listed item; null:
+ * not known yet. The ids of events of a forgotten order are not used again.
+ */
+export function oldForgotten(
+  record: QueueRecord,
+  oldBefore: number | null,
+  items: readonly Pick<ItemRecord, 'orderId' | 'endedAt'>[],
+): QueueRecord {
+  if (oldBefore === null || oldBefore < record.oldBefore + HOUR) return record;
+  const listed = new Set(items.filter((item) => !isOld(item, oldBefore)).map(({ orderId }) => orderId));
+  const orders = Object.entries(record.orders);
+  const left = orders.filter(([orderId]) => !listed.has(orderId)).map(([, { reports }]) => reports);
+  const reports = left.reduce((most, one) => Math.max(most, one), record.reports ?? 0);
+  const kept = Object.fromEntries(orders.filter(([orderId]) => listed.has(orderId)));
+  return { ...record, oldBefore, orders: kept, reports };
+}
+
+/** Whether an item ended too long ago to be listed. */
+export const isOld = ({ endedAt }: Pick<ItemRecord, 'endedAt'>, oldBefore: number): boolean =>
+  endedAt !== null && endedAt < oldBefore;
+
+/** The state without delivered events. */
+export function withoutQueueEvents(record: QueueRecord, ids: ReadonlySet<string>): QueueRecord {
+  const outbox = record.outbox.filter(({ id }) => !ids.has(id));
+  return outbox.length === record.outbox.length ? record : { ...record, outbox };
+}
+
+/** The state with the ends of the orders of which every item has ended. */
+export function observedEnds(
+  state: QueueRecord,
+  items: readonly ItemRecord[],
+  { currency }: Prices,
+  context: { queueId: string; now: number },
+): QueueRecord {
+  const orders = new Map<string, ItemRecord[]>();
+  for (const item of items) {
+    if (item.orderId === null || isOld(item, state.oldBefore)) continue;
+    const members = orders.get(item.orderId);
+    if (members) members.push(item);
+    else orders.set(item.orderId, [item]);
+  }
+  let after = state;
+  for (const [orderId, members] of orders) {
+    const ends = members.reduce((sum, item) => sum + item.ends, 0);
+    after = orderReduced(after, orderId, ends);
+    if (members.some(({ endedAt }) => endedAt === null)) continue;
+    after = orderFollowed(after, orderId, ends, { orderId, ...valueOf(members), currency }, context);
+  }
+  return after;
+}
+
+function valueOf(members: readonly ItemRecord[]): { good: number; wanted: number; cost: number | null } {
+  const count = (...states: Parameters<typeof copiesIn>[1][]) =>
+    members.reduce((sum, item) => sum + copiesIn(item, ...states).length, 0);
+  const costs = members.flatMap(({ prints }) =>
+    prints.filter(({ state }) => PRINTED.includes(state)).map(({ cost }) => cost),
+  );
+  const cost = costs.includes(null) ? null : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+  return {
+    good: count('good'),
+    wanted: members.reduce((sum, { copies }) => sum + copies, 0) - count('cancelled'),
+    cost,
+  };
+}
+
+/** States of attempts that consumed material. */
+const PRINTED: readonly string[] = ['finished', 'rejected'];
+
+/**
+ * Pauses the printers of a queue that a message names, or resumes them with null: one printer, or a whole group without
+ * the id of a printer. Throws NOT_FOUND if the queue has no such printer.
+ */
+export function pausedPrinters(
+  record: QueueRecord,
+  printers: readonly QueuePrinter[],
+  { clusterId, printerId }: PrinterTarget,
+  pause: PauseState | null,
+): QueueRecord {
+  const here = printers.filter((printer) => printer.clusterId === clusterId);
+  // The only printer of a cluster needs no id of its own.
+  const named = here.length === 1 ? here : here.filter((one) => printerId === null || one.printerId === printerId);
+  if (named.length === 0)
+    throw new PrintingError('NOT_FOUND', phrase`The queue has not seen this printer yet: check msg.clusterId.`);
+  return named.reduce((after, printer) => paused(after, printer, pause), record);
+}

@@ -1,0 +1,593 @@
+import { asPrintingError, PrintingError } from '../../service/errors';
+import type { Material } from '../../service/printer';
+import type { Deadline } from '../../time/deadline';
+import type { FileFacts, MaterialNeed } from '../../toolpath/facts';
+import type { Source } from '../../upload/content';
+import { phrase, type Sentence } from '../../words/sentence';
+
+/** The operations of one queue, for flows and the editor (print queue, 3.2). All throw PrintingError. */
+export interface QueueApi {
+  /** Resolves once the item is durable, and with a source once its file is stored. */
+  add(request: AddRequest): Promise<Changed>;
+  /** Items of the target, in their order; throws QUEUE_ITEM_NOT_FOUND. */
+  update(target: ItemTarget, changes: ItemChanges, deadline: Deadline): Promise<QueueItem[]>;
+  move(target: ItemTarget, to: { position: number } | { before: string }, deadline: Deadline): Promise<QueueItem[]>;
+  hold(target: ItemTarget, deadline: Deadline): Promise<QueueItem[]>;
+  release(target: ItemTarget, deadline: Deadline): Promise<QueueItem[]>;
+  retry(target: ItemTarget, deadline: Deadline): Promise<QueueItem[]>;
+  remove(target: ItemTarget, deadline: Deadline): Promise<QueueItem[]>;
+  settle(target: ItemTarget, verdict: Settlement, deadline: Deadline): Promise<QueueItem[]>;
+  plateCleared(printer: PrinterTarget, good: boolean, deadline: Deadline): Promise<QueueExplanation>;
+  pause(pause: Pause, deadline: Deadline): Promise<QueueExplanation>;
+  resume(printer: PrinterTarget | null, deadline: Deadline): Promise<QueueExplanation>;
+  /** From memory, also while the store is unreachable. */
+  list(filter: ListFilter): Promise<QueueItem[]>;
+  explain(target: ItemTarget): Promise<ExplainedItem[]>;
+  explainQueue(): Promise<QueueExplanation>;
+  forecast(): Promise<Forecast>;
+  /**
+   * Resolves with an item once it is finished, failed or cancelled, at once if it is, whichever runtime plans; null if
+   * `signal` aborts. Throws QUEUE_ITEM_NOT_FOUND.
+   */
+  endOf(itemId: string, signal: AbortSignal): Promise<QueueItem | null>;
+  /** Delivers the events of the queue, also those that waited for a node. Returns a function that ends it. */
+  subscribe(onEvents: (events: readonly QueueEvent[]) => void): () => void;
+  /** Figures for the node's status; calls `onChange` at once and after each change. Returns a function that ends it. */
+  watchState(onChange: (state: QueueFigures) => void): () => void;
+  /**
+   * Stops planning and delivering. Sends under way go on to their ends. `isRemoved`: for good, so that other queues may have
+   * its printers. Resolves when the outcomes of all sends are written. Never rejects.
+   */
+  close(isRemoved?: boolean): Promise<void>;
+}
+
+/** One item, or all items of an order. */
+export type ItemTarget = { itemId: string } | { queueKey: string } | { orderId: string };
+
+export interface PrinterTarget {
+  clusterId: string;
+  printerId: string | null;
+}
+
+export interface AddRequest extends ItemChanges {
+  /** Opened on demand: a known queue key needs no file. Null with `jobId`. */
+  source: (() => Promise<Source>) | null;
+  /** The stored job to print, in place of a source. */
+  jobId: string | null;
+  jobName: string;
+  queueKey: string | null;
+  /** Covers the upload. */
+  deadline: Deadline;
+  /** Called while a file is uploaded. */
+  onProgress: (percent: number | null) => void;
+}
+
+/** Properties that a message may name; undefined members stay as they are. */
+export interface ItemChanges {
+  copies?: number | undefined;
+  priority?: number | undefined;
+  require?: Require | undefined;
+  orderId?: string | null | undefined;
+  owner?: string | null | undefined;
+  costCode?: string | null | undefined;
+  /** ms since 1970. */
+  notBefore?: number | null | undefined;
+  deadlineAt?: number | null | undefined;
+  held?: boolean | undefined;
+  alternatives?: readonly ({ jobId: string } | { filename: string })[] | undefined;
+}
+
+export interface Changed {
+  item: QueueItem;
+  /** Whether the queue key was known. */
+  duplicate: boolean;
+}
+
+export interface Settlement {
+  outcome: 'printed' | 'not-printed';
+  /** Null: all unknown copies. */
+  copy: number | null;
+}
+
+export interface Pause {
+  /** Null: the queue. */
+  printer: PrinterTarget | null;
+  /** ms since 1970; null: until it is resumed. */
+  until: number | null;
+  reason: string | null;
+}
+
+export interface ListFilter {
+  state?: ItemState | undefined;
+  orderId?: string | undefined;
+  owner?: string | undefined;
+  /** Number of items to skip, and the most to return. */
+  from: number;
+  limit: number;
+}
+
+export type ItemState = 'active' | 'waiting' | 'held' | 'blocked' | 'failed' | 'cancelled' | 'finished';
+
+/** Message shape (print queue, 4). Times in ISO 8601. */
+export interface QueueItem {
+  itemId: string;
+  queueId: string;
+  queueKey: string | null;
+  orderId: string | null;
+  name: string | null;
+  owner: string | null;
+  costCode: string | null;
+  jobId: string | null;
+  fileSize: number | null;
+  state: ItemState;
+  held: boolean;
+  priority: number;
+  position: number | null;
+  createdAt: string;
+  notBefore: string | null;
+  deadline: string | null;
+  endedAt: string | null;
+  copies: {
+    total: number;
+    waiting: number;
+    active: number;
+    good: number;
+    rejected: number;
+    failed: number;
+    held: number;
+    unknown: number;
+  };
+  requires: {
+    models: readonly string[] | null;
+    printCores: readonly (string | null)[];
+    materials: readonly (MaterialNeed | null)[];
+    buildPlate: string | null;
+    tags: readonly string[];
+    printers: readonly string[] | null;
+    volumes: readonly (number | null)[];
+    size: { x: number; y: number; z: number } | null;
+    sources: Readonly<Record<string, RequirementSource>>;
+  };
+  estimate: {
+    seconds: number | null;
+    volumes: readonly (number | null)[];
+    weights: readonly (number | null)[];
+    cost: number | null;
+  };
+  eta: { startAt: string; endAt: string } | null;
+  waitingFor: readonly { code: PrinterReason | ItemReason; printers: number; text: Sentence }[];
+  prints: readonly QueuePrint[];
+}
+
+export interface QueuePrint {
+  copy: number;
+  attempt: number;
+  clusterId: string;
+  clusterName: string | null;
+  printerId: string | null;
+  clusterJobId: string | null;
+  state: AttemptState;
+  startedAt: string | null;
+  endedAt: string | null;
+  seconds: number | null;
+  cost: number | null;
+}
+
+export type ExplainedItem = Omit<QueueItem, 'waitingFor'> & {
+  waitingFor: readonly {
+    clusterId: string | null;
+    printerId: string | null;
+    clusterName: string | null;
+    code: PrinterReason | ItemReason;
+    text: Sentence;
+  }[];
+};
+
+export interface QueueExplanation {
+  printers: readonly {
+    clusterId: string;
+    printerId: string | null;
+    clusterName: string | null;
+    free: boolean;
+    plate: 'clear' | 'awaiting';
+    code: PrinterReason | null;
+    text: Sentence | null;
+    lastUsedAt: string | null;
+    hours: number;
+    current: { itemId: string; copy: number; attempt: number; clusterJobId: string | null } | null;
+  }[];
+  paused: { until: string | null; reason: string | null } | null;
+  waiting: number;
+  active: number;
+}
+
+export interface Forecast {
+  at: string;
+  items: readonly { itemId: string; startAt: string | null; endAt: string | null; clusterId: string | null }[];
+  orders: readonly { orderId: string; endAt: string | null; late: boolean }[];
+  idleAt: string | null;
+}
+
+export interface QueueEvent {
+  id: string;
+  type: QueueEventType;
+  at: string;
+  late: boolean;
+  queueId: string;
+  queueName: string | null;
+  item: QueueItem | null;
+  print: QueuePrint | null;
+  clusterId: string | null;
+  clusterName: string | null;
+  value: unknown;
+}
+
+/** Figures of a queue for a node's status. */
+export interface QueueFigures {
+  waiting: number;
+  /** Prints that are being sent or under way. */
+  active: number;
+  /** Blocked items, and the first reason. */
+  blocked: number;
+  firstReason: { code: PrinterReason | ItemReason; text: Sentence } | null;
+  isPaused: boolean;
+  /** Why nothing is planned: no store, not signed in …; null: it is. */
+  error: PrintingError | null;
+}
+
+/** Saved record of an item, under the key `['queue-item', ...scope, queueId, itemId]`. Times in ms since 1970. */
+export interface ItemRecord {
+  version: 1;
+  /** Derived from the queue and its queue key, or random without one. */
+  itemId: string;
+  queueKey: string | null;
+  orderId: string | null;
+  owner: string | null;
+  costCode: string | null;
+  name: string | null;
+  /** The file and its alternatives; the first one is the item's own. */
+  files: readonly ItemFile[];
+  require: Require | null;
+  priority: number;
+  /** Order among items of the same priority: compared as text (rank.ts). */
+  rank: string;
+  createdAt: number;
+  /** When it was added, or a person last released or retried it: from then on its copies wait. */
+  waitsSince: number;
+  notBefore: number | null;
+  deadline: number | null;
+  isHeld: boolean;
+  awaitsApproval: boolean;
+  /** Whether a person removed it: jobs that have not begun are recalled, and copies that do not end well are cancelled. */
+  isRemoved: boolean;
+  /** Owed copies, from 1. */
+  copies: number;
+  /** Copies whose state differs from waiting, by number. */
+  touched: Readonly<Record<number, CopyState>>;
+  /** Copies owed again after a rejection: they go first, in this order. */
+  front: readonly number[];
+  prints: readonly Attempt[];
+  /** Number of times that the item has ended: part of the ids of `item.finished` and of the other ends. */
+  ends: number;
+  /** Null while it has not ended. */
+  endedAt: number | null;
+  isOverdue: boolean;
+  /** Whether `item.blocked` is reported and `item.unblocked` not yet, and the number of `item.blocked` so far. */
+  blocked: { is: boolean; count: number };
+  /** Events that no node has received yet, oldest first. */
+  outbox: readonly QueueEventDraft[];
+}
+
+export interface ItemFile {
+  /** Null while the file is not stored. */
+  jobId: string | null;
+  filename: string | null;
+  size: number | null;
+  /** Null: not read yet. */
+  facts: FileFacts | null;
+  /** Whether the service no longer has it. */
+  isGone: boolean;
+}
+
+/** `waiting` copies have no entry. */
+export type CopyState = 'active' | 'good' | 'failed' | 'held' | 'unknown' | 'cancelled';
+
+/** One try to print a copy on one printer. */
+export interface Attempt {
+  copy: number;
+  /** From 1, within the copy. */
+  attempt: number;
+  /** Index in `files`. */
+  file: number;
+  clusterId: string;
+  clusterName: string | null;
+  printerId: string | null;
+  clusterJobId: string | null;
+  state: AttemptState;
+  assignedAt: number;
+  dispatchedAt: number | null;
+  startedAt: number | null;
+  endedAt: number | null;
+  /** Time that it printed, s. */
+  seconds: number | null;
+  cost: number | null;
+  /** Types of its events so far: each happens once per attempt. */
+  told: readonly QueueEventType[];
+  /** Whether it counts against the retries. */
+  counts: boolean;
+  /** Why its job is to be removed from the printer, or was; null: it is not. */
+  recall: Recall | null;
+  /** A person's verdict on its unknown outcome; null: none. */
+  settledAs: 'printed' | 'not-printed' | null;
+}
+
+/** Removal of a dispatched job that has not begun. */
+export interface Recall {
+  /**
+   * `late`: it did not begin in time. `changes`: the service asked for changes. `overtaken`: a foreign print began on
+   * the printer first. `removed`: a person removed the item.
+   */
+  why: 'late' | 'changes' | 'overtaken' | 'removed';
+  since: number;
+  /** Whether the service refused the removal, so that only a person can help. */
+  isStuck: boolean;
+  /** For `changes`: the printer's configuration (`configurationOf`) at that moment. */
+  configuration: string | null;
+}
+
+export type AttemptState =
+  | 'assigned'
+  | 'dispatched'
+  | 'printing'
+  | 'finished'
+  | 'rejected'
+  | 'failed'
+  | 'aborted'
+  | 'recalled'
+  | 'unknown';
+
+/** Print key of an attempt: `queue/item/copy/attempt`. */
+export const attemptKey = (
+  queueId: string,
+  itemId: string,
+  { copy, attempt }: Pick<Attempt, 'copy' | 'attempt'>,
+): string => `${queueId}/${itemId}/${copy}/${attempt}`;
+
+/** Id of an attempt's print at its printer: the service's, or the print key while that is unknown. */
+export const printingId = (
+  queueId: string,
+  itemId: string,
+  attempt: Pick<Attempt, 'copy' | 'attempt' | 'clusterJobId'>,
+): string => attempt.clusterJobId ?? attemptKey(queueId, itemId, attempt);
+
+/** Types of the queue's events (print queue, 4). */
+export type QueueEventType =
+  | 'item.queued'
+  | 'item.approval'
+  | 'item.cancelled'
+  | 'item.finished'
+  | 'item.failed'
+  | 'item.reopened'
+  | 'item.blocked'
+  | 'item.unblocked'
+  | 'item.overdue'
+  | 'order.finished'
+  | 'print.dispatched'
+  | 'print.started'
+  | 'print.finished'
+  | 'print.rejected'
+  | 'print.failed'
+  | 'print.aborted'
+  | 'print.recalled'
+  | 'print.unknown'
+  | 'print.extra'
+  | 'plate.awaiting'
+  | 'plate.cleared'
+  | 'queue.idle';
+
+/** A saved event. `item` and `print` are filled in when it is delivered. */
+export interface QueueEventDraft {
+  /** Made of the observed fact: two runtimes that report the same fact use the same id. */
+  id: string;
+  type: QueueEventType;
+  /** ms since 1970. */
+  at: number;
+  /** Copy and attempt of the print; null for other events. */
+  print: { copy: number; attempt: number } | null;
+  clusterId: string | null;
+  clusterName: string | null;
+  value: unknown;
+}
+
+/** Reason for which a printer can't print a copy (print queue, 4), in the order of precedence after suitability. */
+export type PrinterReason =
+  | 'BUSY'
+  | 'FOREIGN_JOB'
+  | 'PLATE_NOT_CLEARED'
+  | 'OFFLINE'
+  | 'STALE'
+  | 'DISABLED'
+  | 'INACTIVE'
+  | 'FAULT'
+  | 'MAINTENANCE'
+  | 'PAUSED'
+  | Suitability
+  | 'REFUSED'
+  | 'OUTCOME_UNKNOWN';
+
+/** Reason for which a printer does not suit. */
+export type Suitability = 'MODEL' | 'PRINT_CORE' | 'MATERIAL' | 'MATERIAL_LOW' | 'BUILD_PLATE' | 'TAG' | 'NOT_CHOSEN';
+
+/** Reason for which an item or a queue waits. */
+export type ItemReason =
+  | 'MODEL_UNKNOWN'
+  | 'NO_PRINTER'
+  | 'HELD'
+  | 'APPROVAL'
+  | 'NOT_BEFORE'
+  | 'QUEUE_PAUSED'
+  | 'HOURS'
+  | 'STAGGER'
+  | 'LIMIT'
+  | 'BEHIND'
+  | 'UPLOAD'
+  | 'NO_STORE';
+
+/** Reasons of a printer at which a copy of ours is stuck. */
+export const REFUSED = {
+  code: 'REFUSED',
+  sentence: phrase`The service asked for changes at this printer.`,
+} as const;
+export const OUTCOME_UNKNOWN = {
+  code: 'OUTCOME_UNKNOWN',
+  sentence: phrase`It is unknown whether the printer has printed a copy: look there and settle it.`,
+} as const;
+
+export interface Reason<Code = PrinterReason | ItemReason> {
+  code: Code;
+  sentence: Sentence;
+}
+
+/** Receives the figures of the queues of an account. */
+export interface QueueMeter {
+  /** Adds an open queue. The returned function removes it. */
+  attach(source: QueueSource): () => void;
+  /** A print of the queue has begun; `ms`: the time that its copy waited. */
+  waited(queueId: string, ms: number): void;
+}
+
+export interface QueueSource {
+  queueId: string;
+  name: string | null;
+  /** Present figures; null while the queue is not loaded, or another runtime plans it. */
+  figures(): QueueReading | null;
+}
+
+export interface QueueReading {
+  /** Listed items by state. */
+  items: Readonly<Record<ItemState, number>>;
+  printers: readonly PrinterState[];
+}
+
+/** A printer of a queue. */
+export interface PrinterState {
+  clusterId: string;
+  /** Null: the only printer of its cluster. */
+  printerId: string | null;
+  /** Whether its plate waits for a person; null: the printer was not seen yet. */
+  isPlateWaiting: boolean | null;
+  /** Whether it stands idle while an item waits that suits it and may start. */
+  isIdle: boolean;
+}
+
+/** Requirement as a message gives it (`msg.require`); a member that is missing comes from the file. */
+export interface Require {
+  models?: readonly string[];
+  printCores?: readonly (string | null)[];
+  materials?: readonly (MaterialNeed | null)[];
+  buildPlate?: string;
+  tags?: readonly string[];
+  /** Cluster ids. */
+  printers?: readonly string[];
+}
+
+export type RequirementSource = 'service' | 'file' | 'message' | 'unknown';
+
+/** Requirement of one file: the message's members over the file's. */
+export interface Requirement {
+  /** Null: unknown. */
+  models: readonly string[] | null;
+  printCores: readonly (string | null)[];
+  materials: readonly (MaterialNeed | null)[];
+  buildPlate: string | null;
+  tags: readonly string[];
+  /** Null: any. */
+  printers: readonly string[] | null;
+  volumes: readonly (number | null)[];
+  /** Diameters of the nozzles, mm, of extruders without a print core. */
+  nozzles: readonly (number | null)[];
+  size: { x: number; y: number; z: number } | null;
+  sources: Readonly<
+    Record<
+      'models' | 'printCores' | 'materials' | 'buildPlate' | 'tags' | 'printers' | 'volumes' | 'size',
+      RequirementSource
+    >
+  >;
+}
+
+/** An item whose end is awaited. */
+export interface AwaitedItem {
+  itemId: string;
+  /** Whether the message added a queue key that was known. */
+  duplicate: boolean;
+}
+
+/** An item that has ended, and why it is not finished. */
+export interface ItemEnd {
+  item: QueueItem | null;
+  error: PrintingError | null;
+}
+
+export type WatchedQueue = Pick<QueueApi, 'endOf'>;
+
+/** Resolves once the item has ended; null if `signal` aborts before. Never rejects. */
+export async function itemEnd(
+  queue: WatchedQueue,
+  { itemId }: AwaitedItem,
+  signal: AbortSignal,
+): Promise<ItemEnd | null> {
+  try {
+    const item = await queue.endOf(itemId, signal);
+    return item && { item, error: errorOf(item) };
+  } catch (thrown) {
+    return { item: null, error: asPrintingError(thrown) };
+  }
+}
+
+function errorOf({ state, name, itemId }: QueueItem): PrintingError | null {
+  const shown = name ?? itemId;
+  const details = { ids: { itemId } };
+  switch (state) {
+    case 'failed':
+      return new PrintingError(
+        'PRINT_FAILED',
+        phrase`The prints of this item failed: ${shown}. Check the printers, then retry it.`,
+        details,
+      );
+    case 'cancelled':
+      return new PrintingError('PRINT_FAILED', phrase`This item was removed from the queue: ${shown}.`, details);
+    default:
+      return null;
+  }
+}
+
+/** A printer, as the plan sees it at one moment. */
+export interface QueuePrinter {
+  clusterId: string;
+  /** Null: the only printer of its cluster, or unknown. */
+  printerId: string | null;
+  clusterName: string | null;
+  /** Null members are unknown, such as those of a printer that is offline since the first sight. */
+  model: string | null;
+  extruders: readonly PlannedExtruder[] | null;
+  buildPlate: string | null;
+  tags: readonly string[];
+  /** The reason for which it can't print any item now; null: it is free. */
+  obstacle: Reason<PrinterReason> | null;
+  /** For the choice among several, ms since 1970 and ms; null: never used by this queue. */
+  lastUsedAt: number | null;
+  usedFor: number;
+  /** For the forecast: when its present print ends, ms since 1970; null: unknown or none. */
+  freeAt: number | null;
+}
+
+export interface PlannedExtruder {
+  printCore: string | null;
+  material: Material | null;
+  /** mm³. */
+  volumeLeft: number | null;
+}
+
+/** Key of a printer within its account. */
+export const printerKey = ({ clusterId, printerId }: Pick<QueuePrinter, 'clusterId' | 'printerId'>): string =>
+  JSON.stringify([clusterId, printerId]);

@@ -1,0 +1,372 @@
+import { nextClosing } from '../../rules/hours';
+import { type Clock, systemClock } from '../../time/clock';
+import { nextTurn } from '../../time/concurrency';
+import { phrase } from '../../words/sentence';
+import { afterHours } from '../model/rules';
+import type { QueuePrinter } from '../model/types';
+import { type Choice, type Decision, HOUR, type PlanInput, type PlanItem, Planner } from './plan';
+
+/** Number of plans of a forecast, and of those that are made for a single moment. */
+const STEPS = 3_000;
+const EXACT = 1_000;
+/** Share of the time from now that later plans cover. */
+const COARSE = 0.01;
+
+const BUSY = { code: 'BUSY' as const, sentence: phrase`It is printing.` };
+
+/** A queue in simulated time. Every step plans, and goes on to the next moment at which a plan may differ. */
+export class SimulatedQueue {
+  readonly #input: ForecastInput;
+  readonly #planner: Planner;
+  #items: PlanItem[];
+  #printers: QueuePrinter[];
+  /** When each printer becomes free, ms since 1970. */
+  readonly #freeAt: Float64Array;
+  /** Ends of the prints under way. */
+  #ends: number[];
+  readonly #forecasts = new Map<string, { clusterId: string; startAt: number; last: number }>();
+  /** Items that owe copies which can be planned, now or at a later time. */
+  readonly #planned = new Set<string>();
+  /** Place of each item in `#items`, and the number of those that owe copies. */
+  #places = new Map<string, number>();
+  #owing = 0;
+  #now: number;
+  #nextStartAt: number;
+  #steps = 0;
+
+  constructor(input: ForecastInput, planner: Planner) {
+    this.#input = input;
+    this.#planner = planner;
+    this.#items = [...input.items];
+    this.#printers = [...input.printers];
+    this.#now = input.now;
+    this.#nextStartAt = input.nextStartAt;
+    const soon = input.now + HOUR * 1000;
+    // A print that takes longer than estimated ends now at the earliest.
+    const active = input.active.map((print) => ({ ...print, endAt: Math.max(input.now, print.endAt ?? soon) }));
+    for (const { itemId, ...print } of active) this.#record(itemId, print);
+    const ends = new Map(active.map(({ clusterId, endAt }) => [clusterId, endAt]));
+    this.#freeAt = Float64Array.from(input.printers, (printer) =>
+      this.#firstFreeAt(printer, ends.get(printer.clusterId) ?? soon),
+    );
+    const unknown = Math.max(0, input.printing - input.active.length);
+    this.#ends = [...active.map(({ endAt }) => endAt), ...Array.from({ length: unknown }, () => soon)];
+  }
+
+  /** Plans, and moves on; false once nothing more can happen. */
+  step(): boolean {
+    const decision = this.#decide();
+    if (this.#steps === 0) this.#notePlanned();
+    this.#start(decision.choices);
+    const next = this.#nextTime(decision);
+    if (++this.#steps >= STEPS || next === Infinity || this.#owing === 0) return false;
+    this.#now = next;
+    this.#freePrinters();
+    return true;
+  }
+
+  result(): QueueForecast {
+    const left = new Set(this.#items.filter(({ waiting }) => waiting.length > 0).map(({ itemId }) => itemId));
+    const items = new Map<string, ItemForecast>();
+    for (const { itemId } of this.#input.items) {
+      const { startAt = null, clusterId = null, last = null } = this.#forecasts.get(itemId) ?? {};
+      items.set(itemId, { startAt, clusterId, endAt: left.has(itemId) ? null : last });
+    }
+    const busy = [...new Set([...this.#planned, ...this.#input.active.map(({ itemId }) => itemId)])];
+    const ends = busy.map((itemId) => items.get(itemId)?.endAt ?? null);
+    const last = Math.max(this.#input.now, ...ends.map((endAt) => endAt ?? Infinity));
+    return { items, orders: this.#orders(items), idleAt: last === Infinity ? null : last };
+  }
+
+  #orders(items: ReadonlyMap<string, ItemForecast>): QueueForecast['orders'] {
+    const orders = new Map<string, { endAt: number | null; late: boolean }>();
+    for (const { itemId, deadline } of this.#input.items) {
+      const orderId = this.#input.orders.get(itemId);
+      if (orderId === undefined) continue;
+      const endAt = items.get(itemId)?.endAt ?? null;
+      const late = deadline !== null && (endAt ?? this.#input.now) > deadline;
+      const order = orders.get(orderId) ?? { endAt: -Infinity, late: false };
+      const last = endAt === null || order.endAt === null ? null : Math.max(order.endAt, endAt);
+      orders.set(orderId, { endAt: last, late: order.late || late });
+    }
+    return orders;
+  }
+
+  #decide(): Decision {
+    if (this.#steps === 0) return this.#planner.decide(this.#input);
+    const now = this.#now;
+    this.#ends = this.#ends.filter((end) => end > now);
+    return this.#planner.decide({
+      ...this.#input,
+      items: this.#items,
+      printers: this.#printers,
+      now,
+      printing: this.#ends.length,
+      nextStartAt: this.#nextStartAt,
+    });
+  }
+
+  #start(choices: readonly Choice[]): void {
+    if (choices.length === 0) return;
+    const { stagger } = this.#input.rules;
+    const copies = new Map<string, Set<number>>();
+    this.#items = [...this.#items];
+    this.#printers = [...this.#printers];
+    for (const { turn, copy, file, printer: at } of choices) {
+      const { itemId, files } = turn.item;
+      const printer = this.#printers[at] as QueuePrinter;
+      const startAt = Math.max(this.#now, this.#freeAt[at] ?? 0);
+      const duration = (files[file]?.seconds ?? HOUR) * 1000;
+      const endAt = startAt + duration;
+      this.#record(itemId, { clusterId: printer.clusterId, startAt, endAt });
+      this.#ends.push(endAt);
+      this.#freeAt[at] = this.#clearAt(endAt);
+      this.#printers[at] = { ...printer, obstacle: BUSY, lastUsedAt: startAt, usedFor: printer.usedFor + duration };
+      this.#nextStartAt = Math.max(this.#nextStartAt, startAt + stagger);
+      copies.set(itemId, (copies.get(itemId) ?? new Set()).add(copy));
+    }
+    for (const [itemId, started] of copies) {
+      const place = this.#places.get(itemId) ?? 0;
+      const item = withoutCopies(this.#items[place] as PlanItem, started);
+      this.#items[place] = item;
+      if (item.waiting.length === 0) this.#owing--;
+    }
+    this.#dropEnded();
+  }
+
+  #nextTime({ nextAt }: Decision): number {
+    const now = this.#now;
+    let next = nextAt > now ? nextAt : Infinity;
+    for (const at of this.#freeAt) if (at > now && at < next) next = at;
+    if (this.#input.rules.maxPrinting > 0) for (const at of this.#ends) if (at > now && at < next) next = at;
+    return next;
+  }
+
+  /** Frees the printers whose time has come, and later on those whose time comes soon. */
+  #freePrinters(): void {
+    const { hours } = this.#input.rules;
+    const width = this.#steps < EXACT ? 0 : (this.#now - this.#input.now) * COARSE;
+    const until = width > 0 ? Math.min(this.#now + width, nextClosing(hours, this.#now) - 1) : this.#now;
+    this.#printers = this.#printers.map((printer, at) =>
+      printer.obstacle !== null && (this.#freeAt[at] ?? Infinity) <= Math.max(until, this.#now)
+        ? { ...printer, obstacle: null }
+        : printer,
+    );
+  }
+
+  #notePlanned(): void {
+    for (const { itemId } of this.#items) if (this.#planner.canPlan(itemId)) this.#planned.add(itemId);
+    this.#indexItems();
+  }
+
+  /** Drops the items without copies once they are half of all: they slow down every plan. */
+  #dropEnded(): void {
+    if (this.#owing > this.#items.length / 2) return;
+    this.#items = this.#items.filter(({ waiting }) => waiting.length > 0);
+    this.#indexItems();
+  }
+
+  #indexItems(): void {
+    this.#places = new Map(this.#items.map(({ itemId }, at) => [itemId, at]));
+    this.#owing = this.#items.filter(({ itemId, waiting }) => waiting.length > 0 && this.#planned.has(itemId)).length;
+  }
+
+  #record(itemId: string, { clusterId, startAt, endAt }: { clusterId: string; startAt: number; endAt: number }): void {
+    const known = this.#forecasts.get(itemId);
+    if (!known) return void this.#forecasts.set(itemId, { clusterId, startAt, last: endAt });
+    known.last = Math.max(known.last, endAt);
+    if (startAt < known.startAt) Object.assign(known, { clusterId, startAt });
+  }
+
+  /** When a printer becomes free; `expected`: the end of its print where the printer does not state one. */
+  #firstFreeAt({ obstacle, freeAt }: QueuePrinter, expected: number): number {
+    const { now } = this.#input;
+    switch (obstacle?.code) {
+      case undefined:
+        return now;
+      case 'BUSY':
+      case 'FOREIGN_JOB':
+        return this.#clearAt(Math.max(now, freeAt ?? expected));
+      case 'PLATE_NOT_CLEARED':
+        return this.#clearAt(now);
+      default:
+        return Infinity;
+    }
+  }
+
+  /** When the plate is clear after a print that ended. */
+  #clearAt(endAt: number): number {
+    const { gate, staffed, turnaround } = this.#input.rules;
+    return gate === 'automatic' ? endAt : afterHours(staffed, endAt, turnaround);
+  }
+}
+
+const withoutCopies = (item: PlanItem, copies: ReadonlySet<number>): PlanItem => ({
+  ...item,
+  waiting: item.waiting.filter((copy) => !copies.has(copy)),
+  isFront: false,
+  avoid: new Set(),
+});
+
+/** Time for which a forecast may occupy the event loop at a stretch, ms. */
+const STRETCH = 4;
+
+/**
+ * Runs the plan forward in simulated time. The first step is the present plan; the forecast ends after 3,000 plans. Each of
+ * the first 1,000 assigns the printers that become free at one moment. Each later one also assigns the printers that
+ * become free within the next hundredth of the time from now, at their own moments. Materials never run out, and a
+ * printer that waits for a person stays unavailable, unless it waits for its plate to be cleared.
+ */
+export async function forecast(
+  input: ForecastInput,
+  { clock = systemClock, planner = new Planner() }: { clock?: Clock; planner?: Planner } = {},
+): Promise<QueueForecast> {
+  const queue = new SimulatedQueue(input, planner);
+  let since = clock.monotonic();
+  while (queue.step()) {
+    if (clock.monotonic() - since < STRETCH) continue;
+    await nextTurn();
+    since = clock.monotonic();
+  }
+  return queue.result();
+}
+
+/** The state of a queue from which a forecast starts. `items` has all that have not ended, also without waiting copies. */
+export interface ForecastInput extends PlanInput {
+  /** Order of each item that belongs to one, by item. */
+  orders: ReadonlyMap<string, string>;
+  /** Prints of the queue that are assigned, dispatched or printing. */
+  active: readonly ActivePrint[];
+}
+
+export interface ActivePrint {
+  itemId: string;
+  clusterId: string;
+  /** ms since 1970; an unknown end counts as an hour from now. */
+  startAt: number;
+  endAt: number | null;
+}
+
+/** Result of a forecast; null: unknown, or beyond its end. Times in ms since 1970. */
+export interface QueueForecast {
+  items: ReadonlyMap<string, ItemForecast>;
+  orders: ReadonlyMap<string, { endAt: number | null; late: boolean }>;
+  /** When no copy is active or waiting, apart from items that can't be planned. */
+  idleAt: number | null;
+}
+
+export interface ItemForecast {
+  /** Start of its first print, present or coming, and the cluster. */
+  startAt: number | null;
+  clusterId: string | null;
+  /** End of its last copy. */
+  endAt: number | null;
+}
+
+/** Age up to which a forecast still gives the `eta` of items, ms. */
+const KEPT = 60_000;
+/** Least time between two forecasts for the `eta` of items, ms, and the share of the time that they may occupy. */
+const SHORTEST_AGE = 1_000;
+const SHARE = 0.05;
+/** Most items for which a forecast is made without being asked for. */
+const ITEMS = 1_000;
+
+interface RecentForecastDeps {
+  clock: Clock;
+  /** Number of items of a forecast. */
+  items: () => number;
+  run: () => Promise<QueueForecast>;
+}
+
+/** The last forecast of a queue, from which its items have their `eta`. */
+export class RecentForecast {
+  readonly #deps: RecentForecastDeps;
+  #last: QueueForecast | null = null;
+  /** Monotonic, ms. */
+  #madeAt = -Infinity;
+  #took = 0;
+  #isCurrent = false;
+
+  constructor(deps: RecentForecastDeps) {
+    this.#deps = deps;
+  }
+
+  /** Call after anything has changed. */
+  invalidate(): void {
+    this.#isCurrent = false;
+  }
+
+  async make(): Promise<QueueForecast> {
+    const { clock, run } = this.#deps;
+    const startedAt = clock.monotonic();
+    this.#isCurrent = true;
+    this.#last = await run();
+    this.#madeAt = clock.monotonic();
+    this.#took = this.#madeAt - startedAt;
+    return this.#last;
+  }
+
+  /** Makes a forecast if anything has changed since the last one, unless that costs too much. */
+  async renew(): Promise<void> {
+    const { clock, items } = this.#deps;
+    const age = clock.monotonic() - this.#madeAt;
+    if (this.#isCurrent || items() > ITEMS || age < Math.max(SHORTEST_AGE, this.#took / SHARE)) return;
+    await this.make();
+  }
+
+  /** When an item begins and ends, ms since 1970; null: unknown. */
+  etaOf(itemId: string): { startAt: number; endAt: number } | null {
+    if (this.#deps.clock.monotonic() - this.#madeAt > KEPT) return null;
+    const { startAt = null, endAt = null } = this.#last?.items.get(itemId) ?? {};
+    return startAt === null || endAt === null ? null : { startAt, endAt };
+  }
+}
+
+/** Least time between two forecasts, ms, and the share of the time that they may occupy. */
+const CHECK_EVERY = 60_000;
+
+interface LateForecastDeps {
+  clock: Clock;
+  /** Whether an item has a deadline that it may still meet. */
+  isNeeded: () => boolean;
+  /** Items that the forecast expects to end after their deadlines. */
+  lateItems: () => Promise<readonly string[]>;
+  /** Records that an item will be late. */
+  found: (itemId: string) => Promise<void>;
+  failed: (thrown: unknown) => void;
+}
+
+/** Finds the items whose deadlines can't be met by the forecast, now and then, beside the rounds of the planner. */
+export class LateForecast {
+  readonly #deps: LateForecastDeps;
+  #isRunning = false;
+  /** Monotonic, ms. */
+  #dueAt = -Infinity;
+
+  constructor(deps: LateForecastDeps) {
+    this.#deps = deps;
+  }
+
+  /** Time until the next forecast, ms; Infinity if none is needed. */
+  get wait(): number {
+    const { clock, isNeeded } = this.#deps;
+    if (this.#isRunning) return CHECK_EVERY;
+    return isNeeded() ? Math.max(0, this.#dueAt - clock.monotonic()) : Infinity;
+  }
+
+  /** Never rejects. */
+  async look(): Promise<void> {
+    if (this.wait > 0) return;
+    const { clock, lateItems, found, failed } = this.#deps;
+    this.#isRunning = true;
+    const startedAt = clock.monotonic();
+    try {
+      for (const itemId of await lateItems()) await found(itemId);
+    } catch (thrown) {
+      failed(thrown);
+    }
+    const took = clock.monotonic() - startedAt;
+    this.#dueAt = clock.monotonic() + Math.max(CHECK_EVERY, took / SHARE);
+    this.#isRunning = false;
+  }
+}

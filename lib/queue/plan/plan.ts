@@ -1,0 +1,645 @@
+import { isWithin, nextClosing, nextOpening } from '../../rules/hours';
+import { phrase } from '../../words/sentence';
+import { waitingCopies } from '../model/item';
+import { type MaterialFinder, requirementOf } from '../model/requirement';
+import type { QueueRules } from '../model/rules';
+import {
+  type ItemReason,
+  type ItemRecord,
+  printerKey,
+  type PrinterReason,
+  type QueuePrinter,
+  type Reason,
+  type Requirement,
+} from '../model/types';
+import { Fleet } from './printers';
+import { isLow, type RequirementGroup, RequirementGroups } from './suitability';
+
+/** An item in a plan, with what the plan knows about it beyond its record. */
+export interface Turn {
+  item: PlanItem;
+  // Members of the item that each plan reads of every turn, which costs most of its time: they lie together here.
+  itemId: string;
+  priority: number;
+  rank: string;
+  createdAt: number;
+  /** ms since 1970; 0: at once. */
+  notBefore: number;
+  isFront: boolean;
+  /** Whether a printer refused it. */
+  isRefused: boolean;
+  /** Whether it owes copies of a file that can be printed, and nothing holds it. */
+  isReady: boolean;
+  /** The group of its only file; null: it has several. */
+  group: RequirementGroup | null;
+  /** Files that can be printed; all files, where none can. */
+  files: readonly TurnFile[];
+  /** Why none of its files can be printed; null: one can. */
+  fault: 'MODEL_UNKNOWN' | 'UPLOAD' | null;
+  /** Estimate of a copy, s. */
+  seconds: number;
+  /** Place in the order of `sort`, among items of the same priority. */
+  key: number;
+  /** Place in the order of turns, from 0; -1: it can't be planned. */
+  position: number;
+  /** Index of the only printer that suits, or `NONE` or `SEVERAL`, as of the fleet's `stock`. */
+  only: number;
+  stock: number;
+}
+
+export interface TurnFile {
+  /** Index in the item's files. */
+  index: number;
+  group: RequirementGroup;
+  /** Null: none is known. */
+  volumes: Requirement['volumes'] | null;
+}
+
+export const NONE = -1;
+export const SEVERAL = -2;
+
+/** Duration of a copy whose estimate is unknown, s (print queue, 8). */
+export const HOUR = 3600;
+
+/** Makes or renews the turn of an item. */
+export function turnOf(item: PlanItem, groups: RequirementGroups, { match }: Pick<QueueRules, 'match'>): Turn {
+  const canPrint = ({ requirement, isStored }: PlanFile) =>
+    isStored && (match === 'lenient' || requirement.models !== null);
+  const all = item.files.map(({ requirement: { volumes }, requirement }, index) => ({
+    index,
+    group: groups.of(requirement),
+    volumes: volumes.some((volume) => volume !== null) ? volumes : null,
+  }));
+  const isAnyPrintable = item.files.some(canPrint);
+  const files =
+    isAnyPrintable && !item.files.every(canPrint) ? all.filter((_, at) => canPrint(item.files[at] as PlanFile)) : all;
+  const fault = isAnyPrintable ? null : item.files.some(({ isStored }) => isStored) ? 'MODEL_UNKNOWN' : 'UPLOAD';
+  return {
+    item,
+    itemId: item.itemId,
+    priority: item.priority,
+    rank: item.rank,
+    createdAt: item.createdAt,
+    notBefore: item.notBefore ?? 0,
+    isFront: item.isFront,
+    isRefused: item.refused.size > 0,
+    isReady: item.obstacle === null && fault === null && item.waiting.length > 0,
+    group: files.length === 1 ? (files[0]?.group ?? null) : null,
+    files,
+    fault,
+    seconds: item.files[files[0]?.index ?? 0]?.seconds ?? HOUR,
+    key: 0,
+    position: NONE,
+    only: NONE,
+    stock: -1,
+  };
+}
+
+/** Renews the only printer that suits an item. */
+export function findOnly(turn: Turn, fleet: Fleet): void {
+  if (turn.stock === fleet.stock) return;
+  turn.stock = fleet.stock;
+  const isAmple = turn.group !== null && !turn.isRefused && turn.group.isAmple;
+  turn.only = isAmple ? SEVERAL : onlyPrinter(turn, fleet);
+}
+
+function onlyPrinter({ item, files }: Turn, fleet: Fleet): number {
+  let only = NONE;
+  for (const { group, volumes } of files) {
+    const { suitable } = group;
+    for (const at of suitable) {
+      if (at === only || !takes(item, volumes, at, fleet)) continue;
+      if (only !== NONE) return SEVERAL;
+      only = at;
+    }
+  }
+  return only;
+}
+
+/** Whether a printer that suits a file's group has enough material for it, and did not refuse the item. */
+export function takes(item: PlanItem, volumes: TurnFile['volumes'], at: number, fleet: Fleet): boolean {
+  const printer = fleet.printers[at];
+  if (!printer || (volumes !== null && isLow(volumes, printer))) return false;
+  return item.refused.size === 0 || !item.refused.has(fleet.keyAt(at));
+}
+
+/** Order of turns: higher priority first, then by `sort`, then by rank. */
+export function compareTurns(one: Turn, other: Turn): number {
+  if (one.priority !== other.priority) return other.priority - one.priority;
+  if (one.key !== other.key) return one.key - other.key;
+  if (one.rank !== other.rank) return one.rank < other.rank ? -1 : 1;
+  if (one.createdAt !== other.createdAt) return one.createdAt - other.createdAt;
+  return one.itemId < other.itemId ? -1 : Number(one.itemId !== other.itemId);
+}
+
+/** Computes the key of a turn, for the time of a plan; null: all have the same. */
+export function keyReader(
+  { sort, staffed }: Pick<QueueRules, 'sort' | 'staffed'>,
+  now: number,
+): ((turn: Turn) => number) | null {
+  switch (sort) {
+    case 'priority':
+      return null;
+    case 'shortest':
+      return ({ seconds }) => seconds;
+    case 'deadline':
+      return latestStart;
+    case 'staffed':
+      return staffedKey(staffed, now);
+  }
+}
+
+/** Slack plus the present time, ms: the printers that suit share what the item still owes. */
+function latestStart({ item, files, seconds }: Turn): number {
+  if (item.deadline === null) return Infinity;
+  const printers = Math.max(1, ...files.map(({ group }) => group.suitable.length));
+  return item.deadline - Math.ceil(item.waiting.length / printers) * seconds * 1000;
+}
+
+/** More than the seconds of any print. */
+const CLASS = 1e9;
+/** Changes between staffed and unstaffed hours to look ahead: seven weeks of working days. */
+const CHANGES = 70;
+
+/** First what ends in staffed hours, the shortest first, then what ends before they begin again, the longest first. */
+function staffedKey(staffed: QueueRules['staffed'], now: number): (turn: Turn) => number {
+  const isStaffed = isWithin(staffed, now);
+  const changes: number[] = [];
+  for (let at = now; changes.length < CHANGES && at < Infinity;) {
+    at = isStaffed === (changes.length % 2 === 0) ? nextClosing(staffed, at) : nextOpening(staffed, at);
+    changes.push(at);
+  }
+  return ({ seconds }) => {
+    const end = now + seconds * 1000;
+    let passed = 0;
+    while (passed < changes.length && (changes[passed] ?? Infinity) <= end) passed++;
+    if (isStaffed === (passed % 2 === 0)) return seconds;
+    return passed <= (isStaffed ? 1 : 0) ? 2 * CLASS - seconds : 2 * CLASS + seconds;
+  };
+}
+
+/** A copy and its printer, an index into the fleet. */
+export interface Choice {
+  turn: Turn;
+  copy: number;
+  /** Index in the item's files. */
+  file: number;
+  printer: number;
+}
+
+const NO_PRINTERS: ReadonlySet<string> = new Set();
+let runs = 0;
+
+/**
+ * Assigns waiting copies to free printers in the order of their turns (print queue, rules 7 and 8).
+ *
+ * @param turns those that can be planned, sorted
+ * @param free indexes of the free printers, the first choice first
+ * @param most number of prints that may start
+ */
+export function assignCopies(turns: readonly Turn[], fleet: Fleet, free: readonly number[], most: number): Choice[] {
+  const run = new Run(fleet, free, most);
+  for (let from = 0; from < turns.length && !run.isOver;) {
+    let to = from;
+    const priority = turns[from]?.priority;
+    while (to < turns.length && turns[to]?.priority === priority) to++;
+    run.assign(turns, from, to);
+    from = to;
+  }
+  return run.choices;
+}
+
+class Run {
+  readonly choices: Choice[] = [];
+  /** 1 for each printer that is given away. */
+  readonly #taken: Uint8Array;
+  /** For each printer: when the oldest item that has no other printer was added, ms since 1970. */
+  readonly #since: Float64Array;
+  #id = 0;
+
+  constructor(
+    private readonly fleet: Fleet,
+    private readonly free: readonly number[],
+    private readonly most: number,
+  ) {
+    const { length } = fleet.printers;
+    this.#taken = new Uint8Array(length);
+    this.#since = new Float64Array(length);
+  }
+
+  get isOver(): boolean {
+    return this.choices.length >= Math.min(this.most, this.free.length);
+  }
+
+  /** Assigns the copies of all items of one priority: the turns from `from` to before `to`. */
+  assign(turns: readonly Turn[], from: number, to: number): void {
+    this.#id = ++runs;
+    this.#since.fill(Infinity);
+    let hasFront = false;
+    for (let at = from; at < to; at++) {
+      const { only, createdAt, isFront } = turns[at] as Turn;
+      hasFront ||= isFront;
+      if (only >= 0) this.#since[only] = Math.min(this.#since[only] ?? Infinity, createdAt);
+    }
+    for (let at = from; hasFront && at < to; at++) {
+      const turn = turns[at] as Turn;
+      if (turn.isFront) this.#assignItem(turn, 0, 1);
+    }
+    for (let at = from; at < to && !this.isOver; at++) {
+      const turn = turns[at] as Turn;
+      if (turn.group?.isExhausted && turn.group.run === this.#id && turn.only < 0) continue;
+      this.#assignItem(turn, turn.isFront ? 1 : 0, turn.item.waiting.length);
+    }
+  }
+
+  #assignItem(turn: Turn, from: number, to: number): void {
+    const { waiting, avoid } = turn.item;
+    for (let at = from; at < to && !this.isOver; at++) {
+      const choice =
+        at === 0 && avoid.size > 0
+          ? (this.#choose(turn, avoid) ?? this.#choose(turn, NO_PRINTERS))
+          : this.#choose(turn, NO_PRINTERS);
+      if (!choice) return;
+      this.#taken[choice.printer] = 1;
+      this.choices.push({ turn, copy: waiting[at] ?? 0, ...choice });
+    }
+  }
+
+  /** Finds the first file that suits a free printer, and its first choice. */
+  #choose(turn: Turn, avoid: ReadonlySet<string>): Pick<Choice, 'file' | 'printer'> | null {
+    for (const file of turn.files) {
+      const printer = this.#printerFor(turn, file, avoid);
+      if (printer !== null) return { file: file.index, printer };
+    }
+    return null;
+  }
+
+  #printerFor(turn: Turn, { group, volumes }: Turn['files'][number], avoid: ReadonlySet<string>): number | null {
+    if (group.run !== this.#id) Object.assign(group, { run: this.#id, cursor: 0, isExhausted: false });
+    if (group.isExhausted && turn.only < 0) return null;
+    const { isSuitable } = group;
+    let isAnyLeft = false;
+    for (let place = group.cursor; place < this.free.length; place++) {
+      const at = this.free[place] ?? 0;
+      if (this.#taken[at] === 1 || isSuitable[at] !== 1) {
+        if (place === group.cursor) group.cursor++;
+        continue;
+      }
+      if (this.#isReserved(turn, at)) continue;
+      if ((avoid.size === 0 || !avoid.has(this.fleet.keyAt(at))) && takes(turn.item, volumes, at, this.fleet))
+        return at;
+      isAnyLeft = true;
+    }
+    // A printer that is reserved for another item is kept from the whole group, so that equal items keep their order.
+    if (!isAnyLeft && turn.only < 0) group.isExhausted = true;
+    return null;
+  }
+
+  /** Whether another item, which was added before, has no other printer (print queue, rule 8). */
+  #isReserved({ createdAt, only }: Turn, at: number): boolean {
+    return only !== at && (this.#since[at] ?? Infinity) < createdAt;
+  }
+}
+
+/** Decision of a plan, with its printers as indexes into the fleet. */
+export interface Decision {
+  choices: readonly Choice[];
+  /** Turns that can be planned, in their order; valid until the next decision. */
+  order: readonly Turn[];
+  nextAt: number;
+  /** Whether the queue may start a print now. */
+  mayStart: boolean;
+}
+
+/** The assignment of waiting copies to free printers (print queue, rule 11); the same input gives the same plan. */
+export const plan = (input: PlanInput): Plan => new Planner().plan(input);
+
+/**
+ * Plans again and again, and computes only what has changed since the last plan. It recognises changes by identity: pass
+ * an item, a printer or the rules as a new object if, and only if, they changed.
+ */
+export class Planner {
+  #rules: QueueRules | null = null;
+  #fleet = new Fleet();
+  #groups: RequirementGroups | null = null;
+  /** Turns in the order of the last input. */
+  #turns: Turn[] = [];
+  /** The same turns in the order of `compareTurns`. */
+  #sorted: Turn[] = [];
+  #byItem = new Map<string, Turn>();
+  /** Those that can be planned: kept, because a new array for each plan would be most of its garbage. */
+  readonly #ready: Turn[] = [];
+
+  #last: { input: PlanInput; decision: Decision } | null = null;
+
+  get fleet(): Fleet {
+    return this.#fleet;
+  }
+
+  /** The turn of an item in the last plan. */
+  turnOf(itemId: string): Turn | undefined {
+    return this.#byItem.get(itemId);
+  }
+
+  /** Place of an item in the order of the last plan, from 1; null: it can't be planned. */
+  positionOf(itemId: string): number | null {
+    const { position = NONE } = this.#byItem.get(itemId) ?? {};
+    return position === NONE ? null : position + 1;
+  }
+
+  /** Whether an item could be planned in the last plan, or only must not start yet. */
+  canPlan(itemId: string): boolean {
+    const turn = this.#byItem.get(itemId);
+    return turn !== undefined && this.#isPlannable(turn);
+  }
+
+  plan(input: PlanInput): Plan {
+    const { choices, order, nextAt } = this.decide(input);
+    return {
+      assignments: choices.map((choice) => this.#assignment(choice)),
+      order: order.map(({ itemId }) => itemId),
+      nextAt,
+    };
+  }
+
+  decide(input: PlanInput): Decision {
+    if (this.#last?.input !== input) this.#last = { input, decision: this.#decide(input) };
+    return this.#last.decision;
+  }
+
+  #decide(input: PlanInput): Decision {
+    this.#update(input);
+    const { rules, now } = input;
+    const ready = this.#ready;
+    let count = 0;
+    let nextAt = Infinity;
+    for (const turn of this.#sorted) {
+      turn.position = NONE;
+      if (!this.#isPlannable(turn)) continue;
+      if (turn.notBefore > now) nextAt = Math.min(nextAt, turn.notBefore);
+      else ready[count++] = turn;
+    }
+    ready.length = count;
+    const order = numbered(ready);
+    const startAt = Math.max(nextOpening(rules.hours, now), input.nextStartAt);
+    if (input.obstacle !== null || order.length === 0) return { choices: [], order, nextAt, mayStart: false };
+    if (startAt > now) return { choices: [], order, nextAt: Math.min(nextAt, startAt), mayStart: false };
+    const starts = startsLeft(input);
+    const choices = assignCopies(ready, this.#fleet, this.#fleet.free(rules), starts);
+    return {
+      choices,
+      order,
+      nextAt: choices.length > 0 && rules.stagger > 0 ? Math.min(nextAt, now + rules.stagger) : nextAt,
+      mayStart: starts > 0,
+    };
+  }
+
+  /** Printers of the input that suit an item which may start now; none while nothing may. */
+  wantedPrinters(input: PlanInput): Set<QueuePrinter> {
+    const { order, mayStart } = this.decide(input);
+    const wanted = new Set<QueuePrinter>();
+    if (!mayStart) return wanted;
+    /** Printers of each group that are not wanted so far. */
+    const left = new Map<RequirementGroup, readonly number[]>();
+    for (const { item, files } of order)
+      for (const { group, volumes } of files) {
+        const others = (left.get(group) ?? group.suitable).filter((at) => {
+          const isTaken = takes(item, volumes, at, this.#fleet);
+          if (isTaken) wanted.add(input.printers[at] as QueuePrinter);
+          return !isTaken;
+        });
+        left.set(group, others);
+      }
+    return wanted;
+  }
+
+  #isPlannable(turn: Turn): boolean {
+    if (!turn.isReady) return false;
+    findOnly(turn, this.#fleet);
+    return turn.only !== NONE;
+  }
+
+  #assignment({ turn, copy, file, printer }: Choice): Assignment {
+    const { clusterId = '', printerId = null } = this.#fleet.printers[printer] ?? {};
+    const group = turn.files.find(({ index }) => index === file)?.group;
+    const suitable = this.#fleet.membersAt(printer).filter((at) => group?.isSuitable[at] === 1);
+    // The service chooses the member of a group of printers, unless only one suits.
+    return { itemId: turn.itemId, copy, file, clusterId, printerId: suitable.length === 1 ? printerId : null };
+  }
+
+  #update({ items, printers, rules, now }: PlanInput): void {
+    const left = Math.max(this.#groupsOf(rules).size - items.length, this.#fleet.samples.length - printers.length);
+    if (left > SPARE) this.#rules = null;
+    const groups = this.#groupsOf(rules);
+    this.#fleet.update(printers);
+    const moved = this.#renewTurns(items, groups, rules);
+    const keyOf = keyReader(rules, now);
+    if (keyOf)
+      for (const turn of this.#turns) {
+        const key = keyOf(turn);
+        if (key !== turn.key) moved.add(turn);
+        turn.key = key;
+      }
+    if (moved.size > 0) this.#sorted = sortedTurns(this.#sorted, moved);
+  }
+
+  /** The groups under the same rules; begins anew under others. */
+  #groupsOf(rules: QueueRules): RequirementGroups {
+    if (this.#groups && rules === this.#rules) return this.#groups;
+    this.#rules = rules;
+    this.#fleet = new Fleet();
+    this.#turns = [];
+    this.#sorted = [];
+    this.#byItem = new Map();
+    return (this.#groups = new RequirementGroups({ fleet: this.#fleet, rules }));
+  }
+
+  /** Renews the turns of new and changed items. Returns those whose place in the order may have changed. */
+  #renewTurns(items: readonly PlanItem[], groups: RequirementGroups, rules: QueueRules): Set<Turn> {
+    const moved = new Set<Turn>();
+    if (items === this.#last?.input.items && this.#turns.length === items.length) return moved;
+    for (let at = 0; at < items.length; at++) {
+      const item = items[at] as PlanItem;
+      if (this.#turns[at]?.item === item) continue;
+      let turn = this.#byItem.get(item.itemId);
+      if (turn?.item !== item) {
+        const renewed = turnOf(item, groups, rules);
+        for (const { volumes } of renewed.files) this.#fleet.expect(volumes ?? []);
+        if (!turn || compareTurns(turn, { ...renewed, key: turn.key }) !== 0) moved.add(turn ?? renewed);
+        turn = turn ? Object.assign(turn, renewed, { key: turn.key }) : renewed;
+        this.#byItem.set(item.itemId, turn);
+      }
+      this.#turns[at] = turn;
+    }
+    this.#turns.length = items.length;
+    if (this.#byItem.size > items.length) this.#dropOthers(items);
+    return moved;
+  }
+
+  #dropOthers(items: readonly PlanItem[]): void {
+    const kept = new Set(items.map(({ itemId }) => itemId));
+    this.#sorted = this.#sorted.filter(({ item }) => kept.has(item.itemId));
+    for (const itemId of this.#byItem.keys()) if (!kept.has(itemId)) this.#byItem.delete(itemId);
+  }
+}
+
+/** Number of unused groups and kinds of printers up to which they are kept. */
+const SPARE = 1_000;
+
+/** Number of turns up to which each is put into its place; more are sorted. */
+const FEW = 100;
+
+/** Puts the turns that moved into their places among the sorted ones. */
+function sortedTurns(sorted: readonly Turn[], moved: ReadonlySet<Turn>): Turn[] {
+  const turns = sorted.filter((turn) => !moved.has(turn));
+  if (moved.size > FEW) return [...turns, ...moved].sort(compareTurns);
+  for (const turn of moved) {
+    let [low, high] = [0, turns.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (compareTurns(turns[middle] as Turn, turn) < 0) low = middle + 1;
+      else high = middle;
+    }
+    turns.splice(low, 0, turn);
+  }
+  return turns;
+}
+
+/** Numbers the turns: a copy that was rejected goes to the front of its priority. */
+function numbered(ready: readonly Turn[]): readonly Turn[] {
+  const order = ready.some(({ isFront }) => isFront)
+    ? ready.toSorted((one, other) => other.priority - one.priority || Number(other.isFront) - Number(one.isFront))
+    : ready;
+  for (let at = 0; at < order.length; at++) (order[at] as Turn).position = at;
+  return order;
+}
+
+/** Number of prints that may start now. */
+function startsLeft({ rules, printing }: PlanInput): number {
+  const left = rules.maxPrinting > 0 ? Math.max(0, rules.maxPrinting - printing) : Infinity;
+  return rules.stagger > 0 ? Math.min(1, left) : left;
+}
+
+/** An item that owes copies, as the plan sees it. */
+export interface PlanItem {
+  itemId: string;
+  priority: number;
+  rank: string;
+  createdAt: number;
+  deadline: number | null;
+  notBefore: number | null;
+  /** The item's files, in the order of preference. */
+  files: readonly PlanFile[];
+  /** Copies that wait, in the order in which they are printed. */
+  waiting: readonly number[];
+  /** Whether the first waiting copy was rejected, and goes to the front of its priority. */
+  isFront: boolean;
+  /** Keys of printers (`printerKey`) on which the first waiting copy failed: others are preferred. */
+  avoid: ReadonlySet<string>;
+  /** Keys of printers at which the service refused a file of this item. */
+  refused: ReadonlySet<string>;
+  /** Why nothing of it may start: held, awaits approval, no file …; null: it may. */
+  obstacle: Reason<ItemReason> | null;
+}
+
+export interface PlanFile {
+  requirement: Requirement;
+  /** s; null: unknown. */
+  seconds: number | null;
+  isStored: boolean;
+}
+
+export interface PlanInput {
+  items: readonly PlanItem[];
+  printers: readonly QueuePrinter[];
+  rules: QueueRules;
+  /** ms since 1970. */
+  now: number;
+  /** Prints of this queue that are assigned, dispatched or printing. */
+  printing: number;
+  /** From when the next start is allowed by `stagger`, ms since 1970. */
+  nextStartAt: number;
+  /** Why the whole queue starts nothing; null: it may. */
+  obstacle: Reason<ItemReason> | null;
+}
+
+export interface Assignment {
+  itemId: string;
+  copy: number;
+  /** Index in the item's files. */
+  file: number;
+  clusterId: string;
+  printerId: string | null;
+}
+
+export interface Plan {
+  /** Copies to start now. */
+  assignments: readonly Assignment[];
+  /** Items in the order of their turn: those that can be planned. */
+  order: readonly string[];
+  /** When the plan may change by time alone (hours, stagger, notBefore, pause), ms since 1970; Infinity: never. */
+  nextAt: number;
+}
+
+/** Why an item waits: reasons of item and queue first, then the printers per reason. */
+export interface WaitingReasons {
+  own: readonly Reason<ItemReason>[];
+  printers: readonly { printer: QueuePrinter; reason: Reason<PrinterReason> }[];
+}
+
+/** The item as the plan sees it; `configurations`: present ones by `printerKey`. */
+export function planItem(
+  record: ItemRecord,
+  configurations: ReadonlyMap<string, string>,
+  find: MaterialFinder,
+): PlanItem {
+  const waiting = waitingCopies(record);
+  const [first] = waiting;
+  const isFront = first !== undefined && record.front.includes(first);
+  const failed = record.prints.filter(
+    ({ copy, state }) => copy === first && (state === 'failed' || state === 'rejected'),
+  );
+  return {
+    itemId: record.itemId,
+    priority: record.priority,
+    rank: record.rank,
+    createdAt: record.createdAt,
+    deadline: record.deadline,
+    notBefore: record.notBefore,
+    files: record.files.map(({ facts, jobId, isGone }) => ({
+      requirement: requirementOf(record.require, facts, find),
+      seconds: facts?.seconds ?? null,
+      isStored: jobId !== null && !isGone,
+    })),
+    waiting,
+    isFront,
+    avoid: new Set(failed.map(printerKey)),
+    refused: refusedBy(record, configurations),
+    obstacle: obstacleOf(record),
+  };
+}
+
+/** Whether the service refused the item at some printer: its plan then depends on the printers' configurations. */
+export const wasRefused = ({ prints }: ItemRecord): boolean => prints.some(({ recall }) => recall?.why === 'changes');
+
+/** Printers at which the service asked for changes, as long as their configuration is the same. */
+function refusedBy({ prints }: ItemRecord, configurations: ReadonlyMap<string, string>): Set<string> {
+  const refused = prints.filter(
+    (attempt) =>
+      attempt.recall?.why === 'changes' && configurations.get(printerKey(attempt)) === attempt.recall.configuration,
+  );
+  return new Set(refused.map(printerKey));
+}
+
+/** The reason in the item itself for which nothing of it may start; null: it may. */
+function obstacleOf({ awaitsApproval, isHeld, files }: ItemRecord): Reason<ItemReason> | null {
+  if (awaitsApproval) return APPROVAL;
+  if (isHeld) return HELD;
+  if (files.every(({ isGone }) => isGone)) return GONE;
+  return files.some(({ jobId, isGone }) => jobId !== null && !isGone) ? null : UPLOAD;
+}
+
+const APPROVAL = { code: 'APPROVAL', sentence: phrase`It waits for its release.` } as const;
+const HELD = { code: 'HELD', sentence: phrase`It is held.` } as const;
+const UPLOAD = { code: 'UPLOAD', sentence: phrase`Its file is not stored yet.` } as const;
+const GONE = { code: 'UPLOAD', sentence: phrase`The service no longer has its file: add it anew.` } as const;

@@ -1,0 +1,337 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { PrintingError } from '../../service/errors';
+import type { Key } from '../../state/store';
+import type { Clock } from '../../time/clock';
+import { phrase } from '../../words/sentence';
+import { openAttempts, waitsOver } from '../model/item';
+import { rankBetween } from '../model/rank';
+import type { ItemRecord } from '../model/types';
+import type { QueueStore } from './store';
+
+/** Least time for which a queue key is known, ms. */
+const KEY_KEPT = 90 * 24 * 3_600_000;
+/** Time for which the clock must run steadily before it decides that an item is old, ms. */
+const PROOF = 24 * 3_600_000;
+/** Longest jump of a steady clock, ms. */
+const SET_BY = 3_600_000;
+
+interface ItemStoreDeps {
+  store: QueueStore;
+  queueId: string;
+  clock: Clock;
+  /** Time for which ended items stay listed, ms. */
+  keepFor: number;
+  /** Called after a change of an item, here or at another runtime. */
+  changed: (before: ItemRecord | undefined, after: ItemRecord | undefined) => void;
+  /** Called after a change with which a print has begun; `ms`: the time that its copy waited. */
+  waited?: (ms: number) => void;
+}
+
+/** Options of a change. */
+interface ItemChange {
+  /** Only while this runtime plans. */
+  asPlanner?: boolean;
+}
+
+/** The items of a queue: one record each. The list in memory is rebuilt from the records alone. */
+export class ItemStore {
+  readonly #deps: ItemStoreDeps;
+  readonly #items = new Map<string, ItemRecord>();
+  #version = 0;
+  readonly #startedAt: { now: number; monotonic: number };
+
+  constructor(deps: ItemStoreDeps) {
+    this.#deps = deps;
+    this.#startedAt = { now: deps.clock.now(), monotonic: deps.clock.monotonic() };
+  }
+
+  /** Reads all records. Rejects while the store can't be read. */
+  async load(): Promise<void> {
+    const { store, queueId } = this.#deps;
+    const found = new Map<string, ItemRecord>();
+    const before = new Map(this.#items);
+    for await (const record of store.list<ItemRecord>(store.keyOf('queue-item', queueId)))
+      found.set(record.itemId, record);
+    const doubtful: string[] = [];
+    for (const itemId of new Set([...before.keys(), ...this.#items.keys(), ...found.keys()]))
+      if (this.#items.get(itemId) === before.get(itemId)) this.#set(itemId, found.get(itemId));
+      else doubtful.push(itemId);
+    // Of an item that changed during the listing, either state may be the newer one.
+    for (const itemId of doubtful) await this.reload(itemId);
+  }
+
+  /** The listed items: without those that ended long ago. */
+  get all(): ItemRecord[] {
+    return [...this.#items.values()];
+  }
+
+  get size(): number {
+    return this.#items.size;
+  }
+
+  /** Grows with each change of an item. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get(itemId: string): ItemRecord | undefined {
+    return this.#items.get(itemId);
+  }
+
+  /** Id of a new item; that of a known queue key is always the same. */
+  idOf(queueKey: string | null): string {
+    if (queueKey === null) return randomUUID();
+    return createHash('sha256')
+      .update(JSON.stringify([this.#deps.queueId, queueKey]))
+      .digest('base64url')
+      .slice(0, 22);
+  }
+
+  /** Reads an item that may have been added by another runtime, or have ended long ago. */
+  async find(itemId: string): Promise<ItemRecord | undefined> {
+    return this.#items.get(itemId) ?? (await this.#deps.store.get<ItemRecord>(this.#key(itemId)));
+  }
+
+  /** Adds an item unless it exists. Resolves when it is durable. */
+  async add(itemId: string, make: () => ItemRecord): Promise<{ record: ItemRecord; isNew: boolean }> {
+    let isNew = false;
+    const record = await this.#update(itemId, (current) => {
+      isNew = !current;
+      return current ?? make();
+    });
+    return { record: record as ItemRecord, isNew };
+  }
+
+  /** Changes an item; the change may throw. Throws QUEUE_ITEM_NOT_FOUND. */
+  async change(
+    itemId: string,
+    change: (record: ItemRecord) => ItemRecord,
+    { asPlanner = false }: ItemChange = {},
+  ): Promise<ItemRecord> {
+    const changed = await this.#update(itemId, (current) => current && change(current), asPlanner);
+    if (!changed) throw itemNotFound();
+    return changed;
+  }
+
+  /** Reads an item again that another runtime has changed. */
+  async reload(itemId: string): Promise<void> {
+    // An update waits for a change of this runtime that is being written; a plain read would not.
+    await this.#update(itemId, (current) => current);
+  }
+
+  /**
+   * Time before which items that ended are old, ms since 1970; null until the clock has proved itself: one that was wrong
+   * before would hide items that have just ended.
+   */
+  get oldBefore(): number | null {
+    const { clock } = this.#deps;
+    const passed = clock.monotonic() - this.#startedAt.monotonic;
+    const isProved = passed >= PROOF && Math.abs(clock.now() - this.#startedAt.now - passed) <= SET_BY;
+    return isProved ? this.#cutoff : null;
+  }
+
+  /** Drops old items from memory, and none that ended at `before` or later; the store removes their records. */
+  forget(before: number): void {
+    const cutoff = Math.min(before, this.#cutoff);
+    for (const [itemId, { endedAt, outbox }] of this.#items)
+      if (endedAt !== null && endedAt < cutoff && outbox.length === 0) this.#set(itemId, undefined);
+  }
+
+  get #cutoff(): number {
+    return this.#deps.clock.now() - this.#deps.keepFor;
+  }
+
+  async #update(
+    itemId: string,
+    change: (current: ItemRecord | undefined) => ItemRecord | undefined,
+    asPlanner = false,
+  ): Promise<ItemRecord | undefined> {
+    const { store } = this.#deps;
+    const made = { change: false };
+    let waits: number[] = [];
+    const record = await store.update<ItemRecord>(
+      this.#key(itemId),
+      (current) => {
+        const next = change(current);
+        made.change = next !== current;
+        waits = current && next ? waitsOver(current, next) : [];
+        return next;
+      },
+      { asPlanner },
+    );
+    this.#set(itemId, record);
+    for (const ms of waits) this.#deps.waited?.(ms);
+    if (record && made.change && record.endedAt !== null && record.outbox.length === 0) await this.#mayGo(record);
+    return record;
+  }
+
+  /** Lets the store remove an ended item one day, once its events are delivered; each other write keeps it for ever. */
+  async #mayGo(ended: ItemRecord): Promise<void> {
+    const keepFor = this.#keepFor(ended);
+    const isOver = ({ endedAt, outbox }: ItemRecord) => endedAt !== null && outbox.length === 0;
+    const change = (current?: ItemRecord) => (current && isOver(current) ? { ...current } : current);
+    await this.#deps.store
+      .update<ItemRecord>(this.#key(ended.itemId), change, { keepFor })
+      // The record only occupies space.
+      .catch(() => undefined);
+  }
+
+  #keepFor({ queueKey }: ItemRecord): number {
+    const { keepFor } = this.#deps;
+    return queueKey === null ? keepFor : Math.max(keepFor, KEY_KEPT);
+  }
+
+  #set(itemId: string, record: ItemRecord | undefined): void {
+    const before = this.#items.get(itemId);
+    if (before === record) return;
+    this.#version++;
+    if (record) this.#items.set(itemId, record);
+    else this.#items.delete(itemId);
+    this.#deps.changed(before, record);
+  }
+
+  #key = (itemId: string): Key => this.#deps.store.keyOf('queue-item', this.#deps.queueId, itemId);
+}
+
+export const itemNotFound = (): PrintingError =>
+  new PrintingError(
+    'QUEUE_ITEM_NOT_FOUND',
+    phrase`The queue has no such item: check msg.itemId, msg.queueKey or msg.orderId.`,
+  );
+
+/** Copies that have a cluster to themselves, of all queues of the account. */
+interface ReservedCluster {
+  clusterId: string;
+  /** `reservationOf` of each. */
+  holders: readonly string[];
+}
+
+/** Names a copy among those of all queues. */
+export const reservationOf = (queueId: string, itemId: string, copy: number): string =>
+  JSON.stringify([queueId, itemId, copy]);
+
+/**
+ * Reservations of printers from before an assignment until its print has ended: two queues that share a printer must not
+ * both send to it before the service shows the first job. Saved under `['queue-printer', ...scope, clusterId]`.
+ */
+export class Reservations {
+  /** Clusters that each copy of this queue holds: a copy that failed may begin elsewhere before the first is released. */
+  readonly #own = new Map<string, Set<string>>();
+
+  constructor(private readonly store: QueueStore) {}
+
+  /** Reserves a cluster for a copy, unless `most` others hold it. Returns whether the copy holds it. */
+  async reserve(clusterId: string, holder: string, most: number): Promise<boolean> {
+    const after = await this.#change(clusterId, (holders) =>
+      holders.includes(holder) || holders.length >= most ? holders : [...holders, holder],
+    );
+    if (after.includes(holder)) this.#remember(clusterId, holder);
+    return after.includes(holder);
+  }
+
+  async release(clusterId: string, holder: string): Promise<void> {
+    await this.#change(clusterId, (holders) => holders.filter((other) => other !== holder));
+    const clusters = this.#own.get(holder);
+    clusters?.delete(clusterId);
+    if (clusters?.size === 0) this.#own.delete(holder);
+  }
+
+  /**
+   * Finds what earlier tenures left reserved for a queue, and reserves the clusters of all its open attempts: a removal of
+   * the queue may have released them.
+   */
+  async restore(queueId: string, records: Iterable<ItemRecord>): Promise<void> {
+    for await (const { clusterId, holders } of this.store.list<ReservedCluster>(this.store.keyOf('queue-printer')))
+      for (const holder of holders)
+        if ((JSON.parse(holder) as string[])[0] === queueId) this.#remember(clusterId, holder);
+    for (const record of records)
+      for (const { copy, clusterId } of openAttempts(record)) {
+        const holder = reservationOf(queueId, record.itemId, copy);
+        if (!this.#own.get(holder)?.has(clusterId)) await this.reserve(clusterId, holder, Infinity);
+      }
+  }
+
+  /** Releases all reservations of this queue but those of `wanted`: the cluster that each copy needs. */
+  async keepOnly(wanted: ReadonlyMap<string, string>): Promise<void> {
+    for (const [holder, clusters] of [...this.#own])
+      for (const clusterId of [...clusters])
+        if (wanted.get(holder) !== clusterId) await this.release(clusterId, holder);
+  }
+
+  #remember(clusterId: string, holder: string): void {
+    const clusters = this.#own.get(holder) ?? new Set();
+    this.#own.set(holder, clusters.add(clusterId));
+  }
+
+  async #change(
+    clusterId: string,
+    change: (holders: readonly string[]) => readonly string[],
+  ): Promise<readonly string[]> {
+    const key: Key = this.store.keyOf('queue-printer', clusterId);
+    const after = await this.store.update<ReservedCluster>(
+      key,
+      (current) => {
+        const before = current?.holders ?? [];
+        const holders = change(before);
+        if (holders.length === before.length) return current;
+        return holders.length > 0 ? { clusterId, holders } : undefined;
+      },
+      { asPlanner: true },
+    );
+    return after?.holders ?? [];
+  }
+}
+
+/**
+ * New ranks of moved items, by item: among those of their priority, as an item never passes one of a higher priority.
+ * `order`: the items that can be planned. Throws QUEUE_ITEM_NOT_FOUND and INVALID_INPUT.
+ */
+export function movedRanks(
+  moved: readonly ItemRecord[],
+  all: readonly ItemRecord[],
+  order: readonly string[],
+  to: { position: number } | { before: string },
+): Map<string, string> {
+  const ranks = new Map<string, string>();
+  for (const priority of new Set(moved.map((item) => item.priority))) {
+    const own = moved.filter((item) => item.priority === priority).sort(byRank);
+    const peers = all
+      .filter((item) => item.priority === priority && item.endedAt === null && !own.includes(item))
+      .sort(byRank);
+    const at =
+      'before' in to ? placeBefore(to.before, peers, all) : placeAt(to.position, peers, { all, order, priority });
+    let before = peers[at - 1]?.rank ?? null;
+    const after = peers[at]?.rank ?? null;
+    for (const { itemId } of own) {
+      before = rankBetween(before, after);
+      ranks.set(itemId, before);
+    }
+  }
+  return ranks;
+}
+
+function placeBefore(itemId: string, peers: readonly ItemRecord[], all: readonly ItemRecord[]): number {
+  const at = peers.findIndex((item) => item.itemId === itemId);
+  if (at >= 0) return at;
+  if (!all.some((item) => item.itemId === itemId)) throw itemNotFound();
+  throw new PrintingError(
+    'INVALID_INPUT',
+    phrase`An item can only be moved among waiting items of the same priority: choose another msg.before.`,
+  );
+}
+
+/** Place of a position of the whole plan, 1 is next, among the items of one priority. */
+function placeAt(
+  position: number,
+  peers: readonly ItemRecord[],
+  { all, order, priority }: { all: readonly ItemRecord[]; order: readonly string[]; priority: number },
+): number {
+  const planned = new Set(order);
+  const higher = all.filter((item) => item.priority > priority && planned.has(item.itemId)).length;
+  const plannable = peers.filter(({ itemId }) => planned.has(itemId));
+  const neighbour = plannable[Math.max(0, position - 1 - higher)];
+  return neighbour ? peers.indexOf(neighbour) : peers.length;
+}
+
+const byRank = (one: ItemRecord, other: ItemRecord): number =>
+  one.rank < other.rank ? -1 : one.rank > other.rank ? 1 : 0;

@@ -1,0 +1,403 @@
+import type { ClusterStatus } from '../../service/cluster';
+import { asPrintingError, PrintingError } from '../../service/errors';
+import type { Lock, Membership } from '../../state/membership';
+import type { Key, Scope, StateStore } from '../../state/store';
+import { closed, Deadline } from '../../time/deadline';
+import { RetryTimer, retryUntil } from '../../time/retry';
+import type { Watcher } from '../../watch/watcher';
+import { phrase } from '../../words/sentence';
+import type { ItemReason, Reason } from '../model/types';
+import { ClusterViews } from '../plan/printers';
+import { QueueData } from '../records/data';
+import { QueueView } from '../view';
+import type { QueueOptions, QueueRuntimeDeps } from './options';
+import { Planning } from './planning';
+
+/** The clusters that a queue keeps on the shared polls. */
+export class HeldClusters {
+  readonly #releases = new Map<string, () => void>();
+
+  constructor(private readonly watcher: Pick<Watcher, 'hold'>) {}
+
+  has(clusterId: string): boolean {
+    return this.#releases.has(clusterId);
+  }
+
+  /** Keeps these clusters on the polls, and no others. */
+  hold(clusterIds: readonly string[]): void {
+    const wanted = new Set(clusterIds);
+    for (const clusterId of wanted)
+      if (!this.#releases.has(clusterId)) this.#releases.set(clusterId, this.watcher.hold(clusterId));
+    for (const [clusterId, release] of this.#releases)
+      if (!wanted.has(clusterId)) {
+        this.#releases.delete(clusterId);
+        release();
+      }
+  }
+}
+
+/** The one item of the membership: the right to plan. */
+const PLANNING = 'planning';
+
+interface PlannerLeaseOptions {
+  /** Names the queue among the runtimes that share the store. */
+  topic: Key;
+  /** Name of this runtime. */
+  name: string;
+  /** Whether this runtime could plan: one that can't must not keep others from it. */
+  mayPlan: () => boolean;
+  /** Called after this runtime has become the planner, or is none any more. */
+  changed: () => void;
+}
+
+/** Which runtime plans a queue: one of those that share the store, under a lease (ADR 12); without others, this one. */
+export class PlannerLease {
+  readonly #membership: Membership | null;
+  readonly #mayPlan: () => boolean;
+  readonly #changed: () => void;
+  /** Lease under which this runtime plans. */
+  #lock: Lock | null = null;
+  #isTaking = false;
+  #wanted = false;
+
+  constructor(store: StateStore, { topic, name, mayPlan, changed }: PlannerLeaseOptions) {
+    this.#mayPlan = mayPlan;
+    this.#changed = changed;
+    this.#membership = store.join?.(topic, { name, wants: null, onChange: () => void this.take() }) ?? null;
+    void this.take();
+  }
+
+  /** Whether this runtime plans. */
+  get isOurs(): boolean {
+    return this.#membership === null || (this.#lock !== null && this.#lock === this.#membership.lock);
+  }
+
+  /** Lease that each write of the planner needs; null: none is needed, or this runtime does not plan. */
+  get lock(): Lock | null {
+    return this.#lock;
+  }
+
+  /** Lets another runtime plan. Never rejects. */
+  async leave(): Promise<void> {
+    this.#lock = null;
+    await this.#membership?.leave(new Map([[PLANNING, null]]));
+  }
+
+  /** Becomes the planner if no runtime plans and this one could. Never rejects. */
+  async take(): Promise<void> {
+    const membership = this.#membership;
+    if (!membership) return;
+    this.#wanted = true;
+    if (this.#isTaking) return;
+    this.#isTaking = true;
+    while (this.#wanted) {
+      this.#wanted = false;
+      if (this.#lock && this.#lock !== membership.lock) {
+        this.#lock = null;
+        this.#changed();
+      }
+      const { lock } = membership;
+      if (this.#lock || !lock || !this.#mayPlan()) continue;
+      const taken = await membership.take([PLANNING], 1);
+      if (taken.length === 0 || membership.lock !== lock) continue;
+      this.#lock = lock;
+      this.#changed();
+    }
+    this.#isTaking = false;
+  }
+}
+
+/** Why a whole queue starts nothing, apart from a pause; null: it may. `storeError`: why its state can't be saved. */
+export function queueObstacle(storeError: PrintingError | null, isSignedIn: boolean): Reason<ItemReason> | null {
+  if (storeError) {
+    const sentence = phrase`Nothing is sent, as the state can't be saved: ${storeError.sentence}`;
+    return { code: 'NO_STORE', sentence };
+  }
+  if (isSignedIn) return null;
+  return { code: 'QUEUE_PAUSED', sentence: phrase`The account of the queue is not signed in.` };
+}
+
+/** Debounce before reacting to a change, ms; with the part for each item, planning occupies at most a tenth of the time. */
+const DEBOUNCE = { least: 20, perItem: 0.02 };
+/** Backoff for reading the records, and for repeating failed work, ms. */
+const RELOAD = { first: 1_000, longest: 30_000 };
+const REPEAT = { first: 2_000, longest: 60_000 };
+/** Age up to which the list of printers suffices at the start, ms. */
+const LIST_FOR = 600_000;
+/** Longest wait for the records of an operation without a deadline, ms. */
+const LOADED_WITHIN = 10_000;
+
+/** The loaded records of a queue, and their view. */
+export interface Loaded {
+  data: QueueData;
+  view: QueueView;
+}
+
+/** The life of a queue: its records, its place on the shared polls, and its planner while this runtime is the one that plans. */
+export class QueueRuntime {
+  readonly lease: PlannerLease;
+  readonly #options: QueueOptions;
+  readonly #deps: QueueRuntimeDeps;
+  /** Called after any change, once for several at a time. */
+  readonly #onChange: () => void;
+  readonly #views: ClusterViews;
+  readonly #closing = new AbortController();
+  readonly #deadline: Deadline;
+  readonly #repeats: RetryTimer;
+  readonly #endings: (() => void)[];
+  readonly #held: HeldClusters;
+  #loaded: Loaded | null = null;
+  #planning: Planning | null = null;
+  /** Tenures that still have something under way. */
+  readonly #ending = new Set<Promise<void>>();
+  #loading: Promise<void> | null = null;
+  #closed: Promise<void> | null = null;
+  #isRemoved = false;
+  #storeError: PrintingError | null = null;
+  #disarm: (() => void) | undefined;
+  /** Monotonic, ms. */
+  #changedAt = -Infinity;
+
+  constructor(options: QueueOptions, deps: QueueRuntimeDeps, onChange: () => void) {
+    const { store, clock, watcher, signIn, service } = deps;
+    this.#options = options;
+    this.#deps = deps;
+    this.#onChange = onChange;
+    this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
+    this.#repeats = new RetryTimer(clock, REPEAT);
+    this.#held = new HeldClusters(watcher);
+    const identityOf = (clusterId: string) => watcher.clusterList.last?.get(clusterId) ?? null;
+    this.#views = new ClusterViews({ service, clock, identityOf });
+    this.#endings = [
+      watcher.onObservation((_, status) => void this.#observe(status)),
+      signIn.onChange(() => {
+        void this.#load();
+        void this.lease.take();
+      }),
+    ];
+    this.lease = new PlannerLease(store, {
+      topic: ['queue', ...deps.topic, options.queueId],
+      name: deps.runtimeName,
+      mayPlan: () => signIn.usable,
+      changed: () => this.#beginTenure(),
+    });
+    void this.#load();
+  }
+
+  get isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  /** Whether something failed and is repeated later. */
+  get isRepeating(): boolean {
+    return this.#repeats.isArmed;
+  }
+
+  /** Records and view; null before they are loaded. */
+  get loaded(): Loaded | null {
+    return this.#loaded;
+  }
+
+  /** Why the queue starts nothing, apart from a pause; null: it may. */
+  get obstacle(): Reason<ItemReason> | null {
+    return queueObstacle(this.#storeError, this.#deps.signIn.usable);
+  }
+
+  /** Resolves when the records are loaded. Throws the reason why they are not. */
+  async ready(deadline?: Deadline): Promise<Loaded> {
+    if (this.isClosed) throw closed();
+    if (!this.#loaded) {
+      const limit = deadline ?? this.#deadline.within(LOADED_WITHIN);
+      await limit.wait(this.#load()).catch((thrown: unknown) => {
+        throw this.#storeError ?? thrown;
+      });
+      if (!deadline) limit.end();
+    }
+    if (!this.#loaded) throw this.#storeError ?? closed();
+    return this.#loaded;
+  }
+
+  /** Waits for a change of a person; a failure of the store stops the planner too. */
+  async written<T>(work: Promise<T>): Promise<T> {
+    return work.catch((thrown: unknown) => {
+      if (isOfStore(asPrintingError(thrown))) this.failed(thrown);
+      throw thrown;
+    });
+  }
+
+  /** Plans again and reports the change, once for several changes at a time. */
+  changed(): void {
+    this.#changedAt = this.#deps.clock.monotonic();
+    this.#loaded?.view.invalidate();
+    if (this.isClosed) return;
+    const items = this.#loaded?.data.items.size ?? 0;
+    this.#disarm ??= this.#deps.clock.after(DEBOUNCE.least + items * DEBOUNCE.perItem, () => {
+      this.#disarm = undefined;
+      // Failed work is not repeated at once, whatever changes meanwhile.
+      if (!this.isRepeating) this.#planning?.round();
+      this.#onChange();
+    });
+  }
+
+  /** Repeats failed work later. */
+  failed(thrown: unknown): void {
+    if (this.isClosed) return;
+    const error = asPrintingError(thrown);
+    if (isOfStore(error)) this.#storeError = error;
+    this.#repeats.plan(() => void this.#repeat());
+    this.changed();
+  }
+
+  /** Ends everything that has not been sent, as `QueueApi.close` states. */
+  close(isRemoved = false): Promise<void> {
+    this.#isRemoved ||= isRemoved;
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort(closed());
+    for (const end of this.#endings) end();
+    this.#held.hold([]);
+    this.#repeats.stop();
+    this.#disarm?.();
+    this.#endTenure();
+    this.#loaded?.data.close();
+    await Promise.all(this.#ending);
+    if (this.#isRemoved && this.lease.isOurs)
+      await this.#loaded?.data.reservations.keepOnly(new Map()).catch(() => undefined);
+    await this.lease.leave();
+    this.#deadline.end();
+  }
+
+  /** Loads the records of the present scope, unless they are loaded. Never rejects. */
+  #load(): Promise<void> {
+    if (this.isClosed) return Promise.resolve();
+    return (this.#loading ??= retryUntil(this.#deadline, RELOAD, () => this.#read())
+      .catch(() => undefined)
+      .finally(() => (this.#loading = null)));
+  }
+
+  async #read(): Promise<void> {
+    const scope = await this.#deps.scope();
+    const isSame = this.#loaded?.data.scope.every((word, at) => word === scope[at]) ?? false;
+    // Without a sign-in the workspace is unknown.
+    const isKept = this.#loaded !== null && !this.#deps.signIn.usable;
+    if (isSame || isKept) {
+      await this.#holdClusters();
+      return this.changed();
+    }
+    this.#endTenure();
+    this.#loaded?.data.close();
+    this.#loaded = null;
+    const opened = this.#open(scope);
+    try {
+      await opened.data.load();
+    } catch (thrown) {
+      this.#storeError = asPrintingError(thrown);
+      opened.data.close();
+      throw thrown;
+    }
+    if (this.isClosed) return opened.data.close();
+    this.#storeError = null;
+    this.#loaded = opened;
+    await this.#holdClusters();
+    this.#beginTenure();
+  }
+
+  #open(scope: Scope): Loaded {
+    const { store, localChanges, clock, interval, meter } = this.#deps;
+    const { queueId, rules } = this.#options;
+    const data: QueueData = new QueueData({
+      ...{ store, localChanges, scope, clock, queueId, meter, keepFor: rules.keepFor },
+      lease: () => this.lease.lock,
+      changed: () => {
+        if (this.#loaded?.data === data) this.changed();
+      },
+      failed: (thrown) => this.failed(thrown),
+    });
+    const view = new QueueView({
+      ...{ queueId, rules, clock, data, views: this.#views },
+      clusterIds: () => this.#clusterIds,
+      obstacle: () => this.obstacle,
+      staleAfter: 2 * interval,
+    });
+    return { data, view };
+  }
+
+  get #clusterIds(): readonly string[] {
+    const { printers } = this.#options.rules;
+    return printers.length > 0 ? printers : [...(this.#deps.watcher.clusterList.last?.keys() ?? [])];
+  }
+
+  /** Learns the account's printers, if the queue names none, and keeps those of the queue on the shared polls. */
+  async #holdClusters(): Promise<void> {
+    const { clusterList } = this.#deps.watcher;
+    if (this.#options.rules.printers.length === 0 && this.#deps.signIn.usable && !clusterList.last)
+      await this.#deadline.wait(clusterList.read(LIST_FOR)).catch((thrown: unknown) => this.failed(thrown));
+    if (!this.isClosed) this.#held.hold(this.#clusterIds);
+  }
+
+  /** Begins a tenure of this runtime as the planner, if it is the one. */
+  #beginTenure(): void {
+    this.#endTenure();
+    if (!this.#loaded || !this.lease.isOurs || this.isClosed) return this.changed();
+    const { data } = this.#loaded;
+    const planning: Planning = new Planning({
+      ...{ ...this.#options, ...this.#deps, ...this.#loaded, views: this.#views, lock: this.lease.lock },
+      changed: () => this.changed(),
+      failed: (thrown) => {
+        if (this.#planning === planning) this.failed(thrown);
+      },
+      isStopped: () => this.obstacle !== null,
+    });
+    this.#planning = planning;
+    // Another runtime may have written until its lease ended.
+    const loaded = this.lease.lock ? data.load() : Promise.resolve();
+    loaded.then(() => planning.start()).catch((thrown: unknown) => this.failed(thrown));
+  }
+
+  #endTenure(): void {
+    const planning = this.#planning;
+    this.#planning = null;
+    if (!planning) return;
+    planning.close();
+    const ended: Promise<void> = planning.settled().finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
+  }
+
+  /** Never rejects. */
+  async #observe(status: ClusterStatus): Promise<void> {
+    if (!this.isClosed) this.#held.hold(this.#clusterIds);
+    const { data, view } = this.#loaded ?? {};
+    if (!data || !view || !this.#held.has(status.clusterId) || !this.#views.see(status)) return;
+    const isNews = view.differs(status) || this.#deps.clock.monotonic() - this.#changedAt >= this.#deps.interval;
+    const planning = this.#planning;
+    try {
+      if (planning) await data.gates.observe(status);
+    } catch (thrown) {
+      this.failed(thrown);
+    }
+    await planning?.observe(status);
+    if (isNews) this.changed();
+    else view.invalidate();
+  }
+
+  /** Never rejects. */
+  async #repeat(): Promise<void> {
+    if (this.isClosed) return;
+    try {
+      if (!this.#loaded) return void this.#load();
+      await this.#holdClusters();
+      await this.#loaded.data.state.probe();
+      this.#storeError = null;
+      this.#repeats.succeeded();
+      await this.#planning?.start();
+      this.changed();
+    } catch (thrown) {
+      this.failed(thrown);
+    }
+  }
+}
+
+/** Whether a failure means that the state can't be read or written. */
+const isOfStore = ({ code }: PrintingError): boolean => code === 'FILE_NOT_WRITABLE' || code === 'FILE_NOT_READABLE';
