@@ -1,16 +1,111 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { NodeAPI } from 'node-red';
 import type { Request } from 'express';
+import type { NodeAPI } from 'node-red';
+import { credentialsOf } from '../../../lib/account/credentials';
 import type { Client } from '../../../lib/client';
+import type { Check } from '../../../lib/connection/check';
+import { testConnection } from '../../../lib/connection/connection-test';
 import type { Choices } from '../../../lib/query/choices';
-import { PrintingError } from '../../../lib/service/errors';
+import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { text } from '../../../lib/service/json-readers';
-import { knownAccount } from './accounts';
-import { handle, idOf } from './handle';
-import { stateOf } from './state';
-import { typedAccount, withTypedChoices } from './typed-account';
+import type { SignInInfo } from '../../../lib/sign-in/credentials';
+import { grantAt, grantKey, type Grants, holderOf, newestGrant, whyEnded } from '../../../lib/sign-in/grant';
+import { showable } from '../../../lib/sign-in/token-endpoint';
+import { isoTime } from '../../../lib/time/clock';
 import { phrase } from '../../../lib/words/sentence';
+import { type Runtime, runtimeOf } from '../runtime';
+import {
+  deployedAccount,
+  type DeployedAccount,
+  hostOf,
+  knownAccount,
+  typedAccount,
+  type TypedAccount,
+  typedSettings,
+  UnknownAccount,
+  wantedBy,
+  whyWithheld,
+  withTypedChoices,
+} from './accounts';
+import { handle, idOf } from './handle';
+
+export type AccountState = SignInInfo & { simulated: boolean; simulatorUrl: string | null };
+
+const SIGNED_OUT: AccountState = {
+  state: 'signed-out',
+  user: null,
+  organizationId: null,
+  expiresAt: null,
+  simulated: false,
+  simulatorUrl: null,
+  error: null,
+};
+
+/** The dialog's fields that select a sign-in; missing if not typed. */
+export interface TypedService {
+  service?: string;
+  signIn?: string;
+  authUrl?: string;
+}
+
+/**
+ * Returns the state for the dialog: of the deployed account, or of a sign-in before the deploy at the typed account
+ * host.
+ */
+export async function stateOf(RED: NodeAPI, id: string, typed: TypedService = {}): Promise<AccountState> {
+  const deployed = deployedAccount(RED, id);
+  // An unreadable store counts as one without sign-ins.
+  const signIns = await runtimeOf(RED)
+    .authorization.known(id, wantedBy(RED))
+    .catch(() => ({ underWay: false, failure: null }));
+  const isKnown = signIns.underWay || signIns.failure !== null || deployed !== undefined;
+  const isRunning = deployed && isAsDeployed(deployed, typed);
+  // Only sign-ins at a real service are stored.
+  const authUrl = typed.service === 'simulator' || typed.signIn === 'token' ? '' : typed.authUrl;
+  const state = await (isRunning ? runningState(deployed) : storedState(RED, { id, isKnown, authUrl }));
+  // The sign-in's own failure is newer than the state of the tokens.
+  return signIns.failure === null ? state : { ...state, error: signIns.failure };
+}
+
+/** Whether the typed service and kind of sign-in are the deployed ones. */
+function isAsDeployed({ written, config }: DeployedAccount, { service, signIn, authUrl }: TypedService): boolean {
+  const deployed = { service: 'remote', signIn: 'oauth', ...written } as Required<TypedService>;
+  if (service !== undefined && service !== deployed.service) return false;
+  if (deployed.service === 'simulator') return true;
+  if (signIn !== undefined && signIn !== deployed.signIn) return false;
+  return authUrl === undefined || authUrl === written.authUrl || hostOf(authUrl) === hostOf(config.authUrl);
+}
+
+async function runningState({ running: [node] }: DeployedAccount): Promise<AccountState> {
+  if (!node)
+    return { ...SIGNED_OUT, error: phrase`The account is not running: it is disabled, or its subflow is not used.` };
+  try {
+    const client = await node.client();
+    await client.credentials.ready();
+    return { ...client.credentials.info(), simulated: client.simulated, simulatorUrl: node.simulatorUrl() };
+  } catch (thrown) {
+    return { ...SIGNED_OUT, error: asPrintingError(thrown).sentence };
+  }
+}
+
+/**
+ * @param of `isKnown`: whether the account is deployed or a sign-in for it has begun. `authUrl`: the typed host;
+ * undefined matches any
+ */
+async function storedState(
+  RED: NodeAPI,
+  { id, isKnown, authUrl }: { id: string; isKnown: boolean; authUrl: string | undefined },
+): Promise<AccountState> {
+  const grants = await runtimeOf(RED).store.get<Grants>(grantKey(id));
+  const grant = authUrl === undefined ? newestGrant(grants) : grantAt(grants, hostOf(authUrl));
+  if (!grant && (isKnown || newestGrant(grants))) return SIGNED_OUT;
+  if (!grant) throw new UnknownAccount();
+  const { user, organizationId } = holderOf(grant);
+  const state = grant.ended ? 'sign-in-needed' : 'signed-in';
+  const expiresAt = isoTime(showable(grant.expiresAt));
+  return { ...SIGNED_OUT, state, user, organizationId, expiresAt, error: whyEnded(grant) };
+}
 
 /** The endpoints for the state and the contents of an account (reference 5). */
 export function accountEndpoints(RED: NodeAPI) {
@@ -89,5 +184,35 @@ function find(folder: string): string {
   } catch {
     const above = dirname(folder);
     return above === folder ? 'unknown' : find(above);
+  }
+}
+
+/** The endpoint that tests the connection of an account, deployed or not (reference 5). */
+export const connectionEndpoint = (RED: NodeAPI) =>
+  handle(async (request) => {
+    const account = typedAccount(RED, idOf(request), request.body);
+    const test = account.simulated ? testSimulator(account.deployed) : testTyped(runtimeOf(RED), account);
+    return { checks: await test };
+  });
+
+async function testSimulator(deployed: DeployedAccount | undefined): Promise<Check[]> {
+  const client = await deployed?.running[0]?.client();
+  if (client?.simulated) return client.testConnection();
+  throw new PrintingError(
+    'NOT_CONFIGURED',
+    phrase`The simulator starts with the deploy: deploy the account, then test it.`,
+  );
+}
+
+/** Tests with separate credentials; the store's locks coordinate their refreshes with those of the running account. */
+async function testTyped(runtime: Runtime, account: TypedAccount): Promise<Check[]> {
+  const { http, clock, store } = runtime;
+  const settings = typedSettings(account);
+  const withheld = await whyWithheld(runtime, account, settings);
+  const credentials = credentialsOf(settings, { accountId: account.id, store, clock, http, warn: () => undefined });
+  try {
+    return await testConnection({ settings, credentials, http, clock, withheld });
+  } finally {
+    await credentials.close();
   }
 }

@@ -14,7 +14,7 @@ export function addAdminEndpoints(RED: NodeAPI): void {
   const signIn = () => (require('./sign-in') as typeof import('./sign-in')).signInEndpoints(RED);
   const metrics = () => (require('./metrics') as typeof import('./metrics')).metricsEndpoint(RED);
   const queues = () => (require('./queue') as typeof import('./queue')).queueEndpoints(RED);
-  const connection = () => (require('./connection') as typeof import('./connection')).connectionEndpoint(RED);
+  const connection = () => (require('./account') as typeof import('./account')).connectionEndpoint(RED);
   const on =
     (endpoint: () => RequestHandler): RequestHandler =>
     (request, response, next) =>

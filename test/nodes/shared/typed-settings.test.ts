@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { connectionConfig, hostOf, signInConfig } from '../../../nodes/shared/admin/typed-settings';
+import { connectionConfig, hostOf, signInConfig } from '../../../nodes/shared/admin/accounts';
 import { nominalTime } from '../../helpers/nominal-time';
 
 describe('shared/typed-settings: settings from the dialog', () => {
