@@ -1,4 +1,4 @@
-// npm run screenshots: takes every picture of the README, in docs/pictures, from a real Node-RED with the pack.
+// npm run screenshots: takes every picture of the documentation, in docs/pictures, from a real Node-RED with the pack.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { PICTURES } from '../../scripts/screenshots.mjs';
-import { root, textOf } from '../helpers/sources';
+import { fromRoot, root, sources, textOf } from '../helpers/sources';
 
-describe('the README', function () {
-  it('shows exactly the generated screenshots, each with an alternative text', () => {
-    const shown = [...textOf('README.md').matchAll(/!\[([^\]]+)\]\(([^)]+)\)/g)].map(([, , path]) => path!);
+describe('the documentation', function () {
+  it('shows exactly the generated screenshots, each once and with an alternative text', () => {
+    const shown = sources(/\.md$/).flatMap((page) =>
+      [...textOf(page).matchAll(/!\[([^\]]+)\]\(([^)]+)\)/g)].map(([, , path]) =>
+        fromRoot(resolve(root, dirname(page), path!)),
+      ),
+    );
     assert.deepEqual(shown.sort(), [...PICTURES].sort());
   });
 
