@@ -29,7 +29,7 @@ interface Received {
 }
 
 /** Receives each request that has ended; `status` null without an answer, `ms`: its duration. */
-export interface RequestMeter {
+interface RequestMeter {
   requestEnded(status: number | null, ms: number): void;
 }
 

@@ -52,7 +52,7 @@ export interface Asked {
 }
 
 /** Destination of a request: always GET, as the test changes nothing at the service. */
-export type Question = Pick<Target, 'host' | 'path'> & { bearer?: string };
+type Question = Pick<Target, 'host' | 'path'> & { bearer?: string };
 
 /** Sends one request. Throws NETWORK, SERVICE_ERROR for an answer that is too large, and the deadline's reason. */
 export type Ask = (question: Question, deadline: Deadline) => Promise<Asked>;

@@ -15,7 +15,7 @@ import { phrase, type Sentence } from '../words/sentence';
 import type { Ask, Asked, Check } from './check';
 
 /** A call in a service's own description. */
-export interface DescribedCall {
+interface DescribedCall {
   method: Method;
   host: Target['host'];
   /** The parts of the whole path; a parameter as `{name}`. */
@@ -62,7 +62,7 @@ function prefixOf(declared: string | null, base: string[]): string[] {
 }
 
 /** Result of looking a call up in a description: the same call, another one, or none. */
-export type Comparison = { kind: 'same' } | { kind: 'other'; call: string } | { kind: 'none' };
+type Comparison = { kind: 'same' } | { kind: 'other'; call: string } | { kind: 'none' };
 
 /** The call in use, from the table or the account's `paths`. */
 export const callInUse = (name: Overridable, overrides: PathOverrides): string =>
@@ -172,7 +172,7 @@ const isUsable = (name: Overridable, call: string): boolean => 'overrides' in re
 export const READING = ['printJobs', 'maintenance', 'actionStatus', 'getReport'] as const satisfies Overridable[];
 type Reading = (typeof READING)[number];
 
-export interface ProbeContext {
+interface ProbeContext {
   ask: Ask;
   paths: PathSettings;
   bearer: string;

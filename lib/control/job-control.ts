@@ -11,14 +11,14 @@ import { ruleOf, type JobRule } from './job-rules';
 import { jobUnderWay } from './job-under-way';
 import { phrase } from '../words/sentence';
 
-export interface JobActionRequest extends Acting {
+interface JobActionRequest extends Acting {
   clusterId: string;
   /** Id of a printing, not of the stored file (wire facts, trap 12). Undefined: the one under way on the cluster. */
   clusterJobId: string | undefined;
 }
 
 /** An action on every print under way. */
-export interface CommonActionRequest extends Acting {
+interface CommonActionRequest extends Acting {
   /** The printers. */
   filter: PrinterFilter;
   /** Receives each print's result as soon as it is known; `index` counts the prints in the order of the printers. */
@@ -42,7 +42,7 @@ interface Acting {
 }
 
 /** An action that the printer has carried out (reference 3.5). */
-export interface JobActionResult {
+interface JobActionResult {
   actionId: string | null;
   action: string;
   /** The service's status of the action. */

@@ -7,7 +7,7 @@ import { phrase } from '../words/sentence';
 const SHORT = { depth: 0, breakLength: Infinity, maxStringLength: 60 };
 
 /** A message's parameters of an action. */
-export interface JobInput {
+interface JobInput {
   /** Number of copies: duplicate, abort. */
   quantity?: unknown;
   /** Target position in the queue, 0 = first: move. */

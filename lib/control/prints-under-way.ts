@@ -12,7 +12,7 @@ import { phrase } from '../words/sentence';
 import { ruleOf } from './job-rules';
 
 /** A print to act on, or the failure to read those of a group of printers. */
-export type PrintUnderWay = { clusterId: string; clusterJobId: string } | { error: PrintingError };
+type PrintUnderWay = { clusterId: string; clusterJobId: string } | { error: PrintingError };
 
 /** Groups read at a time. */
 const CONCURRENT = 8;

@@ -11,7 +11,7 @@ const ENDED_JOBS_KEPT = 3;
 /** A missing job whose record stays unavailable counts as ended after this time, ms. */
 const TOO_LONG = 24 * 3600_000;
 
-export interface AdvanceOptions {
+interface AdvanceOptions {
   /** Answers to `openQuestions`. */
   answers?: ReadonlyMap<string, JobAnswer>;
   late?: boolean;

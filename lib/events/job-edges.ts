@@ -146,7 +146,7 @@ export const copyJob = ({ materials, changesRequired, ...job }: PrintJob): Print
 });
 
 /** A job's record (interface, endpoint 11) with its coarse state (wire facts 12.3). */
-export interface JobRecord {
+interface JobRecord {
   job: PrintJob;
   coarse: string | null;
   /** Whether it has a `deleted_at`. */
@@ -157,7 +157,7 @@ export interface JobRecord {
 export type JobAnswer = JobRecord | 'gone' | 'unanswered';
 
 /** The places in which one job was found. */
-export interface Traces {
+interface Traces {
   active: PrintJob | undefined;
   past: PrintJob | undefined;
   known: KnownJob | undefined;

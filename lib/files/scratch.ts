@@ -6,7 +6,7 @@ import type { Deadline } from '../time/deadline';
 import { FileCalls } from './file-calls';
 
 /** A temporary file for one piece of work, inaccessible to other users. */
-export interface ScratchFile {
+interface ScratchFile {
   readonly calls: FileCalls;
   readonly handle: FileHandle;
   /** Closes and removes the file. Never throws. */

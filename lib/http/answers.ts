@@ -95,7 +95,7 @@ const BACKSLASHES = BACKSLASH * 0x01010101;
 const isBeforeValue = (byte: number): boolean => byte <= 0x20 || byte >= 0xbb;
 
 /** Position of a long list in an answer, in bytes. */
-export interface LongList {
+interface LongList {
   /** Start of the object's member that contains the list; null if the list is the whole answer. */
   member: number | null;
   /** First byte after the opening bracket. */

@@ -18,7 +18,7 @@ export interface DownloadOptions {
   accept?: string | undefined;
 }
 
-export interface Download {
+interface Download {
   /** Lower case, without parameters; null if the answer has none. */
   contentType: string | null;
   /** Announced bytes; null if none are announced. */

@@ -71,7 +71,7 @@ function withoutContinue(bytes: Buffer): Buffer {
   return rest;
 }
 
-export interface Proxies {
+interface Proxies {
   httpProxy?: string;
   httpsProxy?: string;
   noProxy: string;
@@ -105,7 +105,7 @@ function addressOf(given: string | undefined): string | undefined {
   return `${url.protocol}//${user}${url.host}`;
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   method: string;
   url: string;
   headers?: Record<string, string>;

@@ -34,7 +34,7 @@ export const isTransient = ({ code, outcome }: PrintingError): boolean =>
 
 const passesOrLimited = (error: PrintingError): boolean => error.code === 'RATE_LIMITED' || isTransient(error);
 
-export interface RetryOptions {
+interface RetryOptions {
   /** Failures worth another attempt. Default: `isTransient`, and a 429. */
   passes?: (error: PrintingError) => boolean;
   random?: () => number;

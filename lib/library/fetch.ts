@@ -11,13 +11,13 @@ import { isUploaded, readStored } from '../upload/send';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Most bytes that a message may hold; larger files must be saved to disk. */
-export const MOST_BYTES_IN_MEMORY = 256 * 1024 * 1024;
+const MOST_BYTES_IN_MEMORY = 256 * 1024 * 1024;
 
 /** Most attempts for refused downloads: most refusals are final, but the URL may just have expired. */
 const MOST_REFUSALS = 2;
 const MAY_PASS = ['NETWORK', 'SERVICE_ERROR', 'FILE_CHANGED'];
 
-export interface FetchDeps {
+interface FetchDeps {
   service: ApiClient;
   http: Http;
   /** Record of unfinished files. */

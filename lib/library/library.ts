@@ -16,7 +16,7 @@ import { removeStored } from './remove';
 import { store, type OnStage, type StoreDeps } from './store';
 import { phrase } from '../words/sentence';
 
-export interface LibraryLimits {
+interface LibraryLimits {
   /** Limits the whole operation. */
   deadline: Deadline;
 }

@@ -12,7 +12,7 @@ export interface ScrapedAccount {
   simulated: boolean;
 }
 
-export interface AccountFamily extends Family {
+interface AccountFamily extends Family {
   /** The samples of an account. */
   samples: (account: ScrapedAccount, name: string) => string;
 }

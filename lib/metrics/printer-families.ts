@@ -1,7 +1,7 @@
 import { oneHot, sampleOf, type Family } from './exposition';
 import { STATES, type PrinterFigures, type Spool } from './printer-figures';
 
-export interface PrinterFamily extends Family {
+interface PrinterFamily extends Family {
   /** The samples of a printer; `now`: monotonic time, ms. */
   samples: (printer: PrinterFigures, name: string, now: number) => string;
 }

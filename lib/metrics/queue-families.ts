@@ -1,12 +1,12 @@
 import { sampleOf, type Family } from './exposition';
 import type { ScrapedQueue, ScrapedQueuePrinter } from './queue-metrics';
 
-export interface QueueFamily extends Family {
+interface QueueFamily extends Family {
   /** The samples of a queue. */
   samples: (queue: ScrapedQueue, name: string) => string;
 }
 
-export interface QueuePrinterFamily extends Family {
+interface QueuePrinterFamily extends Family {
   /** The samples of a printer of a queue. */
   samples: (printer: ScrapedQueuePrinter, name: string) => string;
 }

@@ -2,7 +2,7 @@ import { labelOf } from './exposition';
 import { Histogram } from './histogram';
 
 /** An open queue, as `lib/queue` shows it. */
-export interface MeteredQueue {
+interface MeteredQueue {
   queueId: string;
   name: string | null;
   /** Null while another runtime plans the queue. */
@@ -38,7 +38,7 @@ export interface ScrapedQueuePrinter {
 }
 
 /** Labels of a printer; null if no status of it was read here. */
-export type PrinterLabels = (clusterId: string, printerId: string | null) => string | null;
+type PrinterLabels = (clusterId: string, printerId: string | null) => string | null;
 
 /** Counts what happens in the queues of one account, from the start of the process. */
 export class QueueMetrics {

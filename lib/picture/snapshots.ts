@@ -13,7 +13,7 @@ import { SingleFlight } from '../time/concurrency';
 import type { ClusterList } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
 
-export interface SnapshotRequest {
+interface SnapshotRequest {
   clusterId: string;
   /** Null for the cluster's host printer. */
   printerId: string | null;
@@ -31,7 +31,7 @@ export interface SnapshotProgress {
 }
 
 /** A picture (reference 3.5). */
-export interface Snapshot {
+interface Snapshot {
   clusterId: string;
   printerId: string;
   /** A copy of the caller's own. */

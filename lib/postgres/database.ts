@@ -7,7 +7,7 @@ import { KEEP_ALIVE, Listening } from './listening';
 import { Semaphore } from '../time/concurrency';
 import { migrate } from './schema';
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `postgresql://…`; missing parts come from the environment variables of PostgreSQL's clients. */
   address: string;
   clock: Clock;

@@ -32,7 +32,7 @@ export interface StoredRow {
   over: boolean | null;
 }
 
-export interface HeldLock extends StoredRow {
+interface HeldLock extends StoredRow {
   lease: Lease;
 }
 

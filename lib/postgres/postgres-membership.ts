@@ -11,7 +11,7 @@ import { ENTER, EVICT, LEAVE, markOf, type MemberRow, READ_MEMBERS, Roster, UPDA
 import { hashOf, type Sightings, TopicItems } from './topic-items';
 
 /** Context shared by all memberships of a runtime. */
-export interface MembershipContext {
+interface MembershipContext {
   clock: Clock;
   /** Id of the runtime. */
   holder: string;

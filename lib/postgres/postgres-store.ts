@@ -31,7 +31,7 @@ import { ABANDONED, EVICT, FORGET_ITEMS } from './roster';
 import { PostgresMembership } from './postgres-membership';
 import { Sightings } from './topic-items';
 
-export interface PostgresStoreOptions extends RecordsOptions {
+interface PostgresStoreOptions extends RecordsOptions {
   database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'>;
   clock: Clock;
   warn: (sentence: Sentence) => void;

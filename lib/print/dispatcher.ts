@@ -87,7 +87,7 @@ export interface DispatchResult extends Dispatched {
 }
 
 /** State of an open key: its print was found, may still appear, or can no longer appear. */
-export type Settled = 'settled' | 'open' | 'hopeless';
+type Settled = 'settled' | 'open' | 'hopeless';
 
 /** How long an unreachable cluster keeps an outcome open, ms. */
 const UNSEEN_FOR = 7 * 24 * 60 * 60 * 1000;

@@ -15,7 +15,7 @@ export type WaitOwner = readonly [...Scope, nodeId: string];
 /** A stored wait for the end of what it holds, such as a dispatched print: plain JSON. */
 export type PendingWait<Awaited> = Awaited & StoredWait;
 
-export interface StoredWait {
+interface StoredWait {
   id: string;
   /** ms since 1970. */
   since: number;
@@ -64,7 +64,7 @@ export class PendingWaits<Wait extends StoredWait> {
       if (attempt === 0) failed(error);
       return undefined;
     };
-    // The store repeats a value that it couldn't write, but not a change that couldn't begin (ADR 24).
+    // The store repeats a value that it couldn't write, but not a change that couldn't begin (ADR 9).
     await retryUntil(this.#deadline, REWRITE, write, { waitAfter }).catch(() => undefined);
   }
 

@@ -76,7 +76,7 @@ export interface PrintResult {
   error?: PrintingError;
 }
 
-export type Stage =
+type Stage =
   | 'preparing'
   | 'registering'
   | 'uploading'

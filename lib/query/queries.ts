@@ -31,7 +31,7 @@ export type Query =
   | { query: 'printers' | 'materials'; printers: PrinterFilter }
   | { query: 'preview'; of: PreviewOf };
 
-export interface QueryAnswer {
+interface QueryAnswer {
   /** Normalised (reference 3). */
   payload: unknown;
   /** The service's own data of all pages, unchanged. */

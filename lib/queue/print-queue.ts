@@ -51,7 +51,7 @@ interface AddDeps {
  * Adds an item once per queue key: stores its file first, so that a durable item never lacks it. Throws the errors of the
  * upload, of the service's calls and of the store.
  */
-export async function addItem(deps: AddDeps, request: AddRequest): Promise<{ record: ItemRecord; isNew: boolean }> {
+async function addItem(deps: AddDeps, request: AddRequest): Promise<{ record: ItemRecord; isNew: boolean }> {
   const { items, queueId, rules, now, lastRank, written } = deps;
   const { queueKey, deadline } = request;
   const itemId = items.idOf(queueKey);
@@ -80,7 +80,7 @@ export async function addItem(deps: AddDeps, request: AddRequest): Promise<{ rec
 }
 
 /** The files of alternatives, stored where they were not. Throws the errors of the upload and of the service's calls. */
-export async function alternativeFiles(
+async function alternativeFiles(
   deps: Pick<AddDeps, 'uploads' | 'service'>,
   { alternatives = [], deadline, onProgress }: Pick<AddRequest, 'alternatives' | 'deadline' | 'onProgress'>,
 ): Promise<ItemFile[]> {

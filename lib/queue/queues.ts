@@ -51,7 +51,7 @@ export class Queues {
 /** A node's waits for the ends of items. */
 export type LateItems = LateResults<AwaitedItem, ItemEnd>;
 
-export interface LateItemsDeps {
+interface LateItemsDeps {
   pendingWaits: PendingWaits<PendingWait<AwaitedItem>>;
   runtimes: Peers;
   scope: CurrentScope;

@@ -31,7 +31,7 @@ import { type Plan, type PlanInput, Planner } from './plan/plan';
 import { isModelPending } from './records/data';
 
 /** A forecast in the shape of messages (print queue, 3.2). `now`: ms since 1970. */
-export const forecastShape = ({ items, orders, idleAt }: QueueForecast, now: number): Forecast => ({
+const forecastShape = ({ items, orders, idleAt }: QueueForecast, now: number): Forecast => ({
   at: isoTime(now),
   items: [...items].map(([itemId, { startAt, endAt, clusterId }]) => ({
     ...{ itemId, startAt: isoOrNull(startAt), endAt: isoOrNull(endAt), clusterId },

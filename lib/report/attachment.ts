@@ -3,7 +3,7 @@ import type { Format } from './outputs';
 import type { Report } from './reports';
 
 /** A report as the nodes that send mail attach it (`msg.attachments`). */
-export type Attachment = { filename: string; content: string } | { filename: string; path: string };
+type Attachment = { filename: string; content: string } | { filename: string; path: string };
 
 /** Returns the attachment of a report's payload; null for rows, which are no file. */
 export function attachmentOf(

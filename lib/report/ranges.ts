@@ -8,7 +8,7 @@ export interface Range {
   to: number;
 }
 
-export const LAST_7_DAYS = 'last 7 days';
+const LAST_7_DAYS = 'last 7 days';
 
 /**
  * Reads the range of a report (reference 3.5). Days, weeks (from Monday) and months are whole ones in the runtime's

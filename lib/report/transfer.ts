@@ -5,7 +5,7 @@ import { CsvReader, type Row } from './csv';
 import type { Output } from './outputs';
 import { phrase } from '../words/sentence';
 
-export interface Transferred {
+interface Transferred {
   columns: string[];
   /** Rows in the table; null if the text is not a readable table. */
   rows: number | null;

@@ -17,7 +17,7 @@ export interface OwnRequest {
   deadline: Deadline;
 }
 
-export interface OwnAnswer {
+interface OwnAnswer {
   statusCode: number;
   /** See `headersForFlow`. */
   headers: Record<string, string>;

@@ -6,7 +6,7 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 export const isLoopback = (url: string): boolean => LOOPBACK.test(new URL(url).hostname);
 
 /** `unsafe`: neither https nor http to this computer; `more`: more than a host and a path. */
-export type HostFault = 'missing' | 'unsafe' | 'more';
+type HostFault = 'missing' | 'unsafe' | 'more';
 
 /** Returns the fault of a configured host (reference 2.1), or null. Tokens are sent to it. */
 export function hostFault(value: unknown): HostFault | null {

@@ -7,7 +7,7 @@ export interface Hours {
   ranges: readonly HoursRange[];
 }
 
-export interface HoursRange {
+interface HoursRange {
   /** Days on which it begins, 0 is Monday. */
   days: readonly number[];
   /** Minutes from midnight, wall time; `to` at or before `from` ends on the next day. */

@@ -127,7 +127,7 @@ export const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60 * 1000;
 export const DECODED = 1024 ** 3;
 
 /** One end of a report's range as text (reference 3.5), before the current time turns it into a time. */
-export type RangeEnd =
+type RangeEnd =
   | { kind: 'named'; unit: RangeUnit; ago: number }
   | { kind: 'last'; unit: RangeUnit; count: number }
   | { kind: 'day'; year: number; month: number; day: number }

@@ -5,7 +5,7 @@ import { amount, type Extent, extentBetween, type Json, number, record, records,
 import type { StoredKind } from './stored-file';
 
 /** A row of the interface's "Supported file types". */
-export interface FileType {
+interface FileType {
   /** Lower case, with its dot. */
   extension: string;
   /** Content type in the upload request and of the bytes. */
@@ -90,7 +90,7 @@ function inWords(types: readonly FileType[]): Sentence {
 }
 
 /** Facts that the service has found in a stored job's file (reference 3.5). Null: unknown. */
-export interface StoredMetadata {
+interface StoredMetadata {
   model: string | null;
   generator: { name: string | null; version: string | null } | null;
   /** By extruder, from 0; null: unused or unknown. */
@@ -105,7 +105,7 @@ export interface StoredMetadata {
   size: Extent | null;
 }
 
-export interface StoredMaterial {
+interface StoredMaterial {
   guid: string | null;
   brand: string | null;
   type: string | null;

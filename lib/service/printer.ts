@@ -35,7 +35,7 @@ export interface Slot {
   remaining: number | null;
 }
 
-export interface AirFilter {
+interface AirFilter {
   status: string | null;
   /** Time in use, and its limit, seconds. */
   age: number | null;

@@ -22,7 +22,7 @@ import {
 } from './store';
 
 /** Why a record is set aside. */
-export const REASONS = {
+const REASONS = {
   foreign: ([kind]: Key) => phrase`The saved ${kind} can't be decrypted (was the credential secret changed?)`,
   damaged: ([kind]: Key) => phrase`The saved ${kind} is damaged`,
   unsealed: ([kind]: Key) => phrase`The saved ${kind} is not encrypted, so anybody may have put it there`,
@@ -44,7 +44,7 @@ export const unwritableFile = ([kind]: Key, cause: unknown): PrintingError =>
     { cause, outcome: 'not-sent' },
   );
 
-export interface FileStoreOptions extends RecordsOptions {
+interface FileStoreOptions extends RecordsOptions {
   /** The folder; created if it is missing. */
   folder: string;
   clock: Clock;

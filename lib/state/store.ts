@@ -136,7 +136,7 @@ export function pageOf(
 }
 
 /** Place of the saved state: a folder of this runtime, or a database that several runtimes can share. */
-export type StatePlace = { folder: string } | { address: string };
+type StatePlace = { folder: string } | { address: string };
 
 /**
  * Reads the setting `stateStore` (reference 6): an absolute path or a `file:` address names a folder, anything else the

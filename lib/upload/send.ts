@@ -25,7 +25,7 @@ export interface Announcement {
 }
 
 /** Destination of the bytes. The URL is signed and valid for one upload: it is a secret and never stored. */
-export interface UploadTarget extends StoredRef {
+interface UploadTarget extends StoredRef {
   url: string;
   /** The service's own spelling, with which the URL was signed (wire facts 4.2). */
   contentType: string;
@@ -202,12 +202,12 @@ function discardBody({ body }: HttpAnswer): void {
   body.on('error', () => undefined).destroy();
 }
 
-export interface SendDeps {
+interface SendDeps {
   service: ApiClient;
   http: Http;
 }
 
-export interface UploadSendOptions {
+interface UploadSendOptions {
   deadline: Deadline;
   progress: ProgressReports;
   /** Whether to compute the hash of the sent bytes. */

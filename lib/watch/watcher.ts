@@ -305,7 +305,7 @@ export interface WatchMeter {
   derived(clusterId: string, drafts: readonly EventDraft[]): void;
 }
 
-export interface WatcherOptions {
+interface WatcherOptions {
   service: ApiClient;
   store: StateStore;
   clock: Clock;

@@ -19,7 +19,7 @@ import {
 import { readFlag } from '../shared/inputs';
 
 type Option = (typeof definition.properties.action.options)[number];
-export type QueueAction = Exclude<Option, 'msg.action'>;
+type QueueAction = Exclude<Option, 'msg.action'>;
 
 const ACTIONS = definition.properties.action.options.filter((option): option is QueueAction => option !== 'msg.action');
 

@@ -9,7 +9,7 @@ import type { Sentence } from '../../lib/words/sentence';
 import type { Log } from '../../lib/watch/views/watch';
 
 /** Storage of everything that outlives a restart. */
-export interface SavedState {
+interface SavedState {
   store: StateStore;
   /** Store of pending sign-ins: shared if the state is shared, else in memory. */
   signIns: StateStore;

@@ -20,7 +20,7 @@ export interface WorkContext {
   show: (text: StatusText) => void;
 }
 
-export interface WorkOptions {
+interface WorkOptions {
   /** The client of the node's account; throws NOT_CONFIGURED if there is none. */
   findClient: () => Promise<Client>;
   /** Timeout of a message, seconds. */

@@ -45,7 +45,7 @@ export interface EndedPrint {
   clearedAt: number | null;
 }
 
-export interface PlateVerdict {
+interface PlateVerdict {
   /** Id of the printing. */
   id: string;
   good: boolean;

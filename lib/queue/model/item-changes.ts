@@ -207,7 +207,7 @@ function withCopyAfter(
 }
 
 /** The record with the state of a copy; null: it waits. */
-export function withCopy(record: ItemRecord, copy: number, state: CopyState | null): ItemRecord {
+function withCopy(record: ItemRecord, copy: number, state: CopyState | null): ItemRecord {
   const { [copy]: _before, ...others } = record.touched;
   const front = state === 'good' ? record.front.filter((other) => other !== copy) : record.front;
   return { ...record, front, touched: state === null ? others : { ...others, [copy]: state } };
@@ -264,7 +264,7 @@ export function newItem({ changes, rank, ...given }: NewItem, context: ChangeCon
 }
 
 /** Changes of an item, with the files of its alternatives. */
-export type ItemUpdate = Omit<ItemChanges, 'alternatives'> & { alternatives?: readonly ItemFile[] | undefined };
+type ItemUpdate = Omit<ItemChanges, 'alternatives'> & { alternatives?: readonly ItemFile[] | undefined };
 
 /** `rank`: place behind the items of a new priority. */
 export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, context: ChangeContext): ItemRecord {

@@ -3,7 +3,7 @@ import { isUnderWay, type PrintJob } from '../../service/print-job';
 import type { Attempt, AttemptState, ItemRecord, ItemState, QueueEventDraft, QueueEventType } from './types';
 
 /** Numbers of copies by state, as in QueueItem. */
-export interface CopyCounts {
+interface CopyCounts {
   total: number;
   waiting: number;
   active: number;

@@ -5,7 +5,7 @@ import { copiesIn, eventId } from './item';
 import type { Prices, QueueRules } from './rules';
 import { type ItemRecord, printerKey, type PrinterTarget, type QueueEventDraft, type QueuePrinter } from './types';
 
-export interface PauseState {
+interface PauseState {
   /** ms since 1970; null: until it is resumed. */
   until: number | null;
   reason: string | null;
@@ -137,7 +137,7 @@ export function orderFollowed(
 }
 
 /** Forgets the ends of items that have left an order, so that the next end counts. */
-export function orderReduced(record: QueueRecord, orderId: string, ends: number): QueueRecord {
+function orderReduced(record: QueueRecord, orderId: string, ends: number): QueueRecord {
   const before = record.orders[orderId];
   if (!before || ends >= before.ends) return record;
   return { ...record, orders: { ...record.orders, [orderId]: { ...before, ends } } };

@@ -38,9 +38,6 @@ export interface QueueRules {
   keepFor: number;
 }
 
-/** Hours without ranges: always. */
-export const ALWAYS: Hours = { text: '', ranges: [] };
-
 /** Reads weekly hours. Throws NOT_CONFIGURED with the setting's name and the wrong part of a malformed text. */
 export function readHours(text: string, name = 'hours'): Hours {
   const read = parseHours(text);
@@ -67,7 +64,7 @@ export function afterHours(hours: Hours, from: number, ms: number, zone?: Zone):
 export type Prices = Readonly<PriceList>;
 
 /** Quantities of one print, by extruder; null: unknown, or not used. */
-export interface Consumption {
+interface Consumption {
   /** s. */
   seconds: number | null;
   materials: readonly ({ type?: string | null } | null)[];
@@ -118,7 +115,7 @@ export const costOfFile = (prices: Prices, facts: FileFacts | null, seconds: num
   facts && costOf(prices, { seconds, materials: facts.materials, weights: facts.weights });
 
 /** Settings of a queue as its form saves them (print queue, 3.1); each may be missing. */
-export type QueueSettings = Readonly<Partial<Record<string, unknown>>>;
+type QueueSettings = Readonly<Partial<Record<string, unknown>>>;
 
 const SECOND = 1000;
 const DAY = 24 * 60 * 60 * SECOND;

@@ -470,7 +470,7 @@ export interface QueueReading {
 }
 
 /** A printer of a queue. */
-export interface PrinterState {
+interface PrinterState {
   clusterId: string;
   /** Null: the only printer of its cluster. */
   printerId: string | null;
@@ -491,7 +491,7 @@ export interface Require {
   printers?: readonly string[];
 }
 
-export type RequirementSource = 'service' | 'file' | 'message' | 'unknown';
+type RequirementSource = 'service' | 'file' | 'message' | 'unknown';
 
 /** Requirement of one file: the message's members over the file's. */
 export interface Requirement {

@@ -34,7 +34,7 @@ import {
 } from './suitability';
 
 /** Facts about an item that only the queue as a whole knows. */
-export interface ItemPlace {
+interface ItemPlace {
   /** Null: the item can't be planned. */
   position: number | null;
   canBePlanned: boolean;
@@ -168,7 +168,7 @@ function partsOf(
 }
 
 /** A reason and the number of printers that it applies to; 0 for a reason of the item or the queue. */
-export interface ReasonCount extends Reason {
+interface ReasonCount extends Reason {
   printers: number;
 }
 

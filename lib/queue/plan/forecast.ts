@@ -15,7 +15,7 @@ const COARSE = 0.01;
 const BUSY = { code: 'BUSY' as const, sentence: phrase`It is printing.` };
 
 /** A queue in simulated time. Every step plans, and goes on to the next moment at which a plan may differ. */
-export class SimulatedQueue {
+class SimulatedQueue {
   readonly #input: ForecastInput;
   readonly #planner: Planner;
   #items: PlanItem[];
@@ -255,7 +255,7 @@ export interface QueueForecast {
   idleAt: number | null;
 }
 
-export interface ItemForecast {
+interface ItemForecast {
   /** Start of its first print, present or coming, and the cluster. */
   startAt: number | null;
   clusterId: string | null;

@@ -47,7 +47,7 @@ export interface Turn {
   stock: number;
 }
 
-export interface TurnFile {
+interface TurnFile {
   /** Index in the item's files. */
   index: number;
   group: RequirementGroup;
@@ -56,7 +56,7 @@ export interface TurnFile {
 }
 
 export const NONE = -1;
-export const SEVERAL = -2;
+const SEVERAL = -2;
 
 /** Duration of a copy whose estimate is unknown, s (print queue, 8). */
 export const HOUR = 3600;
@@ -124,7 +124,7 @@ export function takes(item: PlanItem, volumes: TurnFile['volumes'], at: number, 
 }
 
 /** Order of turns: higher priority first, then by `sort`, then by rank. */
-export function compareTurns(one: Turn, other: Turn): number {
+function compareTurns(one: Turn, other: Turn): number {
   if (one.priority !== other.priority) return other.priority - one.priority;
   if (one.key !== other.key) return one.key - other.key;
   if (one.rank !== other.rank) return one.rank < other.rank ? -1 : 1;
@@ -133,7 +133,7 @@ export function compareTurns(one: Turn, other: Turn): number {
 }
 
 /** Computes the key of a turn, for the time of a plan; null: all have the same. */
-export function keyReader(
+function keyReader(
   { sort, staffed }: Pick<QueueRules, 'sort' | 'staffed'>,
   now: number,
 ): ((turn: Turn) => number) | null {
@@ -197,7 +197,7 @@ let runs = 0;
  * @param free indexes of the free printers, the first choice first
  * @param most number of prints that may start
  */
-export function assignCopies(turns: readonly Turn[], fleet: Fleet, free: readonly number[], most: number): Choice[] {
+function assignCopies(turns: readonly Turn[], fleet: Fleet, free: readonly number[], most: number): Choice[] {
   const run = new Run(fleet, free, most);
   for (let from = 0; from < turns.length && !run.isOver;) {
     let to = from;
@@ -542,7 +542,7 @@ export interface PlanItem {
   obstacle: Reason<ItemReason> | null;
 }
 
-export interface PlanFile {
+interface PlanFile {
   requirement: Requirement;
   /** s; null: unknown. */
   seconds: number | null;

@@ -21,7 +21,7 @@ import {
 } from '../model/types';
 
 /** The last status of one cluster. */
-export interface ClusterView {
+interface ClusterView {
   status: ClusterStatus;
   /** Printers of the last status that had any: an offline cluster shows none. */
   printers: readonly Printer[];

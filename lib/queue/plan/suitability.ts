@@ -14,7 +14,7 @@ export interface Mismatch extends Reason<Suitability> {
 }
 
 /** How strictly printers are compared. */
-export type MatchRules = Pick<QueueRules, 'match' | 'material'>;
+type MatchRules = Pick<QueueRules, 'match' | 'material'>;
 
 /**
  * The first reason why a printer, as it is configured now, does not suit; null: it suits. A known difference is always a

@@ -44,7 +44,7 @@ export const isModelPending = ({ createdAt, files, require }: ItemRecord, now: n
   files.some(({ facts, jobId, isGone }) => !facts && jobId !== null && !isGone);
 
 /** Whether the service may state facts about a file of an item. */
-export const isUnread = ({ endedAt, files }: ItemRecord): boolean => endedAt === null && files.some(isFileUnread);
+const isUnread = ({ endedAt, files }: ItemRecord): boolean => endedAt === null && files.some(isFileUnread);
 
 const isFileUnread = ({ jobId, facts, isGone }: ItemFile): boolean =>
   jobId !== null && !isGone && facts?.source !== 'service';

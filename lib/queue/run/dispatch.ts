@@ -18,7 +18,7 @@ const LONGEST = 180_000;
 /** Backoff for work that the store refused, ms. */
 const AGAIN = { first: 1_000, longest: 60_000 };
 
-export interface DispatchDeps {
+interface DispatchDeps {
   queueId: string;
   clock: Clock;
   items: ItemStore;

@@ -14,7 +14,7 @@ import type { QueueOptions, QueueRuntimeDeps } from './options';
 import { Planning } from './planning';
 
 /** The clusters that a queue keeps on the shared polls. */
-export class HeldClusters {
+class HeldClusters {
   readonly #releases = new Map<string, () => void>();
 
   constructor(private readonly watcher: Pick<Watcher, 'hold'>) {}
@@ -51,7 +51,7 @@ interface PlannerLeaseOptions {
 }
 
 /** Which runtime plans a queue: one of those that share the store, under a lease (ADR 12); without others, this one. */
-export class PlannerLease {
+class PlannerLease {
   readonly #membership: Membership | null;
   readonly #mayPlan: () => boolean;
   readonly #changed: () => void;
@@ -108,7 +108,7 @@ export class PlannerLease {
 }
 
 /** Why a whole queue starts nothing, apart from a pause; null: it may. `storeError`: why its state can't be saved. */
-export function queueObstacle(storeError: PrintingError | null, isSignedIn: boolean): Reason<ItemReason> | null {
+function queueObstacle(storeError: PrintingError | null, isSignedIn: boolean): Reason<ItemReason> | null {
   if (storeError) {
     const sentence = phrase`Nothing is sent, as the state can't be saved: ${storeError.sentence}`;
     return { code: 'NO_STORE', sentence };

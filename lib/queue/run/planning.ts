@@ -39,7 +39,7 @@ interface ConsequencesDeps {
 }
 
 /** Records the consequences that printers, plates and the time have for items, orders and the queue. */
-export class Consequences {
+class Consequences {
   readonly #deps: ConsequencesDeps;
   /** Verdicts that were applied. */
   readonly #judged = new Set<string>();
@@ -117,7 +117,7 @@ export class Consequences {
   }
 }
 
-export interface PlanningDeps {
+interface PlanningDeps {
   queueId: string;
   rules: QueueRules;
   clock: Clock;

@@ -316,7 +316,7 @@ interface Unwritten {
 }
 
 /** Observation of a cluster, for runtimes that wait for it. */
-export interface RemoteUpdate {
+interface RemoteUpdate {
   checkpoint: Checkpoint | null;
   figures: ClusterStatus;
 }

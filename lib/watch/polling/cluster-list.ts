@@ -22,7 +22,7 @@ const WHAT = phrase`the list of printers`;
 /** Page size. A large list is megabytes, and parsing it in one go would block the event loop. */
 const IN_PAGES = { limit: String(PAGES.entries) };
 
-export type List = ReadonlyMap<string, ListedCluster>;
+type List = ReadonlyMap<string, ListedCluster>;
 
 /** Cached cluster list of the account; concurrent reads share one request. */
 export class ClusterList {

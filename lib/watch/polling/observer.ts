@@ -224,7 +224,7 @@ const LONGEST_READ = 60_000;
 const WHAT = phrase`the printer`;
 const CURE = phrase`try again later`;
 
-export type StatusAnswer =
+type StatusAnswer =
   /** `raw` null: the status was not found, but the list contains the cluster. */
   { seen: Observation; raw: unknown } | { reboundTo: ListedCluster };
 

@@ -99,7 +99,7 @@ export class NextPoll {
 }
 
 /** A cluster to poll. */
-export interface ClusterPoll {
+interface ClusterPoll {
   clusterId: string;
   account: PollingAccount;
   reports: PollReports;

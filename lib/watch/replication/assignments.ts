@@ -19,7 +19,7 @@ export interface Wants {
 }
 
 /** Share of one runtime. */
-export interface FairShare {
+interface FairShare {
   /** All wanted items, uncontested ones first. */
   wanted: readonly string[];
   /** Number of items to hold. */

@@ -30,7 +30,7 @@ import {
 } from './accounts';
 import { handle, idOf } from './handle';
 
-export type AccountState = SignInInfo & { simulated: boolean; simulatorUrl: string | null };
+type AccountState = SignInInfo & { simulated: boolean; simulatorUrl: string | null };
 
 const SIGNED_OUT: AccountState = {
   state: 'signed-out',
@@ -43,7 +43,7 @@ const SIGNED_OUT: AccountState = {
 };
 
 /** The dialog's fields that select a sign-in; missing if not typed. */
-export interface TypedService {
+interface TypedService {
   service?: string;
   signIn?: string;
   authUrl?: string;
