@@ -113,5 +113,37 @@ export class SingleFlight<Result, Progress = never> {
   }
 }
 
+/**
+ * Runs work that covers everything up to its start, such as a plan or a read: one run at a time, and one more after a run
+ * in which another was requested. `work` must not reject.
+ */
+export class Rerun {
+  readonly #work: () => Promise<void>;
+  #isRequested = false;
+  #running: Promise<void> | null = null;
+
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== null;
+  }
+
+  /** Begins a run, or requests another one. Resolves when none is left. Never rejects. */
+  request(): Promise<void> {
+    this.#isRequested = true;
+    return (this.#running ??= this.#run());
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isRequested) {
+      this.#isRequested = false;
+      await this.#work();
+    }
+    this.#running = null;
+  }
+}
+
 /** Resolves in the next turn of the event loop, after pending timers and sockets. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
