@@ -12,7 +12,7 @@ const built = '../dist/lib/';
 const load = createRequire(import.meta.url);
 const { AccountMetrics } = load(`${built}metrics/account-metrics.js`);
 const { scrape } = load(`${built}metrics/scrape.js`);
-const { readClusterStatus } = load(`${built}service/cluster-status.js`);
+const { readClusterStatus } = load(`${built}service/cluster.js`);
 const { systemClock } = load(`${built}time/clock.js`);
 
 setFlagsFromString('--expose-gc');

@@ -12,14 +12,14 @@ const built = '../dist/lib/';
 const load = createRequire(import.meta.url);
 const { Dispatcher } = load(`${built}print/dispatcher.js`);
 const { JobListReader } = load(`${built}print/job-list-reader.js`);
-const { LocalChanges } = load(`${built}queue/local-changes.js`);
+const { LocalChanges } = load(`${built}queue/records/store.js`);
 const { PrintQueue } = load(`${built}queue/print-queue.js`);
-const { readRules } = load(`${built}queue/read-rules.js`);
-const { readClusterStatus } = load(`${built}service/cluster-status.js`);
+const { readRules } = load(`${built}queue/model/rules.js`);
+const { readClusterStatus } = load(`${built}service/cluster.js`);
 const { FileStore } = load(`${built}state/file-store.js`);
 const { systemClock, isoTime } = load(`${built}time/clock.js`);
 const { underDeadline } = load(`${built}time/deadline.js`);
-const { mapConcurrent } = load(`${built}time/map-concurrent.js`);
+const { mapConcurrent } = load(`${built}time/concurrency.js`);
 
 /** Added items a second; time of a start, ms; memory, MiB; delay of the event loop (p99), ms. */
 const TARGET = { added: 200, start: 2_000, memory: 40, delay: 10 };

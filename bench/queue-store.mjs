@@ -17,7 +17,7 @@ const { Database } = load(`${built}postgres/database.js`);
 const { PostgresStore } = load(`${built}postgres/postgres-store.js`);
 const { FileStore } = load(`${built}state/file-store.js`);
 const { systemClock } = load(`${built}time/clock.js`);
-const { mapConcurrent } = load(`${built}time/map-concurrent.js`);
+const { mapConcurrent } = load(`${built}time/concurrency.js`);
 
 /** Values a second, and a listing of 10,000 values: time and longest pause of the event loop, ms. */
 const TARGET = { files: 200, postgres: 1_000, list: 2_000, pause: 50 };

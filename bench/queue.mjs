@@ -11,9 +11,9 @@ import { threadTime, timed } from './thread-time.mjs';
 /** Path of the build, in a variable so that the type check does not follow it: the source is checked as TypeScript. */
 const built = '../dist/lib/';
 const load = createRequire(import.meta.url);
-const { Planner } = load(`${built}queue/plan.js`);
-const { readRules } = load(`${built}queue/read-rules.js`);
-const { forecast } = load(`${built}queue/forecast.js`);
+const { Planner } = load(`${built}queue/plan/plan.js`);
+const { readRules } = load(`${built}queue/model/rules.js`);
+const { forecast } = load(`${built}queue/plan/forecast.js`);
 const { phrase } = load(`${built}words/sentence.js`);
 
 const ITEMS = 10_000;
