@@ -34,9 +34,10 @@ export function timedStore(
       try {
         return await store.update(key, timedChange, options);
       } finally {
-        if (changedAt !== undefined && !options?.lockOnly) storeTime.write.count(clock.monotonic() - changedAt);
+        if (changedAt !== undefined) storeTime.write.count(clock.monotonic() - changedAt);
       }
     },
+    waitForLock: (key, work, deadline) => store.waitForLock(key, work, deadline),
     list: <T>(prefix: Key, options: ListOptions) => timed(storeTime.read, store.list<T>(prefix, options)),
     ...(store.onChange && { onChange: store.onChange.bind(store) }),
     ...(store.join && { join: store.join.bind(store) }),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Locks } from '../state/locks';
-import type { Key, PutOptions } from '../state/store';
+import type { Key } from '../state/store';
 import { Deadline } from '../time/deadline';
 import type { Clock } from '../time/clock';
 import { AGAIN, pollUntil } from '../time/retry';
@@ -32,8 +32,16 @@ export interface StoredRow {
   over: boolean | null;
 }
 
-interface HeldLock extends StoredRow {
+export interface HeldLock extends StoredRow {
   lease: Lease;
+}
+
+interface Waiting {
+  deadline?: Deadline | undefined;
+  /** No value is stored under the lock, so one that is kept for an unwritten value continues. */
+  lockOnly?: boolean;
+  /** The error of a request that the database doesn't answer. */
+  failed: Failure;
 }
 
 /** Answer to a request for a lock: its token, or the last heartbeat of its holder. */
@@ -67,40 +75,37 @@ export class EntryLocks {
     );
   }
 
-  /** Runs `work` under the key's lock. */
-  hold<T>(key: Key, options: PutOptions, failed: Failure, work: (taken: HeldLock) => Promise<T>): Promise<T> {
-    const { leases, locks } = this.#options;
-    const { deadline } = options;
-    const held = async () => {
-      const taken = await this.#take(key, options, failed);
+  /**
+   * Waits for the key's lock until the deadline, first within this runtime and then among the others, and runs `work` under
+   * it.
+   */
+  waitFor<T>(key: Key, work: (held: HeldLock) => Promise<T>, { deadline, lockOnly, failed }: Waiting): Promise<T> {
+    const { clock, leases, locks } = this.#options;
+    const name = rowNameOf(key);
+    const limit = deadline ?? new Deadline(clock);
+    const underLock = async () => {
+      const held = await pollUntil(limit, WAITS, async () => {
+        const asked = this.#ask(name, key, lockOnly === true, failed);
+        const answer = await limit.wait(asked).catch((reason: unknown) => {
+          // The lock may still arrive after the wait was abandoned.
+          void asked.then((late) => late && leases.finish(late.lease)).catch(() => undefined);
+          throw reason;
+        });
+        return answer ?? AGAIN;
+      });
       try {
-        return await work(taken);
+        return await work(held);
       } finally {
-        const finished = leases.finish(taken.lease);
+        const finished = leases.finish(held.lease);
         await (deadline?.wait(finished).catch(() => undefined) ?? finished);
       }
     };
-    return locks.hold(rowNameOf(key), held, deadline);
+    return locks.waitFor(name, underLock, deadline);
   }
 
-  /** Waits for the lock until the deadline. */
-  #take(key: Key, { deadline, lockOnly }: PutOptions, failed: Failure): Promise<HeldLock> {
-    const { clock, leases } = this.#options;
-    const limit = deadline ?? new Deadline(clock);
-    return pollUntil(limit, WAITS, async () => {
-      const asked = this.#ask(key, lockOnly === true, failed);
-      const taken = await limit.wait(asked).catch((reason: unknown) => {
-        // The lock may still arrive after the wait was abandoned.
-        void asked.then((late) => late && leases.finish(late.lease)).catch(() => undefined);
-        throw reason;
-      });
-      return taken ?? AGAIN;
-    });
-  }
-
-  async #ask(key: Key, lockOnly: boolean, failed: Failure): Promise<HeldLock | undefined> {
+  /** Asks for the lock once; undefined: another runtime holds it. */
+  async #ask(name: string, key: Key, lockOnly: boolean, failed: Failure): Promise<HeldLock | undefined> {
     const { clock, leases, mayTakeOver } = this.#options;
-    const name = rowNameOf(key);
     const askedAt = clock.monotonic();
     const expired = mayTakeOver() ? (this.#sightings.expired(name) ?? null) : null;
     const kept = lockOnly ? leases.keptToken(name) : null;

@@ -264,7 +264,7 @@ export class PostgresMembership implements Membership {
 
   /** Runs after all earlier statements, including those of an earlier membership of this runtime. */
   #inOrder<T>(work: () => Promise<T>): Promise<T> {
-    return this.#context.locks.hold(`member ${this.#topic}`, work);
+    return this.#context.locks.waitFor(`member ${this.#topic}`, work);
   }
 
   get #payload(): string {

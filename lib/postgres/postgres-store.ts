@@ -4,6 +4,7 @@ import { type JoinOptions, type Lock, LockLostError, type Membership } from '../
 import { type Movable, parseRecord, Records, type RecordsOptions } from '../state/records';
 import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from '../state/store';
 import { sleep, type Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import { Batches } from './batches';
 import { Channel, encodeMessage } from './channel';
@@ -25,7 +26,7 @@ import {
   wrapped,
   WRITE,
 } from './entries';
-import { EntryLocks, rowNameOf, type StoredRow } from './entry-locks';
+import { EntryLocks, type HeldLock, rowNameOf, type StoredRow } from './entry-locks';
 import { Lease, Leases, LEASE_TIMES, namesAndTokens, type LeaseTimes } from './leases';
 import { ABANDONED, EVICT, FORGET_ITEMS } from './roster';
 import { PostgresMembership } from './postgres-membership';
@@ -100,22 +101,30 @@ export class PostgresStore implements StateStore, Movable {
 
   async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
     // The current value, readable or not, doesn't matter.
-    await this.#entryLocks.hold(key, options, notWritable(key), ({ lease }) => this.#write(key, lease, value, options));
+    const write = ({ lease }: HeldLock) => this.#write(key, lease, value, options);
+    await this.#entryLocks.waitFor(key, write, { deadline: options.deadline, failed: notWritable(key) });
   }
 
   async delete(key: Key, options: PutOptions = {}): Promise<void> {
-    await this.#entryLocks.hold(key, options, notWritable(key), ({ lease }) => this.#remove(key, lease, options));
+    const remove = ({ lease }: HeldLock) => this.#remove(key, lease, options);
+    await this.#entryLocks.waitFor(key, remove, { deadline: options.deadline, failed: notWritable(key) });
   }
 
   update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
-    return this.#entryLocks.hold(key, options, notReadable(key), async ({ lease, ...row }) => {
+    const work = async ({ lease, ...row }: HeldLock) => {
       const current = await this.#value<T>(key, row);
       const next = await change(current, lease);
       if (next === undefined) {
         if (current !== undefined) await this.#remove(key, lease, options);
       } else if (next !== current || typeof next !== 'object') await this.#write(key, lease, next, options);
       return next;
-    });
+    };
+    return this.#entryLocks.waitFor(key, work, { deadline: options.deadline, failed: notReadable(key) });
+  }
+
+  waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline?: Deadline): Promise<T> {
+    const failed = notReadable(key);
+    return this.#entryLocks.waitFor(key, ({ lease }) => work(lease), { deadline, lockOnly: true, failed });
   }
 
   list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {

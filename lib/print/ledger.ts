@@ -3,7 +3,7 @@ import { asPrintingError, PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
 import { type Lock, LockLostError } from '../state/membership';
 import { DeadlineStore } from '../state/memory-store';
-import { hold, type Key, type PutOptions, type Scope, type StateStore } from '../state/store';
+import { type Key, type PutOptions, type Scope, type StateStore } from '../state/store';
 import { type Deadline, underDeadline } from '../time/deadline';
 import type { JobEnd } from '../watch/views/watch';
 import { phrase } from '../words/sentence';
@@ -244,7 +244,7 @@ export class Ledger {
       const held = this.#with({ locks: [...this.#locks, lock] });
       return underDeadline(deadline.clock, { parent: deadline, lost: lock.signal }, (limit) => work(held, limit));
     };
-    return hold(this.#store, key, underLock, deadline);
+    return this.#store.waitForLock(key, underLock, deadline);
   }
 
   /** Calls `Lock.secure` on every held lock. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { asPrintingError, PrintingError, withOutcome } from '../service/errors';
 import type { Lock } from '../state/membership';
-import { hold, type StateStore } from '../state/store';
+import type { StateStore } from '../state/store';
 import { type Clock, isoTime, sleep } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
 import { waitBefore } from '../time/retry';
@@ -192,7 +192,7 @@ export async function refresh(
   };
 
   try {
-    const stored = await hold(store, ['renewal', accountId], renewOnce, deadline);
+    const stored = await store.waitForLock(['renewal', accountId], renewOnce, deadline);
     return { grant: grantFor(stored, settings), arrivedAt: arrived?.at, unsaved: false, refusal, failure };
   } catch (error) {
     if (!arrived) throw error;

@@ -6,8 +6,10 @@ import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { mapConcurrent } from '../time/concurrency';
+import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import { Locks, UNLOSABLE_LOCK } from './locks';
+import type { Lock } from './membership';
 import { type Movable, parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
 import {
   beginsWith,
@@ -103,11 +105,11 @@ export class FileStore implements StateStore, Movable {
 
   async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
     // The current value, readable or not, doesn't matter.
-    await this.#locks.hold(this.#path(key), () => this.#write(key, value, options), options.deadline);
+    await this.#locks.waitFor(this.#path(key), () => this.#write(key, value, options), options.deadline);
   }
 
   async delete(key: Key, { deadline }: PutOptions = {}): Promise<void> {
-    await this.#locks.hold(this.#path(key), () => this.#remove(key), deadline);
+    await this.#locks.waitFor(this.#path(key), () => this.#remove(key), deadline);
   }
 
   update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
@@ -120,7 +122,11 @@ export class FileStore implements StateStore, Movable {
       } else if (next !== current || typeof next !== 'object') await this.#write(key, next, options);
       return next;
     };
-    return this.#locks.hold(this.#path(key), work, options.deadline);
+    return this.#locks.waitFor(this.#path(key), work, options.deadline);
+  }
+
+  waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline?: Deadline): Promise<T> {
+    return this.#locks.waitFor(this.#path(key), () => work(UNLOSABLE_LOCK), deadline);
   }
 
   list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
@@ -162,7 +168,7 @@ export class FileStore implements StateStore, Movable {
     const found = await this.#records.open<T>(key, record);
     if (typeof found === 'object') return { key, value: found.value };
     // Read again under the lock, so that a value that is written just now isn't set aside.
-    if (!isLocked) return this.#locks.hold(path, () => this.#listed<T>(prefix, position, true));
+    if (!isLocked) return this.#locks.waitFor(path, () => this.#listed<T>(prefix, position, true));
     return this.#setAside(path, prefix, found);
   }
 
@@ -206,7 +212,7 @@ export class FileStore implements StateStore, Movable {
   /** Removes an expired value, unless it has been written again meanwhile. */
   async #forget(key: Key, now: number, since: number): Promise<void> {
     const path = this.#path(key);
-    await this.#locks.hold(path, async () => {
+    await this.#locks.waitFor(path, async () => {
       const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
       if (found && isExpired(found, now, since)) await rm(path, { force: true }).catch(() => undefined);
     });
@@ -223,7 +229,7 @@ export class FileStore implements StateStore, Movable {
 
   async add(record: string): Promise<void> {
     const key = parseRecord(record)?.key;
-    if (key) await this.#locks.hold(this.#path(key), () => this.#keep(key, record));
+    if (key) await this.#locks.waitFor(this.#path(key), () => this.#keep(key, record));
   }
 
   #path(key: Key): string {

@@ -9,10 +9,10 @@ export class Locks {
   readonly #last = new Map<string, Promise<unknown>>();
 
   /**
-   * Runs `work` under the lock. `deadline` limits only the wait, with the outcome `not-sent`; work that has begun must
-   * enforce it itself.
+   * Waits for the lock and runs `work` under it. `deadline` limits only the wait, with the outcome `not-sent`; work that
+   * has begun must enforce it itself.
    */
-  async hold<T>(name: string, work: () => Promise<T>, deadline?: Deadline): Promise<T> {
+  async waitFor<T>(name: string, work: () => Promise<T>, deadline?: Deadline): Promise<T> {
     deadline?.throwIfOver();
     let waits = true;
     let givenUp = false;

@@ -1,5 +1,6 @@
 import type { Deadline } from '../time/deadline';
 import { Locks, UNLOSABLE_LOCK } from './locks';
+import type { Lock } from './membership';
 import {
   beginsWith,
   type Change,
@@ -38,7 +39,11 @@ export class MemoryStore implements StateStore {
       else this.values.set(name, JSON.stringify(next));
       return next;
     };
-    return this.#locks.hold(name, work, options.deadline);
+    return this.#locks.waitFor(name, work, options.deadline);
+  }
+
+  waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline?: Deadline): Promise<T> {
+    return this.#locks.waitFor(JSON.stringify(key), () => work(UNLOSABLE_LOCK), deadline);
   }
 
   async list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
@@ -82,9 +87,12 @@ export class DeadlineStore implements StateStore {
   }
 
   update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined> {
-    const updated = this.#inner.update(key, change, options);
-    // A change with its own deadline enforces it itself. It may be work that must not be abandoned.
-    return options?.deadline ? updated : this.#deadline.wait(updated);
+    return this.#deadline.wait(this.#inner.update(key, change, options));
+  }
+
+  /** Waits for the lock until the deadline. Work that has begun runs to its end. */
+  waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline = this.#deadline): Promise<T> {
+    return this.#inner.waitForLock(key, work, deadline);
   }
 
   list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {

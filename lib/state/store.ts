@@ -34,6 +34,11 @@ export interface StateStore {
    */
   update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined>;
   /**
+   * Waits for the lock of a key that has no value, and runs `work` under it. `deadline` limits the wait, not the work, with the
+   * outcome `not-sent`.
+   */
+  waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline?: Deadline): Promise<T>;
+  /**
    * One page of the values whose keys begin with the words of `prefix`, in no particular order. A value that exists from
    * the first page to the last is on exactly one of them, whatever is added, changed or deleted meanwhile. A damaged
    * value is set aside; one that can't be read now rejects the whole page.
@@ -72,8 +77,6 @@ export interface PutOptions {
    * with `insist`.
    */
   replaces?: (stored: unknown) => boolean;
-  /** Only the key's lock is wanted; no value is stored under it. */
-  lockOnly?: boolean;
   /** Notifies other runtimes of the change at once, through `StateStore.onChange`. */
   notify?: boolean;
 }
@@ -91,25 +94,6 @@ export interface StatePage<T> {
   entries: { key: Key; value: T }[];
   /** Where the next page begins; null after the last one. */
   next: string | null;
-}
-
-/** Holds a key's lock while `work` runs, without storing a value. */
-export async function hold<T>(
-  store: StateStore,
-  key: Key,
-  work: (lock: Lock) => Promise<T>,
-  deadline?: Deadline,
-): Promise<T> {
-  const results: T[] = [];
-  await store.update(
-    key,
-    async (_, lock) => {
-      results.push(await work(lock));
-      return undefined;
-    },
-    { deadline, lockOnly: true },
-  );
-  return results[0] as T;
 }
 
 /** Length of a position. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
 import { RetryTimer } from '../time/retry';
 import { type JoinOptions, type Lock, LockLostError, type Membership } from './membership';
 import {
@@ -100,6 +101,10 @@ export class WriteBehindStore implements StateStore {
       else release();
       throw error;
     }
+  }
+
+  waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline?: Deadline): Promise<T> {
+    return this.#inner.waitForLock(key, work, deadline);
   }
 
   async list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {

@@ -1,5 +1,7 @@
 import { PrintingError } from '../../lib/service/errors';
+import type { Lock } from '../../lib/state/membership';
 import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from '../../lib/state/store';
+import type { Deadline } from '../../lib/time/deadline';
 import { MemoryStore } from './memory-store';
 import { phrase } from '../../lib/words/sentence';
 
@@ -46,7 +48,7 @@ export class FaultyStore implements StateStore {
   }
 
   async update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined> {
-    // A put needs no read and a lock needs no disk, but both fail on a lost disk.
+    // A put needs no read, but it fails on a lost disk.
     let after = false;
     const result = await this.#inner.update<T>(
       key,
@@ -61,6 +63,15 @@ export class FaultyStore implements StateStore {
     );
     if (after) this.#crash();
     return result;
+  }
+
+  waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline?: Deadline): Promise<T> {
+    const underLock = (lock: Lock) => {
+      // A lock needs no disk, but it fails on a lost one.
+      this.#step('read', key);
+      return work(lock);
+    };
+    return this.#inner.waitForLock(key, underLock, deadline);
   }
 
   #crash(): never {

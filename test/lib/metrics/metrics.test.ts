@@ -235,7 +235,7 @@ describe('metrics', () => {
       return { a: 2 };
     });
     assert.deepEqual(await slow, { a: 2 });
-    await store.update(['k', '2'], () => undefined, { lockOnly: true });
+    await store.waitForLock(['k', '2'], () => clock.advance(60_000));
     assert.deepEqual(samples('store_seconds_count'), { 'operation="read"': 1, 'operation="write"': 2 });
     assert.deepEqual(samples('store_seconds_sum'), { 'operation="read"': 0, 'operation="write"': 0 });
     assert.equal(store.join, undefined);

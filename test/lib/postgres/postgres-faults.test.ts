@@ -8,7 +8,7 @@ import { WriteBehindStore } from '../../../lib/state/write-behind-store';
 import { LEASE_TIMES } from '../../../lib/postgres/leases';
 import type { Lock, Membership } from '../../../lib/state/membership';
 import { PostgresStore } from '../../../lib/postgres/postgres-store';
-import { hold, type Key } from '../../../lib/state/store';
+import type { Key } from '../../../lib/state/store';
 import { systemClock, type Clock } from '../../../lib/time/clock';
 import type { Sentence } from '../../../lib/words/sentence';
 import { limit } from '../../helpers/limits';
@@ -203,7 +203,7 @@ describe('state on PostgreSQL with connection faults', () => {
       const clock = new ManualClock();
       const store = open({ at: through() });
       const deadline = limit(clock, { seconds: 10 });
-      const working = hold(store, KEY, () => (proxy.silence(true), deadline.sleep(60_000)), deadline);
+      const working = store.waitForLock(KEY, () => (proxy.silence(true), deadline.sleep(60_000)), deadline);
       working.catch(() => undefined);
       await until(() => clock.waiting > 1);
       await clock.advance(10_000);
@@ -285,11 +285,11 @@ describe('state on PostgreSQL with connection faults', () => {
         await store.put(key, 'begun');
         await ask(`CREATE TRIGGER no_room BEFORE UPDATE ON remote_printing.entries FOR EACH ROW
           WHEN (new.content IS DISTINCT FROM old.content) EXECUTE FUNCTION no_room()`);
-        const settling = hold(store, KEY, (lock) => store.put(key, 'done', { under: [lock], insist: true }));
+        const settling = store.waitForLock(KEY, (lock) => store.put(key, 'done', { under: [lock], insist: true }));
         await assert.rejects(settling, { code: 'FILE_NOT_WRITABLE', message: /53100/ });
         assert.equal(await store.get(key), 'done');
         await ask('DROP TRIGGER no_room ON remote_printing.entries');
-        if (isTaken) await hold(open(), KEY, () => open().put(key, 'of another one'));
+        if (isTaken) await open().waitForLock(KEY, () => open().put(key, 'of another one'));
         for (; store.waiting > 0; await pause(1)) await clock.advance(1_000);
         assert.equal(await open().get(key), isTaken ? 'of another one' : 'done');
       }

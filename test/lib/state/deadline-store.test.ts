@@ -21,6 +21,7 @@ function slow(inner: StateStore, clock: ManualClock): StateStore {
     put: (key, value, options) => later(() => inner.put(key, value, options)),
     delete: (key, options) => later(() => inner.delete(key, options)),
     update: (key, change, options) => later(() => inner.update(key, change, options)),
+    waitForLock: (key, work, wait) => later(() => inner.waitForLock(key, work, wait)),
   };
 }
 
@@ -59,12 +60,12 @@ describe('state/deadline-store', () => {
     await clock.advance(60_000);
   });
 
-  it('lets a change with its own deadline run to its end', async () => {
+  it('lets work under a lock run to its end', async () => {
     const work = async () => {
       await sleep(clock, 60_000);
       return 2;
     };
-    const worked = new DeadlineStore(inner, deadline).update(KEY, work, { deadline });
+    const worked = new DeadlineStore(inner, deadline).waitForLock(KEY, work);
     await clock.advance(60_000);
     assert.equal(await worked, 2);
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseError } from '../../../lib/postgres/database';
 import { WRITE } from '../../../lib/postgres/entries';
-import { hold, type Key } from '../../../lib/state/store';
+import type { Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 
@@ -89,13 +89,13 @@ describe('a value that is written late', () => {
 
   it('keeps the locks of `under` if only the write has failed', async () => {
     let end = () => undefined as unknown;
-    const settled = hold(one.store, LOCK, async (lock) => {
+    const settled = one.store.waitForLock(LOCK, async (lock) => {
       end = full(one);
       await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
     });
     await assert.rejects(settled, { code: 'FILE_NOT_WRITABLE' });
     const found: unknown[] = [];
-    const reading = hold(other.store, LOCK, async () => found.push(await other.store.get(ENTRY)));
+    const reading = other.store.waitForLock(LOCK, async () => found.push(await other.store.get(ENTRY)));
     for (let n = 0; n < 60; n++) await clock.advance(1_000);
     assert.deepEqual(found, []);
     end();
@@ -119,14 +119,14 @@ describe('a value that is written late', () => {
   });
 
   it('keeps the locks of `under` until it is written', async () => {
-    const settled = hold(one.store, LOCK, async (lock) => {
+    const settled = one.store.waitForLock(LOCK, async (lock) => {
       (await lock.secure(90_000))();
       one.cutOff();
       await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
     });
     await assert.rejects(settled, { code: 'FILE_NOT_WRITABLE' });
     const found: unknown[] = [];
-    const reading = hold(other.store, LOCK, async () => found.push(await other.store.get(ENTRY)));
+    const reading = other.store.waitForLock(LOCK, async () => found.push(await other.store.get(ENTRY)));
     for (let n = 0; n < 20; n++) await clock.advance(1_000);
     one.reconnect();
     for (let n = 0; n < 60; n++) await clock.advance(250);
@@ -137,13 +137,13 @@ describe('a value that is written late', () => {
   });
 
   it('is written even if its own runtime acquires the same lock again before that', async () => {
-    const settled = hold(one.store, LOCK, async (lock) => {
+    const settled = one.store.waitForLock(LOCK, async (lock) => {
       one.cutOff();
       await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
     });
     await assert.rejects(settled);
     one.reconnect();
-    await hold(one.store, LOCK, async () => assert.equal(await one.store.get(ENTRY), 'printed'));
+    await one.store.waitForLock(LOCK, async () => assert.equal(await one.store.get(ENTRY), 'printed'));
     await clock.advance(10_000);
     assert.equal(await other.store.get(ENTRY), 'printed');
   });
@@ -162,13 +162,13 @@ describe('a value that is written late', () => {
 
   it('is written after the loss of its lock only if it may replace the stored value', async () => {
     for (const mayReplace of [true, false]) {
-      const settled = hold(one.store, LOCK, async (lock) => {
+      const settled = one.store.waitForLock(LOCK, async (lock) => {
         one.cutOff();
         const replaces = () => mayReplace;
         await one.store.put(ENTRY, `printed ${mayReplace}`, { under: [lock], insist: true, replaces });
       });
       await assert.rejects(settled);
-      const acquiring = hold(other.store, LOCK, async () => undefined);
+      const acquiring = other.store.waitForLock(LOCK, async () => undefined);
       for (let n = 0; n < 30; n++) {
         await clock.advance(1_000);
         await other.store.get(LOCK);

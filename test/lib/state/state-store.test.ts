@@ -412,13 +412,8 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       await store.put(['item', 'a'], 1);
       await store.put(['item', 'b'], 2);
       await store.delete(['item', 'b']);
-      await store.update(
-        ['item', 'lock'],
-        async () => {
-          assert.deepEqual(await listed(['item']), named([[['item', 'a'], 1]]));
-          return undefined;
-        },
-        { lockOnly: true },
+      await store.waitForLock(['item', 'lock'], async () =>
+        assert.deepEqual(await listed(['item']), named([[['item', 'a'], 1]])),
       );
     });
 

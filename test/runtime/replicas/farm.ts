@@ -365,7 +365,7 @@ export class Farm {
    * Such a kill costs any client its sign-in.
    */
   mendSignIn(): Promise<void> {
-    return this.locks.hold('sign-in', async () => {
+    return this.locks.waitFor('sign-in', async () => {
       const lost = { from: Date.now(), to: Infinity };
       // By then, another replica has completed its pending renewal.
       for (let tries = 0; tries < 50 || this.#isDelayed; tries++, await pause(100))

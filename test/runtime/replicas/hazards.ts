@@ -48,7 +48,7 @@ async function grantIn(farm: Farm): Promise<string | undefined> {
 
 /** Crashes the database and restarts it after `ms`. Crashes run one after another. */
 const crash = (farm: Farm, kind: HazardKind, ms: number): Promise<void> =>
-  farm.locks.hold('database', () =>
+  farm.locks.waitFor('database', () =>
     farm.during(kind, null, async () => {
       await farm.postgres.halt();
       await pause(ms);
@@ -306,7 +306,7 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
   deaf: () => ({
     words: '',
     run: (farm, victim) =>
-      farm.locks.hold('sign-in', () =>
+      farm.locks.waitFor('sign-in', () =>
         farm.during('deaf', victim, async () => {
           const others = farm.healthy.filter((replica) => replica !== victim);
           const end = await farm.signOut(others[0] ?? victim);
@@ -345,7 +345,7 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
   secret: () => ({
     words: '',
     run: (farm, victim) =>
-      farm.locks.hold('sign-in', () =>
+      farm.locks.waitFor('sign-in', () =>
         farm.during('secret', victim, async () => {
           const stranger = farm.stranger();
           await stranger.start();
@@ -364,7 +364,7 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
   'sign-out': () => ({
     words: '',
     run: (farm, victim) =>
-      farm.locks.hold('sign-in', async () => {
+      farm.locks.waitFor('sign-in', async () => {
         const { tokens } = farm.simulator;
         const statement = farm.network(victim).next(['SET content', GRANT_ROW], AIM);
         // A token that has to be renewed meanwhile would end the sign-in as well.
@@ -448,7 +448,7 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
     return {
       words: lasting(ms),
       run: (farm) =>
-        farm.locks.hold('sign-in', async () => {
+        farm.locks.waitFor('sign-in', async () => {
           const before = await grantIn(farm);
           const isRenewed = async () => before !== undefined && (await grantIn(farm)) !== before;
           let isLost = false;
