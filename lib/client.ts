@@ -6,12 +6,13 @@ import { AuthenticatedApiClient } from './account/authenticated-api-client';
 import type { ClientOptions } from './client-options';
 import type { Check } from './connection/check';
 import type { JobControl } from './control/job-control';
-import type { Leftovers } from './files/leftovers';
 import { Http } from './http/http';
 import type { Library } from './library/library';
 import type { Snapshots } from './picture/snapshots';
 import type { Dispatcher } from './print/dispatcher';
 import { JobListReader } from './print/job-list-reader';
+import type { LateResults, Waiter } from './print/late-results';
+import type { PendingWaits } from './print/pending-waits';
 import { UnresolvedPrints } from './print/unresolved-prints';
 import type { Prints } from './print/prints';
 import type { Choices } from './query/choices';
@@ -23,14 +24,12 @@ import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
-import type { AccountMetrics } from './metrics/account-metrics';
 import { Renewals } from './sign-in/refresh';
-import type { CurrentScope, Scope, StateStore } from './state/store';
+import type { CurrentScope, Scope } from './state/store';
 import type { Clock } from './time/clock';
 import { closed } from './time/deadline';
 import { settledWithin } from './time/concurrency';
 import type { Uploads } from './upload/uploads';
-import type { Waits } from './waits';
 import type { Replica } from './watch/replication/peers';
 import { Watcher } from './watch/watcher';
 import { logReport } from './watch/views/watch';
@@ -54,31 +53,26 @@ export class Client {
   readonly #settings: AccountSettings;
   readonly #http: Http;
   readonly #grace: number;
-  readonly #store: StateStore;
-  /** Resources shared with other instances and runtimes: the plain store, the names of work and runtime. */
-  readonly #shared: { shared: StateStore; topic: readonly string[]; runtimeName: string };
-  readonly #leftovers: Leftovers | undefined;
   readonly #calls: AuthenticatedApiClient;
   readonly scope: CurrentScope;
   readonly #warn: (sentence: Sentence) => void;
-  readonly #jobListReader: JobListReader;
   readonly #unresolvedPrints: UnresolvedPrints;
-  readonly #metrics: AccountMetrics | undefined;
   readonly #endMetrics: (() => void) | undefined;
   readonly #closing = new AbortController();
-  // Created, and their modules loaded, on first use by a node.
-  #requests: Requests | undefined;
-  #uploads: Uploads | undefined;
-  #dispatcher: Dispatcher | undefined;
-  #prints: Prints | undefined;
-  #waits: Waits | undefined;
-  #snapshots: Snapshots | undefined;
-  #jobControl: JobControl | undefined;
-  #reports: Reports | undefined;
-  #library: Library | undefined;
-  #queries: Queries | undefined;
-  #choices: Choices | undefined;
-  #queues: Queues | undefined;
+  // Each part is made, and its modules are loaded, on its first use.
+  declare readonly requests: Requests;
+  declare readonly uploads: Uploads;
+  declare readonly dispatcher: Dispatcher;
+  declare readonly prints: Prints;
+  declare readonly pendingWaits: PendingWaits;
+  declare readonly queues: Queues;
+  declare readonly snapshots: Snapshots;
+  declare readonly jobControl: JobControl;
+  declare readonly reports: Reports;
+  declare readonly library: Library;
+  declare readonly queries: Queries;
+  declare readonly choices: Choices;
+  readonly #made: Partial<Client>;
 
   constructor(options: ClientOptions) {
     const {
@@ -89,6 +83,8 @@ export class Client {
       log,
       simulated = false,
       memory,
+      leftovers,
+      runtimeName = hostname(),
       http = new Http(undefined, { isLocal: isOnThisMachine(settings) }),
       renewals = new Renewals(),
     } = options;
@@ -97,150 +93,129 @@ export class Client {
     this.clock = clock;
     this.#settings = settings;
     this.#http = http;
-    this.#store = store;
     this.#grace = options.grace ?? GRACE;
-    this.#leftovers = options.leftovers;
     const warn = (this.#warn = (sentence: Sentence) => log.warn(sentence));
     const refreshEnded = metrics && ((isSaved: boolean) => metrics.refreshEnded(isSaved));
-    this.credentials = credentialsOf(settings, { accountId, store, clock, http, renewals, warn, refreshEnded });
-    this.credentials.ready().catch((error: unknown) => {
+    const credentials = credentialsOf(settings, { accountId, store, clock, http, renewals, warn, refreshEnded });
+    credentials.ready().catch((error: unknown) => {
       log.warn(phrase`The sign-in could not be read: ${asPrintingError(error).sentence}`);
     });
-    this.#calls = new AuthenticatedApiClient({ settings, http, clock, credentials: this.credentials, meter: metrics });
-    this.service = this.#calls;
-    const { service } = this;
+    this.credentials = credentials;
+    const service = new AuthenticatedApiClient({ settings, http, clock, credentials, meter: metrics });
+    this.service = service;
+    this.#calls = service;
     const host = simulated ? 'simulated' : settings.apiUrl;
-    const name = options.runtimeName ?? hostname();
-    this.#shared = { shared: options.store, topic: [accountId, host], runtimeName: name };
     const scope = async (): Promise<Scope> => {
-      await this.credentials.ready();
-      const workspace = this.credentials.info().organizationId ?? settings.organizationId;
+      await credentials.ready();
+      const workspace = credentials.info().organizationId ?? settings.organizationId;
       return [accountId, host, workspace];
     };
     this.scope = scope;
-    this.watcher = new Watcher({
-      service,
-      store,
-      clock,
-      signIn: this.credentials,
-      scope,
-      memory,
-      meter: metrics,
+    const watcher = new Watcher({
+      ...{ service, store, clock, signIn: credentials, scope, memory, meter: metrics },
       report: (event) => logReport(log, event),
       // Each runtime has its own simulated world, so the runtimes don't share its watching.
-      ...(simulated ? { followInterval: 10 } : { sharing: { topic: ['watching', accountId, host], name } }),
+      ...(simulated
+        ? { followInterval: 10 }
+        : { sharing: { topic: ['watching', accountId, host], name: runtimeName } }),
     });
-    this.#jobListReader = new JobListReader(service);
-    this.#unresolvedPrints = new UnresolvedPrints({
-      ...{ store, scope, clock, warn },
-      watcher: this.watcher,
-      signIn: this.credentials,
-      jobListReader: this.#jobListReader,
-      dispatcher: () => this.#dispatches(),
+    this.watcher = watcher;
+    const jobListReader = new JobListReader(service);
+    const unresolvedPrints = new UnresolvedPrints({
+      ...{ store, scope, clock, warn, watcher, signIn: credentials, jobListReader },
+      dispatcher: () => this.dispatcher,
     });
-    this.#metrics = metrics;
+    this.#unresolvedPrints = unresolvedPrints;
     this.#endMetrics = metrics?.attach({
-      signInState: () => this.credentials.state,
-      polled: () => this.watcher.polled(),
-      unresolved: () => this.#unresolvedPrints.count,
-      leaseAge: () => this.watcher.membership?.leaseAge ?? null,
+      signInState: () => credentials.state,
+      polled: () => watcher.polled(),
+      unresolved: () => unresolvedPrints.count,
+      leaseAge: () => watcher.membership?.leaseAge ?? null,
     });
-    if (metrics) this.watcher.onObservation((clusterId, status) => metrics.observed(clusterId, status));
-  }
+    if (metrics) watcher.onObservation((clusterId, status) => metrics.observed(clusterId, status));
 
-  get requests(): Requests {
-    const { Requests } = require('./request/requests') as typeof import('./request/requests');
-    return (this.#requests ??= new Requests(this.#calls, this.#settings));
-  }
-
-  get prints(): Prints {
-    if (this.#prints) return this.#prints;
-    const { ClusterPrint } = require('./print/cluster-print') as typeof import('./print/cluster-print');
-    const { Prints } = require('./print/prints') as typeof import('./print/prints');
-    const { service, watcher } = this;
-    const parts = { ...this.#parts, warn: this.#warn, uploads: this.#uploader() };
-    const shared = { service, dispatcher: this.#dispatches(), unresolvedPrints: this.#unresolvedPrints };
-    const clusterPrint = new ClusterPrint({ ...shared, onUnknown: () => this.#metrics?.dispatchUnknown() });
-    return (this.#prints = new Prints({ ...parts, clusterPrint, watcher }));
+    const common = { service, http, store, clock, scope };
+    const { clusterList } = watcher;
+    const { origin, paths } = settings;
+    const { overrides } = paths;
+    this.#made = lazily(this, {
+      requests: () => {
+        const { Requests } = require('./request/requests') as typeof import('./request/requests');
+        return new Requests(service, settings);
+      },
+      uploads: () => {
+        const { Uploads } = require('./upload/uploads') as typeof import('./upload/uploads');
+        return new Uploads({ ...common, ...(origin && { origin }) });
+      },
+      dispatcher: () => {
+        const { Dispatcher } = require('./print/dispatcher') as typeof import('./print/dispatcher');
+        return new Dispatcher({ service, jobListReader, clock, warn });
+      },
+      prints: () => {
+        const { ClusterPrint } = require('./print/cluster-print') as typeof import('./print/cluster-print');
+        const { Prints } = require('./print/prints') as typeof import('./print/prints');
+        const onUnknown = () => metrics?.dispatchUnknown();
+        const { uploads, dispatcher } = this;
+        const clusterPrint = new ClusterPrint({ service, dispatcher, unresolvedPrints, onUnknown });
+        return new Prints({ ...common, uploads, clusterPrint, watcher, warn });
+      },
+      pendingWaits: () => {
+        const { PendingWaits } = require('./print/pending-waits') as typeof import('./print/pending-waits');
+        return new PendingWaits(store, clock, watcher.runtimes);
+      },
+      queues: () => {
+        const { Queues } = require('./queue/queues') as typeof import('./queue/queues');
+        const { jobControl, dispatcher, uploads } = this;
+        return new Queues({
+          ...{ ...common, shared: options.store, topic: [accountId, host], runtimeName, meter: metrics?.queues },
+          ...{ watcher, signIn: credentials, jobControl, dispatcher, jobListReader, uploads },
+        });
+      },
+      snapshots: () => {
+        const { Snapshots } = require('./picture/snapshots') as typeof import('./picture/snapshots');
+        return new Snapshots({ ...common, clusterList });
+      },
+      jobControl: () => {
+        const { JobControl } = require('./control/job-control') as typeof import('./control/job-control');
+        return new JobControl({ service });
+      },
+      reports: () => {
+        const { Reports } = require('./report/reports') as typeof import('./report/reports');
+        return new Reports({ ...common, leftovers });
+      },
+      library: () => {
+        const { Library } = require('./library/library') as typeof import('./library/library');
+        return new Library({ ...common, leftovers, origin: origin || undefined });
+      },
+      queries: () => {
+        const { Queries } = require('./query/queries') as typeof import('./query/queries');
+        return new Queries({ ...common, clusterList, overrides });
+      },
+      choices: () => {
+        const { Choices } = require('./query/choices') as typeof import('./query/choices');
+        return new Choices({ ...common, overrides, closing: this.#closing.signal });
+      },
+    });
   }
 
   /** Opens a print queue. Its node closes it; the account closes those that are left. */
   queue(options: QueueOptions): PrintQueue {
-    const { Queues } = require('./queue/queues') as typeof import('./queue/queues');
-    this.#queues ??= new Queues({
-      ...{ ...this.#parts, watcher: this.watcher, signIn: this.credentials, jobControl: this.jobControl },
-      ...{ dispatcher: this.#dispatches(), jobListReader: this.#jobListReader, uploads: this.#uploader() },
-      ...{ ...this.#shared, meter: this.#metrics?.queues },
-    });
-    return this.#queues.open(options);
+    return this.queues.open(options);
   }
 
-  /** The waits of nodes for the ends of prints and of items. */
-  get waits(): Waits {
-    const { Waits } = require('./waits') as typeof import('./waits');
-    const { clock, scope, watcher, credentials: signIn } = this;
-    return (this.#waits ??= new Waits({ store: this.#store, clock, scope, watcher, signIn, warn: this.#warn }));
-  }
-
-  get snapshots(): Snapshots {
-    const { Snapshots } = require('./picture/snapshots') as typeof import('./picture/snapshots');
-    return (this.#snapshots ??= new Snapshots({ ...this.#parts, clusterList: this.watcher.clusterList }));
-  }
-
-  get jobControl(): JobControl {
-    const { JobControl } = require('./control/job-control') as typeof import('./control/job-control');
-    return (this.#jobControl ??= new JobControl({ service: this.service }));
-  }
-
-  get reports(): Reports {
-    const { Reports } = require('./report/reports') as typeof import('./report/reports');
-    return (this.#reports ??= new Reports({ ...this.#parts, leftovers: this.#leftovers }));
-  }
-
-  get library(): Library {
-    const { Library } = require('./library/library') as typeof import('./library/library');
-    const origin = this.#settings.origin || undefined;
-    return (this.#library ??= new Library({ ...this.#parts, leftovers: this.#leftovers, origin }));
-  }
-
-  get queries(): Queries {
-    const { Queries } = require('./query/queries') as typeof import('./query/queries');
-    const { overrides } = this.#settings.paths;
-    return (this.#queries ??= new Queries({ ...this.#parts, clusterList: this.watcher.clusterList, overrides }));
-  }
-
-  get choices(): Choices {
-    const { Choices } = require('./query/choices') as typeof import('./query/choices');
-    const { overrides } = this.#settings.paths;
-    return (this.#choices ??= new Choices({ ...this.#parts, overrides, closing: this.#closing.signal }));
+  /** One node's waits for ends that come after their message (ADR 10). */
+  lateResults<Awaited extends object, Result>(waiter: Waiter<Awaited, Result>): LateResults<Awaited, Result> {
+    const { LateResults } = require('./print/late-results') as typeof import('./print/late-results');
+    const { pendingWaits, clock, scope, watcher, credentials: signIn } = this;
+    const { runtimes } = watcher;
+    return new LateResults({ pendingWaits, clock, scope, runtimes, signIn, warn: this.#warn }, waiter);
   }
 
   /** Tests the parts of the account and returns a result for each. Never throws. */
   testConnection(): Promise<Check[]> {
     const { testConnection } = require('./connection/connection-test') as typeof import('./connection/connection-test');
-    return testConnection({ ...this.#parts, settings: this.#settings, credentials: this.credentials });
-  }
-
-  get #parts() {
-    const { service, clock } = this;
-    return { service, http: this.#http, store: this.#store, clock, scope: this.scope };
-  }
-
-  #uploader(): Uploads {
-    const { Uploads } = require('./upload/uploads') as typeof import('./upload/uploads');
-    const { origin } = this.#settings;
-    return (this.#uploads ??= new Uploads({ ...this.#parts, ...(origin && { origin }) }));
-  }
-
-  /** Returns the dispatcher for prints and for outcomes that an earlier runtime left open. */
-  #dispatches(): Dispatcher {
-    const { Dispatcher } = require('./print/dispatcher') as typeof import('./print/dispatcher');
-    return (this.#dispatcher ??= new Dispatcher({
-      service: this.service,
-      jobListReader: this.#jobListReader,
-      clock: this.clock,
-      warn: this.#warn,
-    }));
+    const { clock, credentials } = this;
+    return testConnection({ settings: this.#settings, http: this.#http, clock, credentials });
   }
 
   /**
@@ -281,16 +256,28 @@ export class Client {
     this.#closing.abort(closed());
     this.#endMetrics?.();
     this.#unresolvedPrints.close();
+    const { queues, dispatcher, pendingWaits, reports, uploads } = this.#made;
     const settled = Promise.all([
-      this.#queues?.close(),
+      queues?.close(),
       this.watcher.close(),
       this.credentials.close(),
-      this.#dispatcher?.settled(),
-      this.#waits?.close(),
-      this.#reports?.settled(),
-      this.#uploads?.settled(),
+      dispatcher?.settled(),
+      pendingWaits?.close(),
+      reports?.settled(),
+      uploads?.settled(),
     ]);
     await settledWithin(this.clock, this.#grace, settled);
     await this.#http.close();
   }
+}
+
+/** Gives `target` members that are each made on their first use, and returns those that were made. */
+function lazily<Target extends object, Name extends keyof Target>(
+  target: Target,
+  makers: { [N in Name]: () => Target[N] },
+): Partial<Pick<Target, Name>> {
+  const made: Partial<Pick<Target, Name>> = {};
+  for (const name of Object.keys(makers) as Name[])
+    Object.defineProperty(target, name, { get: () => (made[name] ??= makers[name]()) });
+  return made;
 }

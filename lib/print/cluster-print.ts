@@ -31,10 +31,9 @@ export class ClusterPrint {
     request: PrintRequest,
     clusterId: string,
     upload: SharedUpload,
-    lasting: Ledger,
+    ledger: Ledger,
   ): Promise<ClusterPrintResult> {
     const { printKey, dryRun, deadline } = request;
-    const ledger = lasting.within(deadline);
     const work = async (held: Ledger, limit: Deadline): Promise<ClusterPrintResult> => {
       const limited = { ...request, deadline: limit };
       const earlier = printKey ? await this.#earlier(limited, clusterId, held) : undefined;
@@ -47,7 +46,7 @@ export class ClusterPrint {
     };
     try {
       return await (printKey && !dryRun
-        ? ledger.holdKey({ clusterId, printKey }, work, deadline)
+        ? ledger.waitForKey({ clusterId, printKey }, work, deadline)
         : work(ledger, deadline));
     } catch (thrown) {
       const error = withIds(asPrintingError(thrown), { clusterId });

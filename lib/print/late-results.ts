@@ -4,10 +4,10 @@ import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope, Scope } from '../state/store';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
+import { Rerun } from '../time/concurrency';
 import { retryUntil } from '../time/retry';
 import type { Peers } from '../watch/replication/peers';
 import type { HandedOver, PendingWait, PendingWaits, WaitOwner } from './pending-waits';
-import type { Wait } from './print-request';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Backoff between tries to read the stored waits, ms. */
@@ -15,35 +15,58 @@ const RELOAD = { first: 1_000, longest: 30_000 };
 /** Backoff between tries to hand over an end while the wait's owner can't be read, ms. */
 const HAND_OVER_AGAIN = { first: 500, longest: 5_000 };
 
-/** The node that waits for the ends of `Awaited`, which have results. */
+/** A node that waits for ends: of prints, or of the items of a queue. */
 export interface Waiter<Awaited, Result> {
   nodeId: string;
   /** Aborts when the node closes. */
   signal: AbortSignal;
+  /** Resolves with the end of a resumed wait; null if the wait was cancelled, and the node's successor resumes it. */
+  awaitEnd: (scope: Scope, awaited: Awaited) => Promise<Result | null>;
   /** Reports the end of a resumed wait, with the note stored with it. */
   onEnd: (result: Result, awaited: Awaited, note: unknown) => void;
   /** Another runtime has adopted a wait and reports its end. */
-  onLost: (awaited: Awaited) => void;
+  onLost?: (awaited: Awaited) => void;
+}
+
+/** A stored wait of a message. */
+export interface Wait {
+  /** Hands the end over by `deliver`; false if another runtime, or the node's successor, reports it. */
+  handOver: (deliver: () => void) => Promise<boolean>;
+  /** Leaves the wait to the node's successor, as the node has closed. */
+  abandon: () => void;
 }
 
 /**
- * One node's waits for ends, of prints or of items of a queue. A wait is stored when it begins, so that it survives the node and the
- * runtime; a starting node resumes its stored waits (reference 3.4, ADR 10).
+ * One node's waits for ends. A wait is stored when it begins, so that it survives the node and the runtime; a starting
+ * node resumes its stored waits (reference 3.4, ADR 10).
  */
 export class LateResults<Awaited extends object, Result> {
-  readonly #deps: LateResultsDeps<Awaited, Result>;
+  readonly #deps: LateResultsDeps;
   readonly #waiter: Waiter<Awaited, Result>;
   /** Ids of the waits that this node is working on. */
   readonly #held = new Set<string>();
   /** Ends when the node closes. */
   readonly #deadline: Deadline;
-  #loading = false;
-  #more = false;
+  readonly #loads = new Rerun(() => this.#load());
 
-  constructor(deps: LateResultsDeps<Awaited, Result>, waiter: Waiter<Awaited, Result>) {
+  constructor(deps: LateResultsDeps, waiter: Waiter<Awaited, Result>) {
     this.#deps = deps;
     this.#waiter = waiter;
     this.#deadline = new Deadline(deps.clock, { parent: waiter.signal });
+  }
+
+  /** Begins a wait. It continues in memory if it can't be stored. */
+  begin(scope: Scope, awaited: Awaited, note: unknown): Wait {
+    const { pendingWaits, clock, warn } = this.#deps;
+    const { nodeId } = this.#waiter;
+    const owner: WaitOwner = [...scope, nodeId];
+    const wait: PendingWait<Awaited> = { ...awaited, id: randomUUID(), since: clock.now() };
+    this.#held.add(wait.id);
+    void pendingWaits.keep(owner, wait, note, (error) => warn(notSaved(error)));
+    return {
+      handOver: (deliver) => this.#handOver(owner, wait, deliver),
+      abandon: () => pendingWaits.orphaned(nodeId),
+    };
   }
 
   /**
@@ -53,25 +76,11 @@ export class LateResults<Awaited extends object, Result> {
   resume(): void {
     const { signal, nodeId } = this.#waiter;
     if (signal.aborted) return;
-    const load = () => void this.#load();
+    const load = () => void this.#loads.request();
     signal.addEventListener('abort', this.#deps.signIn.onChange(load), { once: true });
     signal.addEventListener('abort', this.#deps.runtimes.onChange(load), { once: true });
     this.#deps.pendingWaits.onOrphan(nodeId, load);
     load();
-  }
-
-  /** Begins a wait. It continues in memory if it can't be stored. */
-  begin(scope: Scope, awaited: Awaited, note: unknown): Wait {
-    const { pendingWaits, clock, warn } = this.#deps;
-    const owner: WaitOwner = [...scope, this.#waiter.nodeId];
-    const wait: PendingWait<Awaited> = { ...awaited, id: randomUUID(), since: clock.now() };
-    this.#held.add(wait.id);
-    void pendingWaits.keep(owner, wait, note, (error) => warn(notSaved(error)));
-    const { nodeId } = this.#waiter;
-    return {
-      handOver: (deliver) => this.#handOver(owner, wait, deliver),
-      abandon: () => pendingWaits.orphaned(nodeId),
-    };
   }
 
   /** Deletes the stored waits of a removed node. */
@@ -80,32 +89,24 @@ export class LateResults<Awaited extends object, Result> {
   }
 
   /** Never rejects. */
-  async #load(): Promise<void> {
-    this.#more = true;
-    if (this.#loading) return;
-    this.#loading = true;
-    const load = async () => {
-      do await this.#adopt();
-      while (this.#more);
-    };
-    await retryUntil(this.#deadline, RELOAD, load).catch(() => undefined);
-    this.#loading = false;
+  #load(): Promise<void> {
+    return retryUntil(this.#deadline, RELOAD, () => this.#adopt()).catch(() => undefined);
   }
 
   async #adopt(): Promise<void> {
-    this.#more = false;
     const { scope: currentScope, pendingWaits, signIn } = this.#deps;
     if (this.#waiter.signal.aborted || !signIn.usable) return;
     const scope = await currentScope();
-    for (const wait of await pendingWaits.adopt([...scope, this.#waiter.nodeId])) void this.#resumeWait(scope, wait);
+    const waits = await pendingWaits.adopt<PendingWait<Awaited>>([...scope, this.#waiter.nodeId]);
+    for (const wait of waits) void this.#resumeWait(scope, wait);
   }
 
   /** Never rejects. */
   async #resumeWait(scope: Scope, wait: PendingWait<Awaited>): Promise<void> {
     if (this.#held.has(wait.id)) return;
     this.#held.add(wait.id);
-    const { pendingWaits, awaitEnd, warn } = this.#deps;
-    const { signal, nodeId, onEnd } = this.#waiter;
+    const { pendingWaits, warn } = this.#deps;
+    const { signal, nodeId, awaitEnd, onEnd } = this.#waiter;
     const owner: WaitOwner = [...scope, nodeId];
     try {
       const result = await awaitEnd(scope, wait);
@@ -157,7 +158,7 @@ export class LateResults<Awaited extends object, Result> {
     }
     // The wait may return to this node.
     this.#held.delete(wait.id);
-    onLost(wait);
+    onLost?.(wait);
     return null;
   }
 
@@ -170,10 +171,8 @@ export class LateResults<Awaited extends object, Result> {
   }
 }
 
-interface LateResultsDeps<Awaited extends object, Result> {
-  pendingWaits: PendingWaits<PendingWait<Awaited>>;
-  /** Resolves with the result; null if the wait was cancelled, and the node's successor resumes it. */
-  awaitEnd: (scope: Scope, awaited: Awaited) => Promise<Result | null>;
+interface LateResultsDeps {
+  pendingWaits: PendingWaits;
   runtimes: Peers;
   scope: CurrentScope;
   signIn: SignInWatch;

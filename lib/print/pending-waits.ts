@@ -27,7 +27,7 @@ interface StoredWait {
  * Waits that outlive the runtime: an index for each node, written when a wait begins, and a note for each wait, which
  * only the owner can interpret. Both are deleted once the end has been handed over (ADR 10).
  */
-export class PendingWaits<Wait extends StoredWait> {
+export class PendingWaits {
   /** Ids of the handed-over waits, whatever the store still holds. */
   readonly #handedOver = new Set<string>();
   /** Ids of the waits that are not yet known to be written. */
@@ -51,7 +51,7 @@ export class PendingWaits<Wait extends StoredWait> {
    * Stores a wait. Requests all writes at once, so that a later read of the waits finds this one. Retries a failed
    * write until it succeeds or the wait has ended; reports the first failure to `failed`. Never rejects.
    */
-  async keep(owner: WaitOwner, wait: Wait, note: unknown, failed: (error: unknown) => void): Promise<void> {
+  async keep(owner: WaitOwner, wait: StoredWait, note: unknown, failed: (error: unknown) => void): Promise<void> {
     this.#unwritten.add(wait.id);
     const write = async (attempt: number) => {
       if (!this.#unwritten.has(wait.id)) return;
@@ -68,8 +68,8 @@ export class PendingWaits<Wait extends StoredWait> {
     await retryUntil(this.#deadline, REWRITE, write, { waitAfter }).catch(() => undefined);
   }
 
-  async #write(owner: WaitOwner, wait: Wait, note: unknown): Promise<void> {
-    const isWritten = (waits: Wait[]) => waits.some(({ id }) => id === wait.id) || !this.#unwritten.has(wait.id);
+  async #write(owner: WaitOwner, wait: StoredWait, note: unknown): Promise<void> {
+    const isWritten = (waits: StoredWait[]) => waits.some(({ id }) => id === wait.id) || !this.#unwritten.has(wait.id);
     const index = this.#change(owner, (waits) => (isWritten(waits) ? waits : [...waits, this.#own(wait)]));
     await Promise.all([index, this.store.put(noteKey(owner, wait), note, KEPT_AND_RETRIED)]);
   }
@@ -78,7 +78,7 @@ export class PendingWaits<Wait extends StoredWait> {
    * Adopts the waits that no other runtime works on, and renews their retention. Ignores their age, as the clock may
    * have been set since. Rejects while they can't be read.
    */
-  async adopt(owner: WaitOwner): Promise<Wait[]> {
+  async adopt<Wait extends StoredWait>(owner: WaitOwner): Promise<Wait[]> {
     // An update, so that the read queues behind pending writes.
     const waits = await this.store.update<Wait[]>(
       indexKey(owner),
@@ -95,11 +95,11 @@ export class PendingWaits<Wait extends StoredWait> {
   }
 
   /** Renews each wait once. */
-  async #renew(owner: WaitOwner, waits: Wait[]): Promise<void> {
+  async #renew(owner: WaitOwner, waits: StoredWait[]): Promise<void> {
     const due = waits.filter(({ id }) => !this.#renewed.has(id));
     if (due.length === 0) return;
     for (const { id } of due) this.#renewed.add(id);
-    await this.store.update<Wait[]>(indexKey(owner), (current) => current && [...current], KEPT);
+    await this.store.update<StoredWait[]>(indexKey(owner), (current) => current && [...current], KEPT);
     for (const wait of due)
       await this.store.update<unknown>(
         noteKey(owner, wait),
@@ -109,7 +109,7 @@ export class PendingWaits<Wait extends StoredWait> {
   }
 
   /** The note stored with a wait; undefined if a crash prevented its write. Rejects while it can't be read. */
-  readNote(owner: WaitOwner, wait: Wait): Promise<unknown> {
+  readNote(owner: WaitOwner, wait: StoredWait): Promise<unknown> {
     return this.store.get<unknown>(noteKey(owner, wait));
   }
 
@@ -118,9 +118,9 @@ export class PendingWaits<Wait extends StoredWait> {
    * can adopt it meanwhile. Null: another runtime has. Rejects if the owner can't be read, and with what `deliver`
    * throws.
    */
-  handOver(owner: WaitOwner, wait: Wait, deliver: () => void): Promise<HandedOver | null> {
+  handOver(owner: WaitOwner, wait: StoredWait, deliver: () => void): Promise<HandedOver | null> {
     return new Promise((resolve, reject) => {
-      const isOwn = (waits: Wait[]) => {
+      const isOwn = (waits: StoredWait[]) => {
         const kept = waits.find(({ id }) => id === wait.id);
         return kept ? this.#isOwn(kept) : this.#unwritten.has(wait.id);
       };
@@ -140,7 +140,7 @@ export class PendingWaits<Wait extends StoredWait> {
   }
 
   /** Deletes a wait whose end has been handed over. */
-  drop(owner: WaitOwner, wait: Wait): Promise<void> {
+  drop(owner: WaitOwner, wait: StoredWait): Promise<void> {
     this.#markHandedOver(wait);
     return this.#drop(owner, wait, () => undefined);
   }
@@ -151,7 +151,7 @@ export class PendingWaits<Wait extends StoredWait> {
     this.#unwritten.delete(id);
   }
 
-  #drop(owner: WaitOwner, wait: Wait, before: (waits: Wait[], lock: Lock) => unknown): Promise<void> {
+  #drop(owner: WaitOwner, wait: StoredWait, before: (waits: StoredWait[], lock: Lock) => unknown): Promise<void> {
     const dropped = async () => {
       await this.#change(owner, async (waits, lock) => {
         await before(waits, lock);
@@ -166,7 +166,7 @@ export class PendingWaits<Wait extends StoredWait> {
   /** Deletes an owner's waits; other runtimes delete the ones that they work on. */
   forget(owner: WaitOwner): Promise<void> {
     const forgotten = async () => {
-      let waits: Wait[] = [];
+      let waits: StoredWait[] = [];
       await this.#change(owner, (current) => {
         waits = current.filter((wait) => this.#isFree(wait));
         return current.filter((wait) => !waits.includes(wait));
@@ -191,12 +191,12 @@ export class PendingWaits<Wait extends StoredWait> {
     await Promise.allSettled(this.#underWay);
   }
 
-  #own(wait: Wait): Wait {
+  #own<Wait extends StoredWait>(wait: Wait): Wait {
     const { id } = this.runtimes;
     return id === null ? wait : { ...wait, by: id };
   }
 
-  #isOwn(wait: Wait): boolean {
+  #isOwn(wait: StoredWait): boolean {
     return wait.by === this.#own(wait).by;
   }
 
@@ -205,8 +205,11 @@ export class PendingWaits<Wait extends StoredWait> {
     return by === undefined || by === this.runtimes.id || !this.runtimes.isLiving(by);
   }
 
-  async #change(owner: WaitOwner, change: (waits: Wait[], lock: Lock) => Wait[] | Promise<Wait[]>): Promise<void> {
-    await this.store.update<Wait[]>(
+  async #change(
+    owner: WaitOwner,
+    change: (waits: StoredWait[], lock: Lock) => StoredWait[] | Promise<StoredWait[]>,
+  ): Promise<void> {
+    await this.store.update<StoredWait[]>(
       indexKey(owner),
       async (current, lock) => {
         const waits = await change(current ?? [], lock);

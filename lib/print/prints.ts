@@ -1,101 +1,43 @@
 import type { ApiClient } from '../account/api-client';
-import { asPrintingError, type PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError } from '../service/errors';
 import { matches, noneMatches, type PrinterFilter } from '../service/printer-filter';
-import type { CurrentScope, StateStore } from '../state/store';
+import type { CurrentScope, Scope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { closed, type Deadline } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
 import { readPrinters } from '../watch/polling/cluster-list';
+import type { JobEndOptions } from '../watch/views/watch';
 import type { Watcher } from '../watch/watcher';
-import type { Sentence } from '../words/sentence';
+import { phrase, type Sentence } from '../words/sentence';
 import type { ClusterPrint, ClusterPrintResult } from './cluster-print';
-import { awaitEnd } from './late-prints';
 import { Ledger } from './ledger';
-import { failedResult, type PrintRequest, printResult, type PrintResult, type Wait } from './print-request';
+import {
+  type Awaited,
+  failedResult,
+  type PrintRequest,
+  printResult,
+  type PrintResult,
+  progress,
+} from './print-request';
 import { SharedUpload } from './shared-upload';
 
-/**
- * Prints a request on an idle printer. A print key keeps its printer: the choice is written under the key's lock before
- * the dispatch, and as long as the chosen cluster has an entry of the key, a repeat goes there and has the first result.
- * Without an entry nothing was printed, so a repeat chooses again.
- */
-export class ChosenPrint {
-  constructor(
-    private readonly clusterPrint: ClusterPrint,
-    private readonly idlePrinters: IdlePrinters,
-  ) {}
-
-  /** Throws NOT_ACCEPTED if no printer suits, and the errors of `ClusterPrint.run`. */
-  run(
-    request: PrintRequest,
-    filter: PrinterFilter,
-    upload: SharedUpload,
-    lasting: Ledger,
-  ): Promise<ClusterPrintResult> {
-    const { printKey, dryRun, deadline } = request;
-    const ledger = lasting.within(deadline);
-    const work = async (held: Ledger, limit: Deadline) => {
-      const limited = { ...request, deadline: limit };
-      const print = (clusterId: string) => this.clusterPrint.run(limited, clusterId, upload, held);
-      const earlier = printKey ? await printed(held, printKey) : undefined;
-      if (earlier !== undefined) return print(earlier);
-      const clusterId = await this.idlePrinters.take(filter, limit);
-      let isSent = false;
-      try {
-        if (printKey && !dryRun) await held.recordChoice(printKey, clusterId);
-        const done = await print(clusterId);
-        isSent = done.result.printed && !done.result.duplicate;
-        return done;
-      } catch (thrown) {
-        isSent = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
-        throw thrown;
-      } finally {
-        this.idlePrinters.release(clusterId, isSent);
-      }
-    };
-    return printKey && !dryRun ? ledger.holdChoice(printKey, work, deadline) : work(ledger, deadline);
-  }
+interface PrintsDeps {
+  service: ApiClient;
+  clock: Clock;
+  uploads: Uploads;
+  clusterPrint: ClusterPrint;
+  watcher: Watcher;
+  store: StateStore;
+  scope: CurrentScope;
+  /** For the log. */
+  warn: (sentence: Sentence) => void;
 }
 
-/** The cluster that has printed a key, or may have; undefined if nothing was printed. */
-async function printed(ledger: Ledger, printKey: string): Promise<string | undefined> {
-  const clusterId = await ledger.choice(printKey);
-  return clusterId !== undefined && (await ledger.find({ clusterId, printKey })) ? clusterId : undefined;
-}
+/** A print whose end is awaited. */
+type DispatchedPrint = ClusterPrintResult & Pick<Awaited, 'printKey'>;
 
-/** Time for which the list may still show a printer as idle after a print was sent, ms (wire facts 7). */
-const LAG = 30_000;
-
-/** Chooses idle printers, each for one print at a time. */
-export class IdlePrinters {
-  /** Time until which a cluster counts as busy, whatever the list says, ms. */
-  readonly #taken = new Map<string, number>();
-
-  constructor(private readonly deps: { service: ApiClient; clock: Clock }) {}
-
-  /**
-   * Returns the first cluster of the list whose printer is idle and matches the filter; it counts as busy until
-   * `release`. Throws NOT_ACCEPTED without one, and the errors of the list.
-   */
-  async take(filter: PrinterFilter, deadline: Deadline): Promise<string> {
-    const wanted = { ...filter, idle: true };
-    const listed = await readPrinters(this.deps.service, deadline);
-    // No wait from here on, so that no two prints choose the same printer.
-    const now = this.deps.clock.monotonic();
-    for (const [clusterId, until] of this.#taken) if (until <= now) this.#taken.delete(clusterId);
-    const printers = listed.map((one) => ({ ...one, idle: one.idle && !this.#taken.has(one.clusterId) }));
-    const first = printers.find((printer) => matches(wanted, printer));
-    if (!first) throw noneMatches(wanted, printers);
-    this.#taken.set(first.clusterId, Infinity);
-    return first.clusterId;
-  }
-
-  /** Releases a cluster: at once, or if a print was sent, when the list shows it. */
-  release(clusterId: string, isSent: boolean): void {
-    if (isSent) this.#taken.set(clusterId, this.deps.clock.monotonic() + LAG);
-    else this.#taken.delete(clusterId);
-  }
-}
+/** Receives the progress of an awaited print, until its signal cancels the wait. */
+type EndWaiter = Pick<PrintRequest, 'signal' | 'onProgress' | 'onStale'>;
 
 /** Stores a file and prints it: one upload, and for each cluster a dispatch, a wait for the end, and a result. */
 export class Prints {
@@ -123,21 +65,24 @@ export class Prints {
   }
 
   async #store(request: PrintRequest): Promise<PrintingError | undefined> {
-    const upload = new SharedUpload(this.#deps.uploads, request);
-    return this.#report(request, 0, printResult(), async () => {
-      const uploaded = await upload.stored();
-      return printResult({ ...uploaded, dryRun: request.dryRun });
-    });
+    const { dryRun } = request;
+    const stored = new SharedUpload(this.#deps.uploads, request).stored();
+    const result = await stored.then(
+      (uploaded) => printResult({ ...uploaded, dryRun }),
+      (thrown: unknown) => failedResult(printResult(), asPrintingError(thrown)),
+    );
+    return report(request, result, 0);
   }
 
   async #print(request: PrintRequest): Promise<(PrintingError | undefined)[]> {
-    const { clusterIds, chooseIdle } = request;
+    const { clusterIds, chooseIdle, deadline } = request;
     const upload = new SharedUpload(this.#deps.uploads, request);
     // One print stays in one scope, even if a sign-in changes the current one.
-    const ledger = request.deadline.wait(this.#deps.scope()).then((scope) => new Ledger(this.#deps.store, scope));
+    const ledger = deadline.wait(this.#deps.scope()).then((scope) => new Ledger(this.#deps.store, scope));
     const onCluster = async (clusterId: string) =>
-      this.#deps.clusterPrint.run(request, clusterId, upload, await ledger);
-    const onChosen = async (filter: PrinterFilter) => this.#chosenPrint.run(request, filter, upload, await ledger);
+      this.#deps.clusterPrint.run(request, clusterId, upload, (await ledger).within(deadline));
+    const onChosen = async (filter: PrinterFilter) =>
+      this.#chosenPrint.run(request, filter, upload, (await ledger).within(deadline));
     const dispatches = chooseIdle ? [onChosen(chooseIdle)] : clusterIds.map(onCluster);
     const dispatched = Promise.allSettled(dispatches).then(() => upload.end());
     try {
@@ -147,77 +92,168 @@ export class Prints {
     }
   }
 
-  /** Reports a cluster's result: at once, or when the print has finished well. */
-  #finish(
+  /** Reports a cluster's result, at once or when the print has ended. Resolves with its error. */
+  async #finish(
     request: PrintRequest,
     index: number,
     dispatch: Promise<ClusterPrintResult>,
     ledger: Promise<Ledger>,
   ): Promise<PrintingError | undefined> {
-    const { waitFor, clusterIds } = request;
-    const clusterId = clusterIds[index] ?? null;
-    const known = printResult({ clusterId });
-    return this.#report(request, index, known, async () => {
-      const dispatched = await dispatch;
-      Object.assign(known, dispatched.result);
-      if (waitFor !== 'finished' || !known.printed || known.dryRun) return known;
-      return this.#awaitEnd(request, index, dispatched, await ledger);
-    });
-  }
-
-  /** The result of a print that has ended, and its stored wait, which ends when the result is handed over. */
-  async #awaitEnd(
-    request: PrintRequest,
-    index: number,
-    dispatched: ClusterPrintResult,
-    ledger: Ledger,
-  ): Promise<DeliveredResult> {
-    const { printKey, onWait } = request;
-    const { result, ended } = dispatched;
+    const { waitFor, clusterIds, printKey, onWait } = request;
+    const failed = (thrown: unknown): ClusterPrintResult => {
+      const known = printResult({ clusterId: clusterIds[index] ?? null });
+      return { result: failedResult(known, asPrintingError(thrown)) };
+    };
+    const { result, ended } = await dispatch.catch(failed);
+    if (waitFor !== 'finished' || !result.printed || result.dryRun) return report(request, result, index);
+    const { scope } = await ledger;
     const isOpen = !ended && result.clusterJobId !== null;
-    const wait = isOpen
-      ? onWait?.(ledger.scope, { printKey, index, result: { ...result, raw: null, job: null } })
-      : undefined;
-    const known = await awaitEnd(this.#deps, ledger, request, { ...dispatched, printKey });
-    if (!known && !wait) throw closed();
-    return { result: known, wait };
-  }
-
-  /** Reports the result of `work`, or its failure with the `known` part of the result. */
-  async #report(
-    { onResult }: PrintRequest,
-    index: number,
-    known: PrintResult,
-    work: () => Promise<PrintResult | DeliveredResult>,
-  ): Promise<PrintingError | undefined> {
-    const end = await work().catch((thrown: unknown) => failedResult(known, asPrintingError(thrown)));
-    const { result, wait } = 'result' in end ? end : { result: end, wait: undefined };
-    if (!result) {
-      wait?.abandon();
+    const wait = isOpen ? onWait?.(scope, { printKey, index, result: { ...result, raw: null, job: null } }) : undefined;
+    const end = await this.awaitEnd(scope, { result, ended, printKey }, request);
+    if (!wait) return report(request, end ?? failedResult(result, closed()), index);
+    if (!end) {
+      wait.abandon();
       return undefined;
     }
-    const deliver = () => onResult(result, index);
-    if (!wait) deliver();
     // The store is read first and written later; by then a failure has been reported as well.
-    else if (!(await wait.handOver(deliver))) return undefined;
-    return result.error;
+    const isOurs = await wait.handOver(() => request.onResult(end, index));
+    return isOurs ? end.error : undefined;
+  }
+
+  /**
+   * Waits for the end of a dispatched print, and records it for repeats of its print key. Returns the print's result,
+   * with PRINT_FAILED if the print did not finish well, and with PRINT_OUTCOME_UNKNOWN if its printing can't be
+   * identified. Null: the wait was cancelled, and the node's successor resumes it. Never rejects.
+   */
+  async awaitEnd(scope: Scope, print: DispatchedPrint, waiter: EndWaiter): Promise<PrintResult | null> {
+    try {
+      return await this.#follow(scope, print, waiter);
+    } catch (thrown) {
+      return failedResult(print.result, asPrintingError(thrown));
+    }
+  }
+
+  async #follow(
+    scope: Scope,
+    { result, ended, printKey }: DispatchedPrint,
+    { signal, onProgress, onStale }: EndWaiter,
+  ): Promise<PrintResult | null> {
+    const { watcher, store, warn } = this.#deps;
+    const { clusterId, clusterJobId, jobId } = result;
+    const ids = { clusterId: clusterId ?? undefined, jobId: jobId ?? undefined };
+    if (clusterId === null || clusterJobId === null) {
+      const sentence = phrase`The print was accepted, but can’t be seen on the printer: look for the job there.`;
+      throw new PrintingError('PRINT_OUTCOME_UNKNOWN', sentence, { ids });
+    }
+    const at = { jobId, clusterJobId };
+    const seen: JobEndOptions['onProgress'] = (job, ahead) => {
+      // The cluster's id may have changed since the dispatch.
+      const now = { ...at, clusterId: job.clusterId ?? clusterId };
+      onProgress(progress('printing', { ...now, percent: job.progress, job, secondsLeft: job.timeRemaining, ahead }));
+    };
+    const options = { signal, onProgress: seen, onStale: () => onStale?.(clusterJobId) };
+    const end = ended ?? (await watcher.follow(clusterId, clusterJobId, options).catch(() => null));
+    // A disconnected print may still be running, so its end is unknown.
+    if (end && !ended && !end.isDisconnected && printKey)
+      await new Ledger(store, scope).end({ clusterId, printKey }, end).catch((thrown: unknown) => {
+        warn(phrase`The end of a print could not be saved: ${asPrintingError(thrown).sentence}`);
+      });
+    if (!end || signal.aborted) return null;
+    const { outcome, job, clusterId: endedOn = clusterId, isDisconnected } = end;
+    if (outcome !== 'finished')
+      throw new PrintingError('PRINT_FAILED', isDisconnected ? DISCONNECTED : FAILURES[outcome], {
+        ids: { ...ids, clusterJobId, clusterId: endedOn },
+      });
+    onProgress(progress('finished', { ...at, clusterId: endedOn, percent: 100, job }));
+    return { ...result, clusterId: endedOn, status: 'finished', job };
   }
 }
 
-interface DeliveredResult {
-  /** Null: a stored wait was interrupted. */
-  result: PrintResult | null;
-  wait: Wait | undefined;
+const FAILURES = {
+  failed: phrase`The print failed: check the printer.`,
+  aborted: phrase`The print was aborted.`,
+  ended: phrase`The print left the printer, and neither its history nor the job’s record tells how it ended: check the printer.`,
+};
+const DISCONNECTED = phrase`The printer is no longer connected to the account, so the end of the print can’t be seen: check the printer.`;
+
+function report({ onResult }: PrintRequest, result: PrintResult, index: number): PrintingError | undefined {
+  onResult(result, index);
+  return result.error;
 }
 
-interface PrintsDeps {
-  service: ApiClient;
-  clock: Clock;
-  uploads: Uploads;
-  clusterPrint: ClusterPrint;
-  watcher: Watcher;
-  store: StateStore;
-  scope: CurrentScope;
-  /** For the log. */
-  warn: (sentence: Sentence) => void;
+/**
+ * Prints a request on an idle printer. A print key keeps its printer: the choice is written under the key's lock before
+ * the dispatch, and as long as the chosen cluster has an entry of the key, a repeat goes there and has the first result.
+ * Without an entry nothing was printed, so a repeat chooses again (ADR 25).
+ */
+class ChosenPrint {
+  constructor(
+    private readonly clusterPrint: ClusterPrint,
+    private readonly idlePrinters: IdlePrinters,
+  ) {}
+
+  /** Throws NOT_ACCEPTED if no printer suits, and the errors of `ClusterPrint.run`. */
+  run(request: PrintRequest, filter: PrinterFilter, upload: SharedUpload, ledger: Ledger): Promise<ClusterPrintResult> {
+    const { printKey, dryRun, deadline } = request;
+    const work = async (held: Ledger, limit: Deadline) => {
+      const limited = { ...request, deadline: limit };
+      const print = (clusterId: string) => this.clusterPrint.run(limited, clusterId, upload, held);
+      const earlier = printKey ? await printed(held, printKey) : undefined;
+      if (earlier !== undefined) return print(earlier);
+      const clusterId = await this.idlePrinters.reserve(filter, limit);
+      let isSent = false;
+      try {
+        if (printKey && !dryRun) await held.recordChoice(printKey, clusterId);
+        const done = await print(clusterId);
+        isSent = done.result.printed && !done.result.duplicate;
+        return done;
+      } catch (thrown) {
+        isSent = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
+        throw thrown;
+      } finally {
+        this.idlePrinters.release(clusterId, isSent);
+      }
+    };
+    return printKey && !dryRun ? ledger.waitForChoice(printKey, work, deadline) : work(ledger, deadline);
+  }
+}
+
+/** The cluster that has printed a key, or may have; undefined if nothing was printed. */
+async function printed(ledger: Ledger, printKey: string): Promise<string | undefined> {
+  const clusterId = await ledger.choice(printKey);
+  return clusterId !== undefined && (await ledger.find({ clusterId, printKey })) ? clusterId : undefined;
+}
+
+/** Time for which the list may still show a printer as idle after a print was sent, ms (wire facts 7). */
+const LAG = 30_000;
+
+/** Chooses idle printers, each for one print at a time. */
+class IdlePrinters {
+  /** Time until which a cluster counts as busy, whatever the list says, ms. */
+  readonly #busyUntil = new Map<string, number>();
+
+  constructor(private readonly deps: { service: ApiClient; clock: Clock }) {}
+
+  /**
+   * Returns the first cluster of the list whose printer is idle and matches the filter; it counts as busy until
+   * `release`. Throws NOT_ACCEPTED without one, and the errors of the list.
+   */
+  async reserve(filter: PrinterFilter, deadline: Deadline): Promise<string> {
+    const wanted = { ...filter, idle: true };
+    const listed = await readPrinters(this.deps.service, deadline);
+    // No wait from here on, so that no two prints choose the same printer.
+    const now = this.deps.clock.monotonic();
+    for (const [clusterId, until] of this.#busyUntil) if (until <= now) this.#busyUntil.delete(clusterId);
+    const printers = listed.map((one) => ({ ...one, idle: one.idle && !this.#busyUntil.has(one.clusterId) }));
+    const first = printers.find((printer) => matches(wanted, printer));
+    if (!first) throw noneMatches(wanted, printers);
+    this.#busyUntil.set(first.clusterId, Infinity);
+    return first.clusterId;
+  }
+
+  /** Releases a cluster: at once, or if a print was sent, when the list shows it. */
+  release(clusterId: string, isSent: boolean): void {
+    if (isSent) this.#busyUntil.set(clusterId, this.deps.clock.monotonic() + LAG);
+    else this.#busyUntil.delete(clusterId);
+  }
 }

@@ -1,11 +1,4 @@
-import { LateResults, type Waiter } from '../print/late-results';
-import type { PendingWait, PendingWaits } from '../print/pending-waits';
-import type { SignInWatch } from '../sign-in/sign-in-state';
-import type { CurrentScope, StateStore } from '../state/store';
-import type { Clock } from '../time/clock';
-import type { Peers } from '../watch/replication/peers';
-import type { Sentence } from '../words/sentence';
-import { type AwaitedItem, itemEnd, type ItemEnd, type WatchedQueue } from './model/types';
+import type { StateStore } from '../state/store';
 import { PrintQueue, type PrintQueueDeps } from './print-queue';
 import { LocalChanges } from './records/store';
 import type { QueueOptions } from './run/options';
@@ -47,19 +40,3 @@ export class Queues {
     await Promise.all([...this.#open].map((queue) => queue.close()));
   }
 }
-
-/** A node's waits for the ends of items. */
-export type LateItems = LateResults<AwaitedItem, ItemEnd>;
-
-interface LateItemsDeps {
-  pendingWaits: PendingWaits<PendingWait<AwaitedItem>>;
-  runtimes: Peers;
-  scope: CurrentScope;
-  signIn: SignInWatch;
-  clock: Clock;
-  /** For the log. */
-  warn: (sentence: Sentence) => void;
-}
-
-export const lateItems = (deps: LateItemsDeps, queue: WatchedQueue, waiter: Waiter<AwaitedItem, ItemEnd>): LateItems =>
-  new LateResults({ ...deps, awaitEnd: (_, item) => itemEnd(queue, item, waiter.signal) }, waiter);

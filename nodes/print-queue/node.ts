@@ -1,12 +1,11 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { plainProperties } from '../../lib/print/print-request';
+import type { LateResults } from '../../lib/print/late-results';
+import { plainProperties } from '../../lib/print/plain-properties';
 import { type AwaitedItem, itemEnd, type ItemEnd, type QueueFigures } from '../../lib/queue/model/types';
-import type { LateItems } from '../../lib/queue/queues';
 import { asPrintingError } from '../../lib/service/errors';
-import { isInFlows } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { whenFlowsStarted } from '../shared/flows-started';
 import { translatedError } from '../shared/language';
+import { NodeWaits } from '../shared/late-results';
 import { markFailed } from '../shared/on-input';
 import { copyMessage } from '../shared/plain-message';
 import { queueOf, type OpenQueue } from '../shared/queue-link';
@@ -28,13 +27,11 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
   let state: QueueFigures | undefined;
   /** Messages whose item is being added. */
   let adding = 0;
-  let late: LateItems | undefined;
-  let cancelStart: (() => void) | undefined;
-  const started = new Promise<void>((resolve) => (cancelStart = whenFlowsStarted(RED, resolve)));
+  const waits = new NodeWaits<AwaitedItem, ItemEnd>(RED, this);
   const idleText = () => (state ? queueText(state) : IDLE);
 
   /** The waits of this node for the ends of items. */
-  const waits = ({ api, client }: OpenQueue, signal: AbortSignal): LateItems => {
+  const waitsFor = ({ api, client }: OpenQueue, signal: AbortSignal): LateResults<AwaitedItem, ItemEnd> => {
     const onEnd = ({ item, error }: ItemEnd, { itemId, duplicate }: AwaitedItem, note: unknown) => {
       const message: NodeMessage = { ...(note as NodeMessage | undefined), itemId, duplicate, late: true };
       if (!error) {
@@ -43,7 +40,8 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
       }
       this.error(translatedError(RED, error), markFailed(message, error));
     };
-    return (late ??= client.waits.ofItems(api, { nodeId: this.id, signal, onEnd, onLost: () => undefined }));
+    const awaitEnd = (_: unknown, awaited: AwaitedItem) => itemEnd(api, awaited, signal);
+    return waits.open(client, { signal, awaitEnd, onEnd });
   };
 
   const begin = (queue: OpenQueue, { signal, show }: Omit<WorkContext, 'deadline'>) => {
@@ -57,11 +55,11 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
       for (const event of events) this.send([null, eventMessage(RED, event, client.simulated)]);
     });
     for (const stop of [stopWatching, unsubscribe]) signal.addEventListener('abort', stop, { once: true });
-    waits(queue, signal).resume();
+    waitsFor(queue, signal);
   };
   const onReady = (context: Omit<WorkContext, 'deadline'>) => {
     // An event that is sent before all nodes of the deploy exist may find no receiver.
-    started
+    waits.flowsStarted
       .then(open)
       .then((queue) => begin(queue, context))
       .catch((thrown: unknown) => context.show(failureText(asPrintingError(thrown))));
@@ -89,7 +87,7 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
     awaited: AwaitedItem,
     { msg, signal, deliver }: { msg: NodeMessage; signal: AbortSignal; deliver: (end: ItemEnd) => void },
   ) => {
-    const wait = waits(queue, signal).begin(await queue.client.scope(), awaited, plainProperties(msg));
+    const wait = waitsFor(queue, signal).begin(await queue.client.scope(), awaited, plainProperties(msg));
     const end = await itemEnd(queue.api, awaited, signal);
     if (!end) return wait.abandon();
     const isOurs = await wait.handOver(() => deliver(end));
@@ -108,14 +106,6 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
     if (settings.waitFor !== 'finished') return answer(item, { duplicate });
     const deliver = ({ item: ended, error }: ItemEnd) => (error ? undefined : answer(ended, { duplicate }));
     await awaitEnd(queue, { itemId: item.itemId, duplicate }, { msg, signal, deliver });
-  });
-
-  this.on('close', (removed: boolean, done: () => void) => {
-    cancelStart?.();
-    // A disabled node counts as removed, too, but may return.
-    const gone = removed && !isInFlows(RED, this.id);
-    // State that can't be deleted now expires later.
-    (gone ? (late?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
   });
 }
 

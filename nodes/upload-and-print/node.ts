@@ -1,23 +1,18 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import type { Client } from '../../lib/client';
-import type { LatePrints } from '../../lib/print/late-prints';
-import {
-  type Awaited,
-  plainProperties,
-  printResult,
-  type PrintResult,
-  type Progress,
-} from '../../lib/print/print-request';
+import type { LateResults } from '../../lib/print/late-results';
+import { plainProperties } from '../../lib/print/plain-properties';
+import { type Awaited, printResult, type PrintResult, type Progress } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
 import type { PrinterFilter } from '../../lib/service/printer-filter';
 import type { Scope } from '../../lib/state/store';
 import type { Saved } from '../shared/definition';
-import { clientOf, isInFlows } from '../shared/account-link';
+import { clientOf } from '../shared/account-link';
 import { addChangeTexts } from '../shared/change-texts';
-import { whenFlowsStarted } from '../shared/flows-started';
 import { read, readFlag, readText } from '../shared/inputs';
 import { readChoice, readClusterIds, readSource } from '../shared/print-inputs';
 import { translated, translatedError } from '../shared/language';
+import { NodeWaits } from '../shared/late-results';
 import { markFailed } from '../shared/on-input';
 import { copyMessage } from '../shared/plain-message';
 import { printingText } from '../shared/printing-text';
@@ -44,9 +39,8 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     show(signInText(client.credentials.state, since) ?? staleText(since));
   };
 
-  let late: LatePrints | undefined;
-  let cancelStart: (() => void) | undefined;
-  const started = new Promise<void>((resolve) => (cancelStart = whenFlowsStarted(RED, resolve)));
+  const waits = new NodeWaits<Awaited, PrintResult>(RED, this);
+  let late: LateResults<Awaited, PrintResult> | undefined;
   const onReady = ({ client, signal, show }: Omit<WorkContext, 'deadline'>) => {
     const onProgress = (progress: Progress) => {
       if (signal.aborted) return;
@@ -70,8 +64,9 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       if (clusterJobId) awaited.delete(clusterJobId);
       if (awaited.size === 0) show(IDLE);
     };
-    const ends = (late = client.waits.ofPrints({ nodeId: this.id, signal, onProgress, onStale, onEnd, onLost }));
-    void started.then(() => ends.resume());
+    const awaitEnd = (scope: Scope, print: Awaited) =>
+      client.prints.awaitEnd(scope, print, { signal, onProgress, onStale });
+    late = waits.open(client, { signal, awaitEnd, onEnd, onLost });
   };
 
   const options = { findClient: () => clientOf(RED, account), timeout, readsPayload, lastFigures, onReady };
@@ -145,14 +140,6 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     } finally {
       for (const id of mine) awaited.delete(id);
     }
-  });
-
-  this.on('close', (removed: boolean, done: () => void) => {
-    cancelStart?.();
-    // A disabled node counts as removed, too, but may return.
-    const gone = removed && !isInFlows(RED, this.id);
-    // State that can't be deleted now expires later.
-    (gone ? (late?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
   });
 }
 

@@ -1,16 +1,12 @@
 import { setMaxListeners } from 'node:events';
-import { latePrints, type LatePrints, type PrintWaiter } from '../../lib/print/late-prints';
-import { PendingWaits, type PendingWait } from '../../lib/print/pending-waits';
-import { printResult, type Awaited, type Wait } from '../../lib/print/print-request';
+import { LateResults, type Wait, type Waiter } from '../../lib/print/late-results';
+import { PendingWaits } from '../../lib/print/pending-waits';
+import { printResult, type Awaited, type PrintResult } from '../../lib/print/print-request';
 import { PrintingError } from '../../lib/service/errors';
 import type { Scope, StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 import type { Peers } from '../../lib/watch/replication/peers';
-import type { JobEnd, JobEndOptions } from '../../lib/watch/views/watch';
-import type { Watcher } from '../../lib/watch/watcher';
 import { phrase } from '../../lib/words/sentence';
-
-const END: JobEnd = { outcome: 'finished', job: null };
 
 interface Surroundings {
   store: StateStore;
@@ -20,16 +16,16 @@ interface Surroundings {
   hasEnded: (print: string) => boolean;
 }
 
-type Reports = Pick<PrintWaiter, 'onEnd' | 'onLost'>;
+type Reports = Pick<Waiter<Awaited, PrintResult>, 'onEnd' | 'onLost'>;
 
 /** One node of one runtime, which waits for the end of prints. */
 export class WaitingNode {
   closing = new AbortController();
-  readonly kept: PendingWaits<PendingWait<Awaited>>;
-  ends: LatePrints;
+  readonly kept: PendingWaits;
+  ends: LateResults<Awaited, PrintResult>;
   readonly #surroundings: Surroundings;
   readonly #reports: Reports;
-  readonly #follows = new Set<() => void>();
+  readonly #checks = new Set<() => void>();
 
   constructor(surroundings: Surroundings, reports: Reports) {
     this.#surroundings = surroundings;
@@ -39,38 +35,44 @@ export class WaitingNode {
     this.ends = this.#deploy();
   }
 
-  #deploy(): LatePrints {
-    const { store, clock, scope, runtimes } = this.#surroundings;
+  #deploy(): LateResults<Awaited, PrintResult> {
+    const { clock, scope, runtimes } = this.#surroundings;
     // Every wait of the node adds a listener, as in a flow.
     setMaxListeners(0, this.closing.signal);
-    return latePrints(
+    const { signal } = this.closing;
+    return new LateResults(
       {
         pendingWaits: this.kept,
-        watcher: { follow: this.follow } as unknown as Watcher,
         runtimes,
-        store,
         scope: () => Promise.resolve(scope),
         signIn: { state: 'signed-in', usable: true, onChange: () => () => undefined },
         clock,
         warn: () => undefined,
       },
-      { nodeId: 'node', signal: this.closing.signal, onProgress: () => undefined, ...this.#reports },
+      {
+        nodeId: 'node',
+        signal,
+        awaitEnd: async (_, { result }) => ((await this.hasEnded(result.clusterJobId ?? '')) ? result : null),
+        ...this.#reports,
+      },
     );
   }
 
-  readonly follow = (_: string, print: string, { signal }: JobEndOptions): Promise<JobEnd> =>
-    new Promise((resolve, reject) => {
-      signal?.addEventListener('abort', () => reject(signal.reason as Error));
-      const look = () => {
-        if (this.#surroundings.hasEnded(print)) resolve(END);
+  /** Resolves when the print has ended; to false if the node closes first. */
+  hasEnded(print: string): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.closing.signal.addEventListener('abort', () => resolve(false));
+      const check = () => {
+        if (this.#surroundings.hasEnded(print)) resolve(true);
       };
-      this.#follows.add(look);
-      look();
+      this.#checks.add(check);
+      check();
     });
+  }
 
   /** Shows the prints that have ended. */
   poll(): void {
-    this.#follows.forEach((look) => look());
+    this.#checks.forEach((check) => check());
   }
 
   /** Begins a wait for the end of a print. */

@@ -122,7 +122,7 @@ import type { ApiClient } from '../../lib/account/api-client';
 import type { Membership } from '../../lib/state/membership';
 import type { Deadline } from '../../lib/time/deadline';
 import { candidates } from '../../lib/print/ledger';
-import { plainProperties } from '../../lib/print/print-request';
+import { plainProperties } from '../../lib/print/plain-properties';
 import { advance } from '../../lib/events/advance';
 import { changed, ChangeFilter, logReport } from '../../lib/watch/views/watch';
 import { readCheckpoint } from '../../lib/events/checkpoint';

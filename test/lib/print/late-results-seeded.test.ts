@@ -52,12 +52,11 @@ class Life {
   /** Starts a message that prints and waits for the end. */
   begin(print: string): void {
     this.own.add(print);
-    const { signal } = this.#node.closing;
     const wait = this.#node.begin(print);
-    this.#node.follow('c', print, { signal }).then(
-      () => wait.handOver(() => this.#report(print, 'reported')),
-      () => wait.abandon(),
-    );
+    void this.#node.hasEnded(print).then((hasEnded) => {
+      if (hasEnded) void wait.handOver(() => this.#report(print, 'reported'));
+      else wait.abandon();
+    });
   }
 
   redeploy(): void {

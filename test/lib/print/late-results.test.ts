@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { PendingWait, WaitOwner } from '../../../lib/print/pending-waits';
-import type { Awaited, Wait } from '../../../lib/print/print-request';
+import type { Wait } from '../../../lib/print/late-results';
+import type { Awaited } from '../../../lib/print/print-request';
 import type { Scope } from '../../../lib/state/store';
 import type { Peers } from '../../../lib/watch/replication/peers';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { plainProperties } from '../../../lib/print/print-request';
+import { plainProperties } from '../../../lib/print/plain-properties';
 
 const ROOM = 65_536;
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
 import { Http } from '../../../lib/http/http';
-import type { LatePrints } from '../../../lib/print/late-prints';
-import type { PrintRequest } from '../../../lib/print/print-request';
+import type { LateResults } from '../../../lib/print/late-results';
+import type { Awaited, PrintRequest, PrintResult } from '../../../lib/print/print-request';
 import { asPrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
 import { underDeadline, type Deadline } from '../../../lib/time/deadline';
@@ -32,7 +32,7 @@ class Life {
   isDead = false;
   client!: Client;
   readonly #http = new Http(undefined, { isLocal: true });
-  #ends!: LatePrints;
+  #ends!: LateResults<Awaited, PrintResult>;
   readonly #node = new AbortController();
 
   constructor(
@@ -44,12 +44,12 @@ class Life {
   async start(simulator: Simulator): Promise<this> {
     const { store, clock } = this.runtime;
     this.client = await signedInClient(simulator, { store, clock, http: this.#http });
-    this.#ends = this.client.waits.ofPrints({
+    const { signal } = this.#node;
+    this.#ends = this.client.lateResults<Awaited, PrintResult>({
       nodeId: 'node',
-      signal: this.#node.signal,
-      onProgress: () => undefined,
+      signal,
+      awaitEnd: (scope, print) => this.client.prints.awaitEnd(scope, print, { signal, onProgress: () => undefined }),
       onEnd: ({ error }, _, note) => this.#report(note as string, `late ${error?.code ?? 'finished'}`),
-      onLost: () => undefined,
     });
     this.#ends.resume();
     return this;
