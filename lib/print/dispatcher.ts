@@ -150,7 +150,7 @@ export class Dispatcher {
         throw thrown;
       }
     };
-    const dispatched = ledger.holdJobs(clusterId, jobs, work, deadline);
+    const dispatched = ledger.waitForJobs(clusterId, jobs, work, deadline);
     this.#underWay.add(dispatched);
     return dispatched.finally(() => this.#underWay.delete(dispatched));
   }
@@ -185,7 +185,7 @@ export class Dispatcher {
       await this.#warnOnFailure(held.settle(key, entry, found.print), phrase`The outcome of a print`);
       return found.print;
     };
-    return ledger.holdJobs(attempt.clusterId, [attempt.jobId], work, deadline);
+    return ledger.waitForJobs(attempt.clusterId, [attempt.jobId], work, deadline);
   }
 
   /** Settles an open key by a polled listing, once no other work holds the key's lock. */
@@ -198,7 +198,7 @@ export class Dispatcher {
       }
       const { attempt } = entry;
       const underJob = (heldTwice: Ledger) => this.#settleIn(heldTwice, key, entry, listing.printings);
-      if (await held.holdJobs(attempt.clusterId, [attempt.jobId], underJob, limit)) return 'settled';
+      if (await held.waitForJobs(attempt.clusterId, [attempt.jobId], underJob, limit)) return 'settled';
       const now = this.#deps.clock.now();
       const hasExpired = listing.current ? (listing.at ?? now) > attempt.latest : now > attempt.latest + UNSEEN_FOR;
       if (!hasExpired) return 'open';
@@ -206,7 +206,7 @@ export class Dispatcher {
       const wasOpen = await held.close(key);
       return entry.done || !wasOpen ? 'settled' : 'hopeless';
     };
-    return ledger.holdKey(key, underKey, deadline);
+    return ledger.waitForKey(key, underKey, deadline);
   }
 
   /**

@@ -219,27 +219,27 @@ export class Ledger {
   }
 
   /** Serializes the work on a print key, from its first read to the result. */
-  holdKey<T>({ clusterId, printKey }: KeyOf, work: UnderLock<T>, deadline: Deadline): Promise<T> {
-    return this.#hold(['print-key-lock', ...this.scope, clusterId, printKey], work, deadline);
+  waitForKey<T>({ clusterId, printKey }: KeyOf, work: UnderLock<T>, deadline: Deadline): Promise<T> {
+    return this.#waitForLock(['print-key-lock', ...this.scope, clusterId, printKey], work, deadline);
   }
 
   /** Serializes the work on a print key whose printer is chosen, from the choice to the result. */
-  holdChoice<T>(printKey: string, work: UnderLock<T>, deadline: Deadline): Promise<T> {
-    return this.#hold(['print-choice-lock', ...this.scope, printKey], work, deadline);
+  waitForChoice<T>(printKey: string, work: UnderLock<T>, deadline: Deadline): Promise<T> {
+    return this.#waitForLock(['print-choice-lock', ...this.scope, printKey], work, deadline);
   }
 
   /**
    * Serializes the work on each job of a cluster, so that a lost answer can't be mistaken for another request's print.
    */
-  holdJobs<T>(clusterId: string, jobIds: string[], work: UnderLock<T>, deadline: Deadline): Promise<T> {
+  waitForJobs<T>(clusterId: string, jobIds: string[], work: UnderLock<T>, deadline: Deadline): Promise<T> {
     // A fixed order prevents a deadlock.
     const [first, ...others] = [...new Set(jobIds)].sort();
     if (first === undefined) return work(this, deadline);
-    const inner: UnderLock<T> = (held, limit) => held.holdJobs(clusterId, others, work, limit);
-    return this.#hold(['dispatch-lock', ...this.scope, clusterId, first], inner, deadline);
+    const inner: UnderLock<T> = (held, limit) => held.waitForJobs(clusterId, others, work, limit);
+    return this.#waitForLock(['dispatch-lock', ...this.scope, clusterId, first], inner, deadline);
   }
 
-  #hold<T>(key: Key, work: UnderLock<T>, deadline: Deadline): Promise<T> {
+  #waitForLock<T>(key: Key, work: UnderLock<T>, deadline: Deadline): Promise<T> {
     const underLock = (lock: Lock) => {
       const held = this.#with({ locks: [...this.#locks, lock] });
       return underDeadline(deadline.clock, { parent: deadline, lost: lock.signal }, (limit) => work(held, limit));

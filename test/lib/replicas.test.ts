@@ -449,7 +449,7 @@ describe('several runtimes on one database', () => {
       return (changes: Partial<DispatchRequest> = {}) => {
         const key = { clusterId: 'cluster', printKey: 'key' };
         return underDeadline(clock, { ms: 3_600_000 }, (deadline) =>
-          ledger.holdKey(
+          ledger.waitForKey(
             key,
             (held, within) => dispatcher.dispatch(held, { ...request, ...changes, deadline: within }),
             deadline,

@@ -109,7 +109,7 @@ export class Dispatches {
       if (attempt?.state !== 'assigned') return;
       const key = this.#key(itemId, attempt);
       await underDeadline(closing.clock, { ms: LONGEST, parent: closing }, (deadline) =>
-        ledger().holdKey(
+        ledger().waitForKey(
           key,
           async (held, limit) => {
             const entry = await held.find(key);
@@ -148,7 +148,7 @@ export class Dispatches {
     const key = this.#key(itemId, attempt);
     try {
       await underDeadline(closing.clock, { ms: LONGEST, parent: closing }, (deadline) =>
-        ledger().holdKey(key, (held, limit) => this.#sendUnder(held, { itemId, attempt, key }, limit), deadline),
+        ledger().waitForKey(key, (held, limit) => this.#sendUnder(held, { itemId, attempt, key }, limit), deadline),
       );
     } catch {
       // The outcome could not be written, or the key not be locked: the ledger knows what was sent.

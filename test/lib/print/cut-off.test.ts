@@ -58,7 +58,7 @@ describe('a print key whose runtime loses the store around the print', () => {
     const dispatcher = new Dispatcher(parts);
     const request = { clusterId: 'cluster', jobId: 'job', startNow: true, printKey: 'key', note: {} };
     const work = underDeadline(runtime.clock, { ms: seconds * 1_000 }, (deadline) =>
-      new Ledger(store, ['account', 'service', 'workspace']).within(deadline).holdKey(
+      new Ledger(store, ['account', 'service', 'workspace']).within(deadline).waitForKey(
         KEY,
         async (ledger, deadline) => {
           const entry = await ledger.find(KEY);
