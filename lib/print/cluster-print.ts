@@ -6,11 +6,19 @@ import type { Deadline } from '../time/deadline';
 import type { JobEnd } from '../watch/views/watch';
 import type { Uploaded } from '../upload/uploads';
 import type { DispatchResult, Dispatcher } from './dispatcher';
-import type { Ledger } from './ledger';
+import type { KeyOf, Ledger } from './ledger';
 import type { UnresolvedPrints } from './unresolved-prints';
 import { printResult, progress, type PrintRequest, type PrintResult } from './print-request';
 import type { SharedUpload } from './shared-upload';
 import { phrase } from '../words/sentence';
+
+interface ClusterPrintDeps {
+  service: ApiClient;
+  dispatcher: Dispatcher;
+  unresolvedPrints: UnresolvedPrints;
+  /** Called when a print ends without a known outcome. */
+  onUnknown: () => void;
+}
 
 /** State of one cluster's print after its dispatch. */
 export interface ClusterPrintResult {
@@ -35,14 +43,13 @@ export class ClusterPrint {
   ): Promise<ClusterPrintResult> {
     const { printKey, dryRun, deadline } = request;
     const work = async (held: Ledger, limit: Deadline): Promise<ClusterPrintResult> => {
-      const limited = { ...request, deadline: limit };
-      const earlier = printKey ? await this.#earlier(limited, clusterId, held) : undefined;
+      const earlier = printKey ? await this.#earlier({ clusterId, printKey }, dryRun, held, limit) : undefined;
       if (earlier) return earlier;
       await limit.wait(upload.check());
-      await this.#check(limited, clusterId);
+      await this.#checkOnline(clusterId, limit);
       const uploaded = await limit.wait(upload.stored());
       if (dryRun) return { result: printResult({ ...uploaded, clusterId, dryRun }) };
-      return { result: await this.#dispatch(limited, clusterId, uploaded, held) };
+      return { result: await this.#dispatch({ ...request, deadline: limit }, clusterId, uploaded, held) };
     };
     try {
       return await (printKey && !dryRun
@@ -59,20 +66,23 @@ export class ClusterPrint {
   }
 
   /** The first result of this print key, if there is one. */
-  async #earlier(request: PrintRequest, clusterId: string, ledger: Ledger): Promise<ClusterPrintResult | undefined> {
-    const { printKey, deadline, dryRun } = request;
-    const key = { clusterId, printKey };
+  async #earlier(
+    key: KeyOf,
+    dryRun: boolean,
+    ledger: Ledger,
+    deadline: Deadline,
+  ): Promise<ClusterPrintResult | undefined> {
     const entry = await ledger.find(key);
     if (!entry) return undefined;
     const done =
       entry.done ?? (dryRun ? undefined : await this.#deps.dispatcher.searchAgain(ledger, key, entry, deadline));
     if (!done) return undefined;
-    const result = resultOf(clusterId, { ...done, note: entry.note, duplicate: true });
+    const result = resultOf(key.clusterId, { ...done, note: entry.note, duplicate: true });
     return { result: { ...result, dryRun }, ended: entry.ended };
   }
 
   /** Throws if the cluster is known to be offline. Runs before a long upload, and in place of a print in a dry run. */
-  async #check({ deadline }: PrintRequest, clusterId: string): Promise<void> {
+  async #checkOnline(clusterId: string, deadline: Deadline): Promise<void> {
     const ids = { cluster_id: clusterId };
     const { data } = await this.#deps.service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
     if (flag(statusRecord(data)?.is_online) === false) throw printerOffline();
@@ -97,11 +107,3 @@ export class ClusterPrint {
 
 const resultOf = (clusterId: string, { note, ...done }: DispatchResult): PrintResult =>
   printResult({ ...(record(note) as Partial<PrintResult> | null), ...done, clusterId, printed: true });
-
-interface ClusterPrintDeps {
-  service: ApiClient;
-  dispatcher: Dispatcher;
-  unresolvedPrints: UnresolvedPrints;
-  /** Called when a print ends without a known outcome. */
-  onUnknown: () => void;
-}

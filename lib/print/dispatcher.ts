@@ -1,4 +1,4 @@
-import type { Answer, ApiClient, CallOptions } from '../account/api-client';
+import type { Answer, ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import { list, record, text } from '../service/json-readers';
 import type { PrintJob } from '../service/print-job';
@@ -8,60 +8,6 @@ import { phrase, type Sentence } from '../words/sentence';
 import type { JobListReader, Listing } from './job-list-reader';
 import { type Dispatched, type Entry, type KeyOf, type Ledger, newAttempt, type PrintAttempt } from './ledger';
 import { search, type Search } from './search';
-
-interface PrintCallDeps {
-  service: ApiClient;
-  clock: Clock;
-  /** Held for as long as the call may take. */
-  lock: CallOptions['lock'];
-}
-
-/** Calls `print` once. Resolves with its answer, or with the reason why it is missing although a print may exist. */
-export async function callPrint(
-  { service, clock, lock }: PrintCallDeps,
-  startNow: boolean,
-  { clusterId, jobId }: PrintAttempt,
-  deadline: Deadline,
-): Promise<Answer | PrintingError> {
-  const underWay = new Deadline(clock, { ms: deadline.remaining() });
-  try {
-    const answer = await service.call('print', {
-      ids: { cluster_id: clusterId, job_id: jobId },
-      data: startNow ? {} : { start_now: false },
-      what: phrase`the print`,
-      deadline,
-      underWay,
-      lock,
-    });
-    return confirmsPrint(answer) ? answer : unexpectedAnswer(answer);
-  } catch (thrown) {
-    const error = asPrintingError(thrown);
-    // An error of our own code has no outcome, and may have occurred after the call.
-    const isOpen = error.outcome === 'unknown' || (error.outcome === undefined && error.code === 'SERVICE_ERROR');
-    if (!isOpen) throw error;
-    return error;
-  } finally {
-    underWay.end();
-  }
-}
-
-/**
- * Whether an answer confirms a print (wire facts 7): it carries no errors, and names the job, the printing or a status.
- * Any other answer, such as an empty one, proves nothing.
- */
-function confirmsPrint({ data, body }: Answer): boolean {
-  if (list(record(body)?.errors).length > 0) return false;
-  const answer = record(data);
-  const fields = [answer?.job_id, answer?.job_instance_uuid, answer?.cluster_job_id, answer?.status];
-  return fields.some((field) => text(field) !== null);
-}
-
-const unexpectedAnswer = ({ status: statusCode }: Answer): PrintingError =>
-  new PrintingError(
-    'SERVICE_ERROR',
-    phrase`The service gave an unexpected answer about ${phrase`the print`}: check the hosts of the account, or try again later.`,
-    { statusCode, outcome: 'unknown' },
-  );
 
 export interface DispatchRequest {
   clusterId: string;
@@ -98,6 +44,14 @@ const LONGEST_SAVE = 10_000;
 /** Least time allowed for freeing the key of a print that doesn't exist, ms. */
 const LONGEST_RELEASE = 1_000;
 
+interface DispatcherDeps {
+  service: ApiClient;
+  jobListReader: JobListReader;
+  clock: Clock;
+  /** For the log. */
+  warn: (sentence: Sentence) => void;
+}
+
 /**
  * Sends a stored job to a cluster exactly once (interface, endpoint 10; ADR 4). The service prints again at each call,
  * so a call is never repeated: if its answer is lost, the print is searched for on the cluster.
@@ -116,40 +70,13 @@ export class Dispatcher {
    * printed.
    */
   async dispatch(ledger: Ledger, request: DispatchRequest): Promise<DispatchResult> {
-    const { clusterId, jobId, printKey, note, deadline } = request;
+    const { clusterId, jobId, printKey, deadline } = request;
     const key = printKey ? { clusterId, printKey } : undefined;
     const before = key && (await ledger.find(key));
     if (before?.done) return { ...before.done, note: before.note, duplicate: true };
     const jobs = [jobId, ...(before ? [before.attempt.jobId] : [])];
-    const work = async (held: Ledger, limit: Deadline): Promise<DispatchResult> => {
-      // Send nothing unless the cluster answers.
-      const listing = await this.#deps.jobListReader.read(clusterId, limit);
-      const late = key && before && (await this.#settleIn(held, key, before, listing.printings));
-      if (late) return { ...late, note: before.note, duplicate: true };
-      const claimed = await held.claims.of(clusterId, jobId);
-      const times = { now: this.#deps.clock.now(), maxDuration: limit.remaining() };
-      const attempt = newAttempt(request, { listing, claimed, ...times });
-      limit.throwIfOver();
-      const entry = { attempt, note };
-      const limited = { ...request, deadline: limit };
-      if (!key) return this.#send(held, limited, entry);
-      await held.begin(key, entry);
-      try {
-        return await this.#send(held, limited, entry, key);
-      } catch (thrown) {
-        const isUnknown = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
-        // If this can't be written, the next search lasts longer.
-        if (isUnknown) await this.#save(held, limit, (saving) => saving.giveUp(key, entry).catch(() => undefined));
-        else
-          await this.#save(
-            held,
-            limit,
-            (saving) => this.#warnOnFailure(saving.release(key, entry, before), phrase`The release of a print key`),
-            LONGEST_RELEASE,
-          );
-        throw thrown;
-      }
-    };
+    const work = (held: Ledger, limit: Deadline) =>
+      this.#recordAndSend(held, { ...request, deadline: limit }, key, before);
     const dispatched = ledger.waitForJobs(clusterId, jobs, work, deadline);
     this.#underWay.add(dispatched);
     return dispatched.finally(() => this.#underWay.delete(dispatched));
@@ -160,6 +87,107 @@ export class Dispatcher {
     await Promise.allSettled(this.#underWay);
   }
 
+  /** Records a new attempt and sends it, unless the listing shows the print of the attempt `before`. */
+  async #recordAndSend(ledger: Ledger, request: DispatchRequest, key?: KeyOf, before?: Entry): Promise<DispatchResult> {
+    const { clusterId, jobId, note, deadline } = request;
+    // Send nothing unless the cluster answers.
+    const listing = await this.#deps.jobListReader.read(clusterId, deadline);
+    const late = key && before && (await this.#settleIn(ledger, key, before, listing.printings));
+    if (late) return { ...late, note: before.note, duplicate: true };
+    const claimed = await ledger.claims.of(clusterId, jobId);
+    const times = { now: this.#deps.clock.now(), maxDuration: deadline.remaining() };
+    const attempt = newAttempt(request, { listing, claimed, ...times });
+    deadline.throwIfOver();
+    const entry = { attempt, note };
+    if (!key) return this.#send(ledger, request, entry);
+    await ledger.begin(key, entry);
+    try {
+      return await this.#send(ledger, request, entry, key);
+    } catch (thrown) {
+      const isUnknown = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
+      // If this can't be written, the next search lasts longer.
+      const giveUp = (saving: Ledger) => saving.giveUp(key, entry).catch(() => undefined);
+      const release = (saving: Ledger) =>
+        this.#warnOnFailure(saving.release(key, entry, before), phrase`The release of a print key`);
+      await (isUnknown ? this.#save(ledger, deadline, giveUp) : this.#save(ledger, deadline, release, LONGEST_RELEASE));
+      throw thrown;
+    }
+  }
+
+  /** Makes the call once. After a lost answer, searches for the print. */
+  async #send(
+    ledger: Ledger,
+    { startNow, deadline }: DispatchRequest,
+    entry: Entry,
+    key?: KeyOf,
+  ): Promise<DispatchResult> {
+    const { attempt, note } = entry;
+    const { clusterId, jobId } = attempt;
+    const saveOutcome = (done: Dispatched, unclaimed: string[] = []) =>
+      this.#save(ledger, deadline, async (saving) => {
+        if (unclaimed.length > 0)
+          await this.#warnOnFailure(saving.claims.claimFirst(attempt, unclaimed), phrase`The outcome of a print`);
+        if (key) await this.#warnOnFailure(saving.settle(key, entry, done), phrase`The outcome of a print`);
+      });
+    const answer = await this.#call(ledger, attempt, startNow, deadline);
+    if (answer instanceof PrintingError) {
+      const found = await search(this.#deps, ledger, attempt, deadline);
+      if (found.end !== 'found') throw unknown(attempt, found, answer);
+      await saveOutcome(found.print);
+      return { ...found.print, note, duplicate: false };
+    }
+    const raw = answer.data;
+    const answered = record(raw);
+    const status = text(answered?.status);
+    const clusterJobId = text(answered?.job_instance_uuid) ?? text(answered?.cluster_job_id);
+    if (status === 'failed')
+      throw new PrintingError(
+        'PRINT_FAILED',
+        phrase`The service accepted the job, but says that the print failed: check the printer.`,
+        { outcome: 'refused', ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined } },
+      );
+    // From here on the print exists, whatever fails.
+    const done = { jobId, clusterJobId, status };
+    await saveOutcome(done, clusterJobId ? [clusterJobId] : []);
+    if (clusterJobId) return { ...done, raw, note, duplicate: false };
+    // Accepted, but without the printing's id (wire facts 7): the print appears on the cluster soon.
+    const found = await search(this.#deps, ledger, attempt, deadline);
+    if (found.end !== 'found') return { ...done, raw, note, duplicate: false };
+    const named = { ...found.print, status: status ?? found.print.status };
+    await saveOutcome(named);
+    return { ...named, raw, note, duplicate: false };
+  }
+
+  /** Calls `print` once. Resolves with its answer, or with the reason why it is missing although a print may exist. */
+  async #call(
+    ledger: Ledger,
+    { clusterId, jobId }: PrintAttempt,
+    startNow: boolean,
+    deadline: Deadline,
+  ): Promise<Answer | PrintingError> {
+    const { service, clock } = this.#deps;
+    const underWay = new Deadline(clock, { ms: deadline.remaining() });
+    try {
+      const answer = await service.call('print', {
+        ids: { cluster_id: clusterId, job_id: jobId },
+        data: startNow ? {} : { start_now: false },
+        what: phrase`the print`,
+        deadline,
+        underWay,
+        lock: ledger,
+      });
+      return confirmsPrint(answer) ? answer : unexpectedAnswer(answer);
+    } catch (thrown) {
+      const error = asPrintingError(thrown);
+      // An error of our own code has no outcome, and may have occurred after the call.
+      const isOpen = error.outcome === 'unknown' || (error.outcome === undefined && error.code === 'SERVICE_ERROR');
+      if (!isOpen) throw error;
+      return error;
+    } finally {
+      underWay.end();
+    }
+  }
+
   /**
    * Searches for the print of an earlier attempt whose outcome is open. Undefined: the print does not exist. The key's
    * lock must be held. Throws PRINT_OUTCOME_UNKNOWN if the search is inconclusive.
@@ -167,18 +195,17 @@ export class Dispatcher {
   searchAgain(ledger: Ledger, key: KeyOf, entry: Entry, deadline: Deadline): Promise<Dispatched | undefined> {
     const { attempt } = entry;
     const work = async (held: Ledger, limit: Deadline) => {
-      const written = async () => {
+      const outcome = async () => {
         const now = await held.find(key);
         return now?.attempt.id === attempt.id ? now.done : undefined;
       };
-      const outcome = held.isElsewhere(entry) ? written : undefined;
+      const elsewhere = held.isElsewhere(entry) ? { outcome, searchedFor: entry.searchedFor ?? 0 } : undefined;
       const { clock } = this.#deps;
       const began = clock.monotonic();
-      const { searchedFor } = entry;
-      const found = await search({ ...this.#deps, ledger: held, outcome, searchedFor }, attempt, limit);
+      const found = await search(this.#deps, held, attempt, limit, elsewhere);
       if (found.end === 'cut') {
-        const record = (saving: Ledger) => saving.recordSearch(key, entry, clock.monotonic() - began);
-        if (outcome) await this.#save(held, limit, record, LONGEST_RELEASE).catch(() => undefined);
+        const recordSearch = (saving: Ledger) => saving.recordSearch(key, entry, clock.monotonic() - began);
+        if (elsewhere) await this.#save(held, limit, recordSearch, LONGEST_RELEASE).catch(() => undefined);
         throw unknown(attempt, found);
       }
       if (found.end === 'absent') return undefined;
@@ -218,48 +245,6 @@ export class Dispatcher {
     return done;
   }
 
-  async #send(
-    ledger: Ledger,
-    { startNow, deadline }: DispatchRequest,
-    entry: Entry,
-    key?: KeyOf,
-  ): Promise<DispatchResult> {
-    const { attempt, note } = entry;
-    const { clusterId, jobId } = attempt;
-    const keep = (done: Dispatched, unclaimed: string[] = []) =>
-      this.#save(ledger, deadline, async (saving) => {
-        if (unclaimed.length > 0)
-          await this.#warnOnFailure(saving.claims.claimFirst(attempt, unclaimed), phrase`The outcome of a print`);
-        if (key) await this.#warnOnFailure(saving.settle(key, entry, done), phrase`The outcome of a print`);
-      });
-    const answer = await callPrint({ ...this.#deps, lock: ledger }, startNow, attempt, deadline);
-    if (answer instanceof PrintingError) {
-      const found = await search({ ...this.#deps, ledger }, attempt, deadline);
-      if (found.end !== 'found') throw unknown(attempt, found, answer);
-      await keep(found.print);
-      return { ...found.print, note, duplicate: false };
-    }
-    const raw = answer.data;
-    const answered = record(raw);
-    const status = text(answered?.status);
-    const clusterJobId = text(answered?.job_instance_uuid) ?? text(answered?.cluster_job_id);
-    if (status === 'failed')
-      throw new PrintingError(
-        'PRINT_FAILED',
-        phrase`The service accepted the job, but says that the print failed: check the printer.`,
-        { outcome: 'refused', ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined } },
-      );
-    // From here on the print exists, whatever fails.
-    const done = { jobId, clusterJobId, status };
-    await keep(done, clusterJobId ? [clusterJobId] : []);
-    if (clusterJobId) return { ...done, raw, note, duplicate: false };
-    // Accepted, but without the printing's id (wire facts 7): the print appears on the cluster soon.
-    const found = await search({ ...this.#deps, ledger }, attempt, deadline);
-    if (found.end !== 'found') return { ...done, raw, note, duplicate: false };
-    await keep({ ...found.print, status: status ?? found.print.status });
-    return { ...found.print, status: status ?? found.print.status, raw, note, duplicate: false };
-  }
-
   /**
    * Saves an answer through a ledger that allows the disk some extra time, even if the deadline has passed or the node
    * has closed: the next holder of the print key's lock must find the answer. A write that lasts longer continues.
@@ -282,13 +267,23 @@ export class Dispatcher {
   }
 }
 
-interface DispatcherDeps {
-  service: ApiClient;
-  jobListReader: JobListReader;
-  clock: Clock;
-  /** For the log. */
-  warn: (sentence: Sentence) => void;
+/**
+ * Whether an answer confirms a print (wire facts 7): it carries no errors, and names the job, the printing or a status.
+ * Any other answer, such as an empty one, proves nothing.
+ */
+function confirmsPrint({ data, body }: Answer): boolean {
+  if (list(record(body)?.errors).length > 0) return false;
+  const answer = record(data);
+  const fields = [answer?.job_id, answer?.job_instance_uuid, answer?.cluster_job_id, answer?.status];
+  return fields.some((field) => text(field) !== null);
 }
+
+const unexpectedAnswer = ({ status: statusCode }: Answer): PrintingError =>
+  new PrintingError(
+    'SERVICE_ERROR',
+    phrase`The service gave an unexpected answer about ${phrase`the print`}: check the hosts of the account, or try again later.`,
+    { statusCode, outcome: 'unknown' },
+  );
 
 function unknown({ clusterId, jobId }: PrintAttempt, { end }: Search, cause?: PrintingError): PrintingError {
   const seen =

@@ -183,13 +183,6 @@ export interface KeyOf {
   printKey: string;
 }
 
-interface LedgerOptions {
-  /** Locks that must be held to write. */
-  locks?: readonly Lock[];
-  /** Longest wait for the disk. */
-  deadline?: Deadline | undefined;
-}
-
 /**
  * Record of the dispatches, which prevents a second one: an entry per print key, written before the call; the claimed
  * printings; and an index of the keys whose outcome is open (ADR 4).
@@ -197,25 +190,26 @@ interface LedgerOptions {
  * first.
  */
 export class Ledger {
-  readonly scope: Scope;
   readonly claims: Claims;
   readonly #store: StateStore;
-  readonly #locks: readonly Lock[];
-  /** Returns the same ledger with other options. */
-  readonly #with: (options: LedgerOptions) => Ledger;
 
-  constructor(store: StateStore, scope: Scope, options: LedgerOptions = {}) {
-    const { locks = [], deadline } = options;
-    this.scope = scope;
-    this.#store = deadline ? new DeadlineStore(store, deadline) : store;
-    this.#locks = locks;
+  /**
+   * @param locks locks that must be held to write
+   * @param deadline limits the waits for the disk
+   */
+  constructor(
+    private readonly lasting: StateStore,
+    readonly scope: Scope,
+    private readonly locks: readonly Lock[] = [],
+    private readonly deadline?: Deadline,
+  ) {
+    this.#store = deadline ? new DeadlineStore(lasting, deadline) : lasting;
     this.claims = new Claims(this.#store, scope, locks);
-    this.#with = (changed) => new Ledger(store, scope, { ...options, ...changed });
   }
 
   /** Returns the same ledger for one piece of work: it doesn't wait for the disk beyond the deadline. */
   within(deadline: Deadline): Ledger {
-    return this.#with({ deadline });
+    return new Ledger(this.lasting, this.scope, this.locks, deadline);
   }
 
   /** Serializes the work on a print key, from its first read to the result. */
@@ -241,7 +235,7 @@ export class Ledger {
 
   #waitForLock<T>(key: Key, work: UnderLock<T>, deadline: Deadline): Promise<T> {
     const underLock = (lock: Lock) => {
-      const held = this.#with({ locks: [...this.#locks, lock] });
+      const held = new Ledger(this.lasting, this.scope, [...this.locks, lock], this.deadline);
       return underDeadline(deadline.clock, { parent: deadline, lost: lock.signal }, (limit) => work(held, limit));
     };
     return this.#store.waitForLock(key, underLock, deadline);
@@ -249,7 +243,7 @@ export class Ledger {
 
   /** Calls `Lock.secure` on every held lock. */
   async secure(ms: number): Promise<() => void> {
-    const checks = await Promise.all(this.#locks.map((lock) => lock.secure(ms)));
+    const checks = await Promise.all(this.locks.map((lock) => lock.secure(ms)));
     return () => checks.forEach((check) => check());
   }
 
@@ -354,7 +348,7 @@ export class Ledger {
       const keys = change(current);
       return keys.length > 0 ? keys : undefined;
     };
-    await this.#store.update(this.#openIndex, changed, { under: this.#locks });
+    await this.#store.update(this.#openIndex, changed, { under: this.locks });
   }
 
   /** Options for the outcome of an attempt: written even if another runtime holds the lock by now. */
@@ -363,7 +357,7 @@ export class Ledger {
   }
 
   #lasting(options: PutOptions = {}): PutOptions {
-    return { ...options, keepFor: KEEP, under: this.#locks };
+    return { ...options, keepFor: KEEP, under: this.locks };
   }
 
   get #openIndex() {

@@ -19,29 +19,34 @@ const READ_FOR = 30_000;
  */
 export type Search = { end: 'found'; print: Dispatched } | { end: 'absent' } | { end: 'cut' };
 
+/** A search for the print of another runtime, which may still hold the answer. */
+interface Elsewhere {
+  /** Reads the outcome that the other runtime has written. Rejects if it can't be read. */
+  outcome: () => Promise<Dispatched | undefined>;
+  /** Time for which earlier searches have lasted, ms. */
+  searchedFor: number;
+}
+
 interface SearchDeps {
   jobListReader: JobListReader;
-  ledger: Ledger;
   warn: (sentence: Sentence) => void;
-  /**
-   * Reads the outcome that another runtime has written; that runtime made the attempt and may still hold its answer.
-   * Rejects if it can't be read.
-   */
-  outcome?: (() => Promise<Dispatched | undefined>) | undefined;
-  /** Time for which earlier searches with `outcome` have lasted, ms. */
-  searchedFor?: number | undefined;
 }
 
 /** Searches the cluster for the printing of an attempt. Never throws. The job's lock must be held. */
-export async function search(deps: SearchDeps, attempt: PrintAttempt, deadline: Deadline): Promise<Search> {
-  const { jobListReader, ledger, outcome, searchedFor = 0, warn } = deps;
+export async function search(
+  { jobListReader, warn }: SearchDeps,
+  { claims }: Ledger,
+  attempt: PrintAttempt,
+  deadline: Deadline,
+  elsewhere?: Elsewhere,
+): Promise<Search> {
   let polled: PrintJob[] = [];
-  const look = async (): Promise<Search> => {
+  const searchOnce = async (): Promise<Search> => {
     const listing = await underDeadline(deadline.clock, { ms: READ_FOR, parent: deadline }, (limit) =>
       jobListReader.read(attempt.clusterId, limit),
     ).catch(() => null);
     const printings = [...(listing?.printings ?? []), ...polled];
-    const print = await ledger.claims.claim(attempt, printings).catch((error: unknown) => {
+    const print = await claims.claim(attempt, printings).catch((error: unknown) => {
       // The lock's present holder decides about the printing.
       if (error instanceof LockLostError) return undefined;
       // A full disk must not make an existing print look absent.
@@ -49,20 +54,22 @@ export async function search(deps: SearchDeps, attempt: PrintAttempt, deadline: 
       return likeliest(attempt, printings);
     });
     if (print) return { end: 'found', print };
-    const written = await outcome?.().catch(() => null);
+    const written = await elsewhere?.outcome().catch(() => null);
     if (written) return { end: 'found', print: written };
     if (!listing?.current || written === null) return { end: 'cut' };
-    return { end: (await ledger.claims.isDoubtful(attempt, printings).catch(() => true)) ? 'cut' : 'absent' };
+    return { end: (await claims.isDoubtful(attempt, printings).catch(() => true)) ? 'cut' : 'absent' };
   };
-  const found = async () => {
-    const seen = await look();
+  const untilFound = async () => {
+    const seen = await searchOnce();
     return seen.end === 'found' ? seen : AGAIN;
   };
   const stop = jobListReader.listen(attempt.clusterId, ({ printings }) => (polled = printings));
-  const limit = deadline.within(outcome ? Math.max(SEARCH_FOR, SEARCH_LONGER - searchedFor) : SEARCH_FOR);
+  const limit = deadline.within(elsewhere ? Math.max(SEARCH_FOR, SEARCH_LONGER - elsewhere.searchedFor) : SEARCH_FOR);
   try {
-    // The last look follows when the time is up.
-    return await pollUntil(limit, WORK_IN_PROGRESS, found).catch(() => (deadline.aborted ? { end: 'cut' } : look()));
+    return await pollUntil(limit, WORK_IN_PROGRESS, untilFound).catch(() =>
+      // The last read follows when the time is up.
+      deadline.aborted ? { end: 'cut' } : searchOnce(),
+    );
   } finally {
     limit.end();
     stop();

@@ -3,6 +3,7 @@ import type { CurrentScope, Scope, StateStore } from '../state/store';
 import type { ClusterStatus } from '../service/cluster';
 import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
+import { Rerun } from '../time/concurrency';
 import { retryUntil } from '../time/retry';
 import { nameFor } from '../watch/views/outages';
 import type { Watcher } from '../watch/watcher';
@@ -10,6 +11,19 @@ import type { Dispatcher } from './dispatcher';
 import { Ledger } from './ledger';
 import type { JobListReader } from './job-list-reader';
 import { phrase, type Sentence } from '../words/sentence';
+
+interface UnresolvedPrintsDeps {
+  watcher: Watcher;
+  signIn: SignInWatch;
+  store: StateStore;
+  scope: CurrentScope;
+  clock: Clock;
+  jobListReader: JobListReader;
+  /** Created on demand, when an outcome is open. */
+  dispatcher: () => Dispatcher;
+  /** For the log. */
+  warn: (sentence: Sentence) => void;
+}
 
 /** Backoff between tries to read the open keys, ms. */
 const RELOAD = { first: 1_000, longest: 30_000 };
@@ -33,21 +47,20 @@ export class UnresolvedPrints {
   readonly #closing = new AbortController();
   readonly #deadline: Deadline;
   readonly #endings: (() => void)[];
-  #loading = false;
-  /** Whether to load again: the sign-in or the runtimes have changed during a load. */
-  #more = false;
+  readonly #loads = new Rerun(() => this.#load());
 
   constructor(deps: UnresolvedPrintsDeps) {
     this.#deps = deps;
     this.#deadline = new Deadline(deps.clock, { parent: this.#closing.signal });
+    const load = () => void this.#loads.request();
     this.#endings = [
       deps.watcher.onObservation((clusterId, status) => this.#publish(clusterId, status)),
       // Another sign-in can mean another workspace.
-      deps.signIn.onChange(() => void this.#load()),
+      deps.signIn.onChange(load),
       // Another runtime may have left open keys behind.
-      deps.watcher.runtimes.onChange(() => void this.#load()),
+      deps.watcher.runtimes.onChange(load),
     ];
-    void this.#load();
+    load();
   }
 
   /** Number of clusters that are polled because outcomes on them are open. */
@@ -76,20 +89,11 @@ export class UnresolvedPrints {
   }
 
   /** Never rejects. */
-  async #load(): Promise<void> {
-    this.#more = true;
-    if (this.#loading || this.#closing.signal.aborted) return;
-    this.#loading = true;
-    const load = async () => {
-      do await this.#addOpen();
-      while (this.#more);
-    };
-    await retryUntil(this.#deadline, RELOAD, load).catch(() => undefined);
-    this.#loading = false;
+  #load(): Promise<void> {
+    return retryUntil(this.#deadline, RELOAD, () => this.#addOpen()).catch(() => undefined);
   }
 
   async #addOpen(): Promise<void> {
-    this.#more = false;
     if (this.#closing.signal.aborted || !this.#deps.signIn.usable) return;
     const scope = await this.#deps.scope();
     for (const { clusterId } of await new Ledger(this.#deps.store, scope).openKeys()) this.add(scope, clusterId);
@@ -118,19 +122,6 @@ export class UnresolvedPrints {
       .catch(() => undefined)
       .finally(() => (held.settling = false));
   }
-}
-
-interface UnresolvedPrintsDeps {
-  watcher: Watcher;
-  signIn: SignInWatch;
-  store: StateStore;
-  scope: CurrentScope;
-  clock: Clock;
-  jobListReader: JobListReader;
-  /** Created on demand, when an outcome is open. */
-  dispatcher: () => Dispatcher;
-  /** For the log. */
-  warn: (sentence: Sentence) => void;
 }
 
 const hopeless = (name: string): Sentence =>

@@ -167,7 +167,7 @@ export class Planning {
     const { dispatcher, jobListReader, jobControl, lock } = deps;
     this.#deadline = new Deadline(clock, { parent: this.#closing.signal, lost: lock?.signal });
     const closing = this.#deadline;
-    const ledger = new Ledger(store, data.scope, { locks: lock ? [lock] : [] });
+    const ledger = new Ledger(store, data.scope, lock ? [lock] : []);
     const shared = { queueId, items: data.items, reservations: data.reservations };
     this.#dispatches = new Dispatches({
       ...{ ...shared, clock, dispatcher, jobListReader, closing },
