@@ -62,6 +62,31 @@ describe('time/deadline', () => {
     assert.equal(getEventListeners(parent.signal, 'abort').length, 0);
   });
 
+  it('shares one listener on a signal with all other deadlines, until the last one ends', () => {
+    const parent = new AbortController();
+    const deadlines = [1, 2].map(() => new Deadline(clock, { ms: 60_000, parent: parent.signal }));
+    assert.equal(getEventListeners(parent.signal, 'abort').length, 1);
+    deadlines[0]?.end();
+    assert.equal(getEventListeners(parent.signal, 'abort').length, 1);
+    deadlines[1]?.end();
+    assert.equal(getEventListeners(parent.signal, 'abort').length, 0);
+    const next = new Deadline(clock, { ms: 60_000, parent: parent.signal });
+    parent.abort(closed());
+    assert.deepEqual(
+      [next, ...deadlines].map(({ aborted }) => aborted),
+      [true, false, false],
+    );
+  });
+
+  it('ends no deadline that was released by the end of another one', () => {
+    const parent = new AbortController();
+    const first = new Deadline(clock, { ms: 60_000, parent: parent.signal });
+    const released = new Deadline(clock, { ms: 60_000, parent: parent.signal });
+    first.whenOver(() => released.end());
+    parent.abort(closed());
+    assert.deepEqual([first.aborted, released.aborted], [true, false]);
+  });
+
   it('knows which durations still fit', async () => {
     const deadline = new Deadline(clock, { ms: 1_000 });
     assert.deepEqual([deadline.allows(1_000), deadline.allows(1_001), deadline.remaining()], [true, false, 1_000]);

@@ -1,6 +1,64 @@
 import assert from 'node:assert/strict';
-import { SingleFlight } from '../../../lib/time/concurrency';
-import { settle } from '../../helpers/manual-clock';
+import { settledWithin, Rerun, SingleFlight } from '../../../lib/time/concurrency';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+
+describe('time/settled-within', () => {
+  for (const [title, work] of [
+    ['resolves with the work and leaves no timer', () => Promise.resolve()],
+    ['resolves with work that fails', () => Promise.reject(new Error('broken'))],
+  ] as const)
+    it(title, async () => {
+      const clock = new ManualClock();
+      await settledWithin(clock, 5_000, work());
+      assert.equal(clock.waiting, 0);
+    });
+
+  it('resolves after the grace period although the work continues', async () => {
+    const clock = new ManualClock();
+    let isOver = false;
+    void settledWithin(clock, 5_000, new Promise(() => undefined)).then(() => (isOver = true));
+    await clock.advance(4_999);
+    await settle();
+    assert.equal(isOver, false);
+    await clock.advance(1);
+    await settle();
+    assert.equal(isOver, true);
+  });
+});
+
+describe('time/concurrency Rerun', () => {
+  it('runs once more after a run in which others were requested, and never two at a time', async () => {
+    const ends: (() => void)[] = [];
+    let running = 0;
+    const rerun = new Rerun(async () => {
+      assert.equal(++running, 1);
+      await new Promise<void>((end) => ends.push(end));
+      running--;
+    });
+    const first = rerun.request();
+    const others = [rerun.request(), rerun.request()];
+    assert.equal(ends.length, 1);
+    ends[0]?.();
+    await new Promise(setImmediate);
+    assert.equal(ends.length, 2);
+    assert.ok(rerun.isRunning);
+    ends[1]?.();
+    await Promise.all([first, ...others]);
+    assert.equal(ends.length, 2);
+    assert.ok(!rerun.isRunning);
+  });
+
+  it('runs again for a request at the very end of a run', async () => {
+    let runs = 0;
+    const rerun = new Rerun(async () => {
+      if (++runs === 1) await Promise.resolve().then(() => void rerun.request());
+    });
+    await rerun.request();
+    assert.equal(runs, 2);
+    await rerun.request();
+    assert.equal(runs, 3);
+  });
+});
 
 /** Work that the test completes. */
 class Work {

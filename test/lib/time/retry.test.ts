@@ -1,10 +1,115 @@
 import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import {
+  waitBefore,
+  WORK_IN_PROGRESS,
+  RetryTimer,
+  AGAIN,
+  pollUntil,
+  retryUntil,
+  type RepeatedWork,
+  type RepeatOptions,
+} from '../../../lib/time/retry';
+import { ManualClock } from '../../helpers/manual-clock';
 import { getEventListeners } from 'node:events';
 import { PrintingError } from '../../../lib/service/errors';
 import { closed, Deadline } from '../../../lib/time/deadline';
-import { AGAIN, pollUntil, retryUntil, type RepeatedWork, type RepeatOptions } from '../../../lib/time/retry';
 import { phrase } from '../../../lib/words/sentence';
-import { ManualClock } from '../../helpers/manual-clock';
+
+describe('time/backoff', () => {
+  it('doubles up to the longest wait', () => {
+    const waits = [0, 1, 2, 3, 4, 5, 50].map((attempt) => waitBefore(attempt, { first: 1_000, longest: 30_000 }));
+    assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+  });
+
+  it('adds jitter', () => {
+    const backoff = { first: 1_000, longest: 30_000, jitter: 0.2 };
+    assert.equal(
+      waitBefore(0, backoff, () => 0),
+      1_000,
+    );
+    assert.equal(
+      waitBefore(10, backoff, () => 0.5),
+      33_000,
+    );
+  });
+
+  it('starts at 0.5 s and slows down to 5 s for work in progress', () => {
+    assert.equal(waitBefore(0, WORK_IN_PROGRESS), 500);
+    assert.equal(waitBefore(20, WORK_IN_PROGRESS), 5_000);
+  });
+
+  it('never decreases and stays within its bounds', () => {
+    const backoffs = fc.record({
+      first: fc.integer({ min: 1, max: 60_000 }),
+      longest: fc.integer({ min: 60_000, max: 600_000 }),
+      factor: fc.double({ min: 1, max: 10, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(backoffs, fc.nat(2_000), (backoff, attempt) => {
+        const wait = waitBefore(attempt, backoff);
+        assert.ok(wait >= backoff.first && wait <= backoff.longest);
+        assert.ok(waitBefore(attempt + 1, backoff) >= wait);
+      }),
+    );
+  });
+});
+
+describe('time/retry-timer', () => {
+  let clock: ManualClock;
+  let timer: RetryTimer;
+  let attempts: number[];
+  const plan = () => timer.plan(() => attempts.push(clock.monotonic() - began));
+  let began: number;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    timer = new RetryTimer(clock, { first: 1_000, longest: 4_000 });
+    attempts = [];
+    began = clock.monotonic();
+  });
+
+  it('lengthens the wait with each failure in a row, up to the limit', async () => {
+    const again = () => {
+      attempts.push(clock.monotonic() - began);
+      timer.plan(again);
+    };
+    timer.plan(again);
+    await clock.advance(11_000);
+    assert.deepEqual(attempts, [1_000, 3_000, 7_000, 11_000]);
+    timer.stop();
+    assert.equal(clock.waiting, 0);
+  });
+
+  it('counts one failure and plans one attempt, however often the plan is repeated', async () => {
+    plan();
+    plan();
+    assert.equal(timer.isArmed, true);
+    await clock.advance(60_000);
+    assert.deepEqual([attempts, timer.isArmed], [[1_000], false]);
+    plan();
+    await clock.advance(2_000);
+    assert.deepEqual(attempts, [1_000, 62_000]);
+  });
+
+  it('starts from the first wait after a success', async () => {
+    plan();
+    await clock.advance(1_000);
+    timer.succeeded();
+    plan();
+    await clock.advance(1_000);
+    assert.deepEqual(attempts, [1_000, 2_000]);
+  });
+
+  it('can plan again after a stop', async () => {
+    plan();
+    timer.stop();
+    assert.deepEqual([timer.isArmed, clock.waiting], [false, 0]);
+    plan();
+    await clock.advance(2_000);
+    assert.deepEqual(attempts, [2_000]);
+  });
+});
 
 describe('time/retry-until', () => {
   const BACKOFF = { first: 1_000, longest: 5_000 };
