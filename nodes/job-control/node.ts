@@ -1,16 +1,15 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import type { CommonActionResult } from '../../lib/control/job-control';
 import { jobData } from '../../lib/control/job-data';
-import { PrintingError } from '../../lib/service/errors';
 import { record, type Json } from '../../lib/service/json-readers';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { ofMessage, readFlag, readText } from '../shared/inputs';
+import { invalid, ofMessage, readFlag, readText } from '../shared/inputs';
 import { translated } from '../shared/language';
 import { copyMessage, readingOf } from '../shared/plain-message';
 import { workNode } from '../shared/work-node';
-import { phrase, type Sentence } from '../../lib/words/sentence';
+import { phrase } from '../../lib/words/sentence';
 import { settingsOf } from '../shared/settings';
 import { definition } from './definition';
 
@@ -29,11 +28,11 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
     const action = byMessage ? await readText(RED, this, ofMessage('action'), msg) : chosen;
     const clusterId = await readText(RED, this, cluster, msg);
     const clusterJobId = await readText(RED, this, job, msg);
-    if (action === undefined) throw missing(phrase`Choose an action in the node or set msg.action.`);
-    const filter = readChoice(msg, clusterId);
-    if (clusterId === undefined && !filter) throw missing(phrase`Choose a printer in the node or set msg.clusterId.`);
+    if (action === undefined) throw invalid(phrase`Choose an action in the node or set msg.action.`);
+    const filter = readPrintersToActOn(msg, clusterId);
+    if (clusterId === undefined && !filter) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
     if (clusterJobId === undefined && !jobMayBeMissing)
-      throw missing(
+      throw invalid(
         phrase`The setting for the print job is empty: choose a print job, or leave it blank for the one that is printing.`,
       );
     if (filter && clusterJobId !== undefined) throw chosenTwice();
@@ -77,7 +76,7 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
  * Reads which printers a message chooses in place of one; undefined if a printer is named, or if the message chooses none.
  * A filter without a criterion chooses none, so that an empty one never stops every print.
  */
-function readChoice(msg: NodeMessage, clusterId: string | undefined): PrinterFilter | undefined {
+function readPrintersToActOn(msg: NodeMessage, clusterId: string | undefined): PrinterFilter | undefined {
   const all = readFlag(msg, 'all') === true;
   if (clusterId !== undefined) {
     if (all) throw chosenTwice();
@@ -88,7 +87,7 @@ function readChoice(msg: NodeMessage, clusterId: string | undefined): PrinterFil
 }
 
 const chosenTwice = () =>
-  missing(
+  invalid(
     phrase`The message chooses the prints by msg.all or msg.filter: leave printer and print job blank, also in the message.`,
   );
 
@@ -98,5 +97,3 @@ function readData(payload: unknown): Json {
   readingOf('payload', () => JSON.stringify(data));
   return data;
 }
-
-const missing = (sentence: Sentence) => new PrintingError('INVALID_INPUT', sentence);

@@ -4,7 +4,6 @@ import type { Deadline } from '../../lib/time/deadline';
 import { phrase } from '../../lib/words/sentence';
 import { definition } from './definition';
 import {
-  invalid,
   needPrinter,
   needTarget,
   readChanges,
@@ -16,7 +15,7 @@ import {
   readVerdict,
   wordsIn,
 } from './read-message';
-import { readFlag } from '../shared/inputs';
+import { invalid, readFlag } from '../shared/inputs';
 
 type Option = (typeof definition.properties.action.options)[number];
 type QueueAction = Exclude<Option, 'msg.action'>;

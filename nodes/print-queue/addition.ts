@@ -3,10 +3,10 @@ import type { AddRequest } from '../../lib/queue/model/types';
 import { readRequire } from '../../lib/queue/model/requirement';
 import { phrase } from '../../lib/words/sentence';
 import type { Settings } from '../shared/definition';
-import { read, readText } from '../shared/inputs';
+import { invalid, read, readText } from '../shared/inputs';
 import { readSource } from '../shared/print-inputs';
 import type { definition } from './definition';
-import { invalid, readCopies, readDetails, readPriority, wordsIn } from './read-message';
+import { readCopies, readDetails, readPriority, wordsIn } from './read-message';
 
 /** Reads the item that a message adds. Throws INVALID_INPUT. */
 export async function readAddition(

@@ -10,10 +10,9 @@ import type {
   Settlement,
 } from '../../lib/queue/model/types';
 import { readRangeEnd, TEXT } from '../../lib/rules/limits';
-import { PrintingError } from '../../lib/service/errors';
 import { record } from '../../lib/service/json-readers';
 import { phrase, type Sentence } from '../../lib/words/sentence';
-import { isBlank, kindOf, readFlag } from '../shared/inputs';
+import { invalid, isBlank, kindOf, readFlag } from '../shared/inputs';
 
 /** Most of what an item may have, and of what an answer lists. */
 const MOST = { copies: 10_000, priority: 100, alternatives: 100, listed: 1_000 };
@@ -184,5 +183,3 @@ function timeOf(words: string, ofDay: 'begin' | 'end'): number | null {
 /** A short text or a number as it is, and anything else by its kind. */
 const shownValue = (value: unknown): string | Sentence =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : kindOf(value);
-
-export const invalid = (sentence: Sentence): PrintingError => new PrintingError('INVALID_INPUT', sentence);

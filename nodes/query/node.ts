@@ -7,10 +7,10 @@ import { readPrinterFilter } from '../../lib/service/printer-filter';
 import { addChangeTexts } from '../shared/change-texts';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { isBlank, read, readText } from '../shared/inputs';
+import { invalid, isBlank, read, readText } from '../shared/inputs';
 import { readClusterIds } from '../shared/print-inputs';
 import { workNode } from '../shared/work-node';
-import { phrase, type Sentence } from '../../lib/words/sentence';
+import { phrase } from '../../lib/words/sentence';
 import { settingsOf } from '../shared/settings';
 import { definition } from './definition';
 
@@ -33,11 +33,13 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
 
   const readCluster = async (msg: NodeMessage): Promise<string> => {
     const clusterId = await readText(RED, this, cluster, msg);
-    return clusterId ?? missing(phrase`Choose a printer in the node or set msg.clusterId.`);
+    if (clusterId !== undefined) return clusterId;
+    throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
   };
   const readItem = async (msg: NodeMessage, property: 'clusterJobId' | 'jobId' | 'fileId'): Promise<string> => {
     const id = await readText(RED, this, { ...item, message: property }, msg);
-    return id ?? missing(NO_ITEM[property]);
+    if (id !== undefined) return id;
+    throw invalid(NO_ITEM[property]);
   };
   /** Reads the filter; its own clusters take precedence over the node's. */
   const readFilter = async (msg: NodeMessage): Promise<PrintJobFilter> => {
@@ -60,7 +62,7 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
     if (ofMessage !== undefined && clusterId !== undefined) return { clusterId, clusterJobId: ofMessage };
     if (jobId !== undefined) return { jobId };
     if (ofMessage !== undefined) return { clusterId: await readCluster(msg), clusterJobId: ofMessage };
-    return missing(phrase`Choose a print job or a stored job in the node, or set msg.clusterJobId or msg.jobId.`);
+    throw invalid(phrase`Choose a print job or a stored job in the node, or set msg.clusterJobId or msg.jobId.`);
   };
 
   const readQuery = async (msg: NodeMessage): Promise<Query> => {
@@ -103,8 +105,4 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
       send(Object.assign(msg, ids, answer, client.simulated && { simulated: true }));
     },
   );
-}
-
-function missing(sentence: Sentence): never {
-  throw new PrintingError('INVALID_INPUT', sentence);
 }

@@ -1,8 +1,7 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { PrintingError } from '../../lib/service/errors';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { isBlank, readText } from '../shared/inputs';
+import { invalid, isBlank, readText } from '../shared/inputs';
 import { workNode } from '../shared/work-node';
 import { phrase } from '../../lib/words/sentence';
 import { settingsOf } from '../shared/settings';
@@ -18,12 +17,12 @@ export default function RequestNode(this: Node, RED: NodeAPI, saved: Saved<typeo
   const readMethod = (msg: NodeMessage): string => {
     const method = isBlank(chosen) || chosen === 'msg.method' ? msg.method : chosen;
     if (typeof method === 'string') return method;
-    throw new PrintingError('INVALID_INPUT', phrase`Choose a method in the node or set msg.method.`);
+    throw invalid(phrase`Choose a method in the node or set msg.method.`);
   };
   const readPath = async (msg: NodeMessage): Promise<string> => {
     const path = await readText(RED, this, pathSetting, msg);
     if (path !== undefined) return path;
-    throw new PrintingError('INVALID_INPUT', phrase`Enter a path in the node or set msg.path.`);
+    throw invalid(phrase`Enter a path in the node or set msg.path.`);
   };
 
   workNode(

@@ -44,25 +44,20 @@ export async function readText(
   if (found === undefined || typeof found === 'string') return found;
   if (typeof found === 'number') return String(found);
   const property = setting.message ?? setting.name;
-  throw new PrintingError('INVALID_INPUT', phrase`The ${property} must be a string, but it is ${kindOf(found)}.`);
+  throw invalid(phrase`The ${property} must be a string, but it is ${kindOf(found)}.`);
 }
 
 /** Reads a boolean message property; undefined if missing. Throws INVALID_INPUT for any other value. */
 export function readFlag(msg: NodeMessage, property: string): boolean | undefined {
   const value = msg[property] ?? undefined;
   if (value === undefined || typeof value === 'boolean') return value;
-  throw new PrintingError('INVALID_INPUT', phrase`msg.${property} must be true or false, but it is ${kindOf(value)}.`);
+  throw invalid(phrase`msg.${property} must be true or false, but it is ${kindOf(value)}.`);
 }
 
 function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, msg: NodeMessage): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const settle = (error: Error | null, result: unknown) => {
-      if (error)
-        reject(
-          new PrintingError('INVALID_INPUT', phrase`A setting of the node is not valid: ${error.message}.`, {
-            cause: error,
-          }),
-        );
+      if (error) reject(invalid(phrase`A setting of the node is not valid: ${error.message}.`, { cause: error }));
       else resolve(result);
     };
     try {
@@ -83,3 +78,6 @@ export function kindOf(value: unknown): string | Sentence {
   if (Buffer.isBuffer(value)) return phrase`a Buffer`;
   return typeof value === 'object' ? phrase`an object` : phrase`a ${typeof value}`;
 }
+
+export const invalid = (sentence: Sentence, options?: { cause: unknown }): PrintingError =>
+  new PrintingError('INVALID_INPUT', sentence, options);

@@ -1,5 +1,5 @@
 import type { NodeAPI, NodeMessage } from 'node-red';
-import { PrintingError } from '../../lib/service/errors';
+import { invalid } from './inputs';
 import { phrase } from '../../lib/words/sentence';
 
 /**
@@ -65,6 +65,6 @@ export function readingOf<T>(name: string, read: () => T): T {
     return read();
   } catch (cause) {
     const sentence = phrase`The message property ${name} can't be read: send a message of plain values.`;
-    throw new PrintingError('INVALID_INPUT', sentence, { cause });
+    throw invalid(sentence, { cause });
   }
 }

@@ -1,23 +1,19 @@
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { PrintingError } from '../../lib/service/errors';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
 import type { Source } from '../../lib/upload/content';
-import { isBlank, kindOf, readText, type Setting } from './inputs';
+import { invalid, isBlank, kindOf, readText, type Setting } from './inputs';
 import { phrase } from '../../lib/words/sentence';
 
 /** Reads the clusters to print on: one id, or an array of ids (reference 3.4). Throws INVALID_INPUT. */
 export function readClusterIds(value: unknown): { clusterIds: string[]; many: boolean } {
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   for (const id of ids) {
-    if (isBlank(id))
-      throw new PrintingError('INVALID_INPUT', phrase`Choose a printer in the node or set msg.clusterId.`);
-    if (typeof id !== 'string')
-      throw new PrintingError('INVALID_INPUT', phrase`The ID of a printer must be a string, but it is ${kindOf(id)}.`);
+    if (isBlank(id)) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
+    if (typeof id !== 'string') throw invalid(phrase`The ID of a printer must be a string, but it is ${kindOf(id)}.`);
   }
-  if (ids.length === 0)
-    throw new PrintingError('INVALID_INPUT', phrase`The list of printers is empty: choose at least one.`);
+  if (ids.length === 0) throw invalid(phrase`The list of printers is empty: choose at least one.`);
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
 }
 
@@ -30,8 +26,7 @@ export function readChoice({
   filter: given,
 }: NodeMessage): { filter: PrinterFilter; onlyOne: boolean } | undefined {
   if (!isBlank(choose) && choose !== 'idle')
-    throw new PrintingError(
-      'INVALID_INPUT',
+    throw invalid(
       phrase`The choice of a printer must be "idle", but it is ${typeof choose === 'string' ? choose : kindOf(choose)}: correct msg.choose.`,
     );
   const onlyOne = choose === 'idle';
@@ -49,27 +44,19 @@ export async function readSource(
 ): Promise<Source> {
   if (kind !== 'payload') {
     const path = await readText(RED, node, file, msg);
-    if (path === undefined)
-      throw new PrintingError('INVALID_INPUT', phrase`Choose a file in the node or set msg.filename.`);
+    if (path === undefined) throw invalid(phrase`Choose a file in the node or set msg.filename.`);
     return { kind: 'file', path };
   }
   const name = typeof msg.filename === 'string' && !isBlank(msg.filename) ? basename(msg.filename) : jobName;
-  if (!name)
-    throw new PrintingError(
-      'INVALID_INPUT',
-      phrase`The payload has no name: set msg.filename or msg.jobName, such as part.gcode.`,
-    );
+  if (!name) throw invalid(phrase`The payload has no name: set msg.filename or msg.jobName, such as part.gcode.`);
   const { payload, fileSize } = msg;
   if (typeof payload === 'string') return { kind: 'bytes', bytes: Buffer.from(payload, 'utf8'), name };
   if (payload instanceof Uint8Array)
     return { kind: 'bytes', bytes: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength), name };
   if (payload instanceof Readable) {
     if (typeof fileSize !== 'number' || !Number.isSafeInteger(fileSize) || fileSize < 0)
-      throw new PrintingError('INVALID_INPUT', phrase`A stream needs its size in bytes: set msg.fileSize.`);
+      throw invalid(phrase`A stream needs its size in bytes: set msg.fileSize.`);
     return { kind: 'stream', stream: payload, size: fileSize, name };
   }
-  throw new PrintingError(
-    'INVALID_INPUT',
-    phrase`The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`,
-  );
+  throw invalid(phrase`The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`);
 }

@@ -1,10 +1,9 @@
 import type { Node, NodeAPI } from 'node-red';
 import { isPrintEvent } from '../../lib/events/print-event';
 import type { SnapshotProgress } from '../../lib/picture/snapshots';
-import { PrintingError } from '../../lib/service/errors';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { readText } from '../shared/inputs';
+import { invalid, readText } from '../shared/inputs';
 import { clockTime, percent, type StatusText } from '../shared/status';
 import { readingOf } from '../shared/plain-message';
 import { workNode } from '../shared/work-node';
@@ -18,8 +17,7 @@ export default function WebcamSnapshotNode(this: Node, RED: NodeAPI, saved: Save
   const options = { findClient: () => clientOf(RED, account), timeout, awaited: phrase`No answer from the printer` };
   workNode(RED, this, options, async (msg, send, { client, deadline, show }) => {
     const clusterId = await readText(RED, this, cluster, msg);
-    if (clusterId === undefined)
-      throw new PrintingError('INVALID_INPUT', phrase`Choose a printer in the node or set msg.clusterId.`);
+    if (clusterId === undefined) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
     const event = readingOf('payload', () => isPrintEvent(msg.payload)) && { event: msg.payload };
     const { image, ...picture } = await client.snapshots.take({
       clusterId,
