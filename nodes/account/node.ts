@@ -3,9 +3,9 @@ import { readSettings } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
 import { grantKey } from '../../lib/sign-in/grant';
-import { underDeadline } from '../../lib/time/deadline';
 import { WatchMemory } from '../../lib/watch/checkpoints/memory';
 import { isInFlows, type AccountNode } from '../shared/account-link';
+import { closeInTime, idInEditor } from '../shared/config-node';
 import type { Sentence } from '../../lib/words/sentence';
 import type { SavedCredentials, Saved } from '../shared/definition';
 import { translated } from '../shared/language';
@@ -18,8 +18,7 @@ type Account = AccountNode & Node<SavedCredentials<typeof definition>>;
 
 export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
-  // In a subflow instance, the editor signs in the template's id.
-  const accountId = (this as { _alias?: string })._alias ?? this.id;
+  const accountId = idInEditor(this);
   const runtime = runtimeOf(RED);
   const log = {
     warn: (sentence: Sentence) => this.warn(translated(RED, sentence)),
@@ -29,7 +28,6 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
   runtime.watching.set(accountId, memory);
   const { store, clock, leftovers, renewals, closeTimeout } = runtime;
   const grace = Math.max(0, closeTimeout - 1_000);
-  const longestClose = Math.max(0, closeTimeout - 500);
   this.metrics = metricsOf(RED, { ...saved, ...this.credentials, accountId });
   const shared = {
     ...{ accountId, store, clock, leftovers, log, memory, renewals, grace, runtimeName: runtime.name },
@@ -72,11 +70,6 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
 
   this.on('close', (removed: boolean, done: () => void) => {
     runtime.accounts.delete(this);
-    const closing = close(removed);
-    // Hanging work continues without delaying Node-RED.
-    underDeadline(clock, { ms: longestClose }, (deadline) => deadline.wait(closing)).then(
-      () => done(),
-      () => done(),
-    );
+    closeInTime(runtime, close(removed), done);
   });
 }

@@ -24,12 +24,12 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
   const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
   const options = { findClient: () => clientOf(RED, account), timeout, awaited: phrase`No answer from the printer` };
-  workNode(RED, this, options, async (msg, send, { client, deadline, signal, show }) => {
+  workNode(RED, this, options, async (msg, send, { client, marks, deadline, signal, show }) => {
     const action = byMessage ? await readText(RED, this, ofMessage('action'), msg) : chosen;
     const clusterId = await readText(RED, this, cluster, msg);
     const clusterJobId = await readText(RED, this, job, msg);
     if (action === undefined) throw invalid(phrase`Choose an action in the node or set msg.action.`);
-    const filter = readPrintersToActOn(msg, clusterId);
+    const filter = readPrinters(msg, clusterId);
     if (clusterId === undefined && !filter) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
     if (clusterJobId === undefined && !jobMayBeMissing)
       throw invalid(
@@ -45,7 +45,6 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
       deadline,
       onStage: (stage: 'sending' | 'sent') => show({ fill: 'blue', shape: 'dot', key: stage, values }),
     };
-    const marks = client.simulated ? { simulated: true } : {};
 
     if (filter) {
       const id = RED.util.generateId();
@@ -76,7 +75,7 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
  * Reads which printers a message chooses in place of one; undefined if a printer is named, or if the message chooses none.
  * A filter without a criterion chooses none, so that an empty one never stops every print.
  */
-function readPrintersToActOn(msg: NodeMessage, clusterId: string | undefined): PrinterFilter | undefined {
+function readPrinters(msg: NodeMessage, clusterId: string | undefined): PrinterFilter | undefined {
   const all = readFlag(msg, 'all') === true;
   if (clusterId !== undefined) {
     if (all) throw chosenTwice();

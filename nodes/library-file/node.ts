@@ -69,7 +69,7 @@ export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<t
       if (!work) throw new PrintingError('NOT_CONFIGURED', phrase`The operation is unknown: choose one in the node.`);
       const result = await work(msg, context);
       context.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
-      send(Object.assign(msg, result, context.client.simulated && { simulated: true }));
+      send(Object.assign(msg, result, context.marks));
     },
   );
 }

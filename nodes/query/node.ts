@@ -95,14 +95,14 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
     RED,
     this,
     { findClient: () => clientOf(RED, account), timeout: TIMEOUT },
-    async (msg, send, { client, deadline, show }) => {
+    async (msg, send, { client, marks, deadline, show }) => {
       const asked = await readQuery(msg);
       show({ fill: 'blue', shape: 'dot', key: 'asking' });
       const { payload, raw, ids, contentType } = await client.queries.ask(asked, { deadline });
       const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
       show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
       const answer = { payload: addChangeTexts(RED, payload), raw, ...(contentType !== undefined && { contentType }) };
-      send(Object.assign(msg, ids, answer, client.simulated && { simulated: true }));
+      send(Object.assign(msg, ids, answer, marks));
     },
   );
 }

@@ -1,8 +1,8 @@
 import type { NodeAPI } from 'node-red';
 import { readRules } from '../../lib/queue/model/rules';
 import { asPrintingError } from '../../lib/service/errors';
-import { underDeadline } from '../../lib/time/deadline';
 import { clientOf } from '../shared/account-link';
+import { closeInTime, idInEditor } from '../shared/config-node';
 import type { Saved } from '../shared/definition';
 import { whenFlowsStarted } from '../shared/flows-started';
 import { translated } from '../shared/language';
@@ -14,9 +14,8 @@ import { definition } from './definition';
 export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
   const { account, ...settings } = settingsOf(definition, saved);
-  // In a subflow instance, the editor shows the template's id.
-  const queueId = (this as { _alias?: string })._alias ?? this.id;
-  const { clock, closeTimeout, queues } = runtimeOf(RED);
+  const queueId = idInEditor(this);
+  const runtime = runtimeOf(RED);
   let opening: Promise<OpenQueue> | undefined;
   let cancel: (() => void) | undefined;
   let isClosed = false;
@@ -45,18 +44,13 @@ export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, save
   this.queueId = queueId;
   this.accountId = account;
   this.open = open;
-  queues.add(this);
+  runtime.queues.add(this);
   cancel = whenFlowsStarted(RED, openSoon);
 
   this.on('close', (removed: boolean, done: () => void) => {
     isClosed = true;
     cancel?.();
-    queues.delete(this);
-    const closing = (async () => (await opening)?.api.close(removed))();
-    // Hanging work continues without delaying Node-RED.
-    underDeadline(clock, { ms: Math.max(0, closeTimeout - 500) }, (deadline) => deadline.wait(closing)).then(
-      () => done(),
-      () => done(),
-    );
+    runtime.queues.delete(this);
+    closeInTime(runtime, (async () => (await opening)?.api.close(removed))(), done);
   });
 }

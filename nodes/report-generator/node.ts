@@ -25,7 +25,7 @@ export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Sav
     RED,
     this,
     { findClient: () => clientOf(RED, account), timeout },
-    async (msg, send, { client, deadline, show }) => {
+    async (msg, send, { client, marks, deadline, show }) => {
       const format = readFormat(settings.format);
       // A blank setting must not read msg.filename, which may name another file (reference 2.2).
       if (format === 'file' && isBlank(settings.file.value))
@@ -34,7 +34,6 @@ export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Sav
       if (path === undefined) throw invalid(phrase`The setting for the file is empty: choose a file in the node.`);
       const from = await read(RED, this, settings.from, msg);
       const to = await read(RED, this, settings.to, msg);
-      const marks = client.simulated ? { simulated: true } : {};
       let copies: (() => RowMessage) | undefined;
 
       await client.reports.run({

@@ -29,14 +29,14 @@ export default function RequestNode(this: Node, RED: NodeAPI, saved: Saved<typeo
     RED,
     this,
     { findClient: () => clientOf(RED, account), timeout: TIMEOUT },
-    async (msg, send, { client, deadline, show }) => {
+    async (msg, send, { client, marks, deadline, show }) => {
       const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, deadline };
       show({ fill: 'blue', shape: 'dot', key: 'requesting' });
       const { statusCode, headers, data } = await client.requests.run(request);
       show({ fill: 'green', shape: 'dot', key: 'done' });
       // Copies the data, so that flows can't change the raw answer through the payload.
       const answer = { payload: data, raw: structuredClone(data), statusCode, headers };
-      send(Object.assign(msg, answer, client.simulated && { simulated: true }));
+      send(Object.assign(msg, answer, marks));
     },
   );
 }

@@ -13,6 +13,8 @@ import { failureText, IDLE, signInText, StatusLine, type StatusText } from './st
 /** Tools for processing one message. */
 export interface WorkContext {
   client: Client;
+  /** Properties of every message that the node sends: that the account is simulated. */
+  marks: NodeMessage;
   /** Deadline of the message: starts at its arrival, ends with the node's timeout or close. */
   deadline: Deadline;
   /** Aborts when the node closes. */
@@ -74,7 +76,7 @@ export function workNode(
       status.simulated = client.simulated;
       stopListening = client.credentials.onChange(() => showIdle(client));
       showIdle(client);
-      onReady?.({ client, signal, show });
+      onReady?.({ client, marks: marksOf(client), signal, show });
     })
     .catch((error: unknown) => show(failureText(asPrintingError(error))));
 
@@ -90,7 +92,7 @@ export function workNode(
       try {
         await underDeadline(runtimeOf(RED).clock, limit, async (deadline) => {
           const client = await deadline.wait(findClient());
-          await work(msg, send, { client, deadline, signal, show });
+          await work(msg, send, { client, marks: marksOf(client), deadline, signal, show });
         });
       } finally {
         release?.();
@@ -107,3 +109,5 @@ export function workNode(
     status.clear();
   });
 }
+
+const marksOf = ({ simulated }: Client): NodeMessage => (simulated ? { simulated } : {});

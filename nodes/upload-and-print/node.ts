@@ -41,7 +41,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
 
   const waits = new NodeWaits<Awaited, PrintResult>(RED, this);
   let late: LateResults<Awaited, PrintResult> | undefined;
-  const onReady = ({ client, signal, show }: Omit<WorkContext, 'deadline'>) => {
+  const onReady = ({ client, marks, signal, show }: Omit<WorkContext, 'deadline'>) => {
     const onProgress = (progress: Progress) => {
       if (signal.aborted) return;
       if (progress.clusterJobId) awaited.set(progress.clusterJobId, clock.now());
@@ -53,7 +53,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       const { error } = result;
       show(error ? failureText(error) : resultText(result));
       const { message: kept, parts } = (note ?? { message: {}, parts: null }) as Note;
-      const message = { ...kept, ...known(result), ...(client.simulated ? { simulated: true } : {}), late: true };
+      const message = { ...kept, ...known(result), ...marks, late: true };
       const outgoing = { ...message, ...resultOf(RED, result), ...(parts ? { parts: { ...parts, index } } : {}) };
       if (parts || !error) this.send([copyMessage(RED, outgoing), null]);
       if (!error) return;
@@ -71,7 +71,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
 
   const options = { findClient: () => clientOf(RED, account), timeout, readsPayload, lastFigures, onReady };
   workNode(RED, this, options, async (msg, send, context) => {
-    const { client, deadline, signal, show } = context;
+    const { client, marks, deadline, signal, show } = context;
     const readTargets = async (): Promise<Targets> => {
       if (!print) return { clusterIds: [], many: false };
       const named = await read(RED, this, settings.cluster, msg);
@@ -83,7 +83,6 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     const { clusterIds, many, chooseIdle } = await readTargets();
     const parts = { id: RED.util.generateId(), type: 'array' as const, count: clusterIds.length };
     const passedOn: NodeMessage = { ...msg, payload: undefined };
-    const marks = client.simulated ? { simulated: true } : {};
 
     const mine = new Set<string>();
     const onProgress = (progress: Progress) => {

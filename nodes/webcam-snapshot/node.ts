@@ -15,7 +15,7 @@ export default function WebcamSnapshotNode(this: Node, RED: NodeAPI, saved: Save
   RED.nodes.createNode(this, saved);
   const { account, cluster, printer, timeout, maxBytes } = settingsOf(definition, saved);
   const options = { findClient: () => clientOf(RED, account), timeout, awaited: phrase`No answer from the printer` };
-  workNode(RED, this, options, async (msg, send, { client, deadline, show }) => {
+  workNode(RED, this, options, async (msg, send, { client, marks, deadline, show }) => {
     const clusterId = await readText(RED, this, cluster, msg);
     if (clusterId === undefined) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
     const event = readingOf('payload', () => isPrintEvent(msg.payload)) && { event: msg.payload };
@@ -28,7 +28,7 @@ export default function WebcamSnapshotNode(this: Node, RED: NodeAPI, saved: Save
     });
     const at = clockTime(Date.parse(picture.takenAt));
     show({ fill: 'green', shape: 'dot', key: 'taken', values: { at } });
-    send(Object.assign(msg, picture, { ...event, payload: image }, client.simulated && { simulated: true }));
+    send(Object.assign(msg, picture, { ...event, payload: image }, marks));
   });
 }
 

@@ -42,24 +42,24 @@ const fields = (words: string) => Object.fromEntries(Object.keys(definition.prop
 
 /** How each exported function that reads texts gets one. */
 const READERS: Record<string, (words: string) => unknown> = {
-  'admin/browser-cookie.browserHashOf': (words) => [
+  'admin/sign-in.browserHashOf': (words) => [
     browserHashOf(requestOf(words), words),
     browserHashOf(requestOf(`remote-printing-sign-in-${words}`), words),
   ],
-  'admin/browser-cookie.setBrowserCookie': (words) =>
+  'admin/sign-in.setBrowserCookie': (words) =>
     setBrowserCookie(requestOf(words), RESPONSE, { authorizeUrl: 'https://a', redirectUri: 'https://a', value: '' }),
   'admin/sign-in.pastedQuery': (words) => {
     for (const pasted of [words, `https:${words}`, `https://a/?code=${words}`, `https://a/?${words}`])
       for (const url of [pasted, pasted.slice(0, TEXT.field)])
         assert.throws(() => pastedQuery({ url }), { code: 'INVALID_INPUT' });
   },
-  'admin/typed-account.typedAccount': (words) => [
+  'admin/accounts.typedAccount': (words) => [
     typedAccount(RED, words, { [words]: words }),
     typedAccount(RED, words, words),
   ],
-  'admin/typed-settings.hostOf': (words) => hostOf(words),
-  'admin/typed-settings.signInConfig': (words) => signInConfig({ authUrl: words, [words]: '' }, undefined),
-  'admin/typed-settings.connectionConfig': (words) => connectionConfig({ signIn: 'token', apiToken: words }, undefined),
+  'admin/accounts.hostOf': (words) => hostOf(words),
+  'admin/accounts.signInConfig': (words) => signInConfig({ authUrl: words, [words]: '' }, undefined),
+  'admin/accounts.connectionConfig': (words) => connectionConfig({ signIn: 'token', apiToken: words }, undefined),
   'change-texts.addChangeTexts': (words) =>
     addChangeTexts(RED, [
       readPrintJob({
@@ -113,24 +113,28 @@ const OTHERS: Record<string, string> = {
   'admin/accounts.UnknownAccount': 'gets no text',
   'admin/accounts.deployedAccount': 'compares ids of nodes',
   'admin/accounts.knownAccount': 'compares ids of nodes',
-  'admin/browser-cookie.newBrowserValue': 'gets no text',
-  'admin/connection.connectionEndpoint': 'answers by typedAccount; tests by lib/connection',
+  'admin/sign-in.newBrowserValue': 'gets no text',
+  'admin/account.connectionEndpoint': 'answers by typedAccount; tests by lib/connection',
   'admin/handle.handle': 'passes on a request; Express reads its languages',
   'admin/handle.idOf': 'gets a part of a path, which Node.js limits',
   'admin/index.addAdminEndpoints': 'gets no text',
   'admin/metrics.metricsEndpoint': 'hashes a token; Node.js limits the header',
   'admin/queue.queueEndpoints': 'compares ids of nodes; reads hours by readHours',
-  'admin/sign-in.signInEndpoints': 'answers by pastedQuery, browserHashOf, typed-settings and Authorization',
-  'admin/state.stateOf': 'compares by hostOf and grantAt',
-  'admin/typed-account.typedSettings': 'reads by connectionConfig and readSettings',
-  'admin/typed-account.whyWithheld': 'compares by hostOf and grantFor',
-  'admin/typed-account.withTypedChoices': 'asks',
-  'admin/wanted.deployedIdentity': 'compares the settings of a node',
-  'admin/wanted.wantedBy': 'compares the settings of a node',
+  'admin/sign-in.signInEndpoints': 'answers by pastedQuery, browserHashOf, signInConfig and Authorization',
+  'admin/account.stateOf': 'compares by hostOf and grantAt',
+  'admin/accounts.typedSettings': 'reads by connectionConfig and readSettings',
+  'admin/accounts.whyWithheld': 'compares by hostOf and grantFor',
+  'admin/accounts.withTypedChoices': 'asks',
+  'admin/accounts.deployedIdentity': 'compares the settings of a node',
+  'admin/accounts.wantedBy': 'compares the settings of a node',
+  'config-node.closeInTime': 'gets no text',
+  'config-node.idInEditor': 'gets the id of a node',
   'flows-started.whenFlowsStarted': 'gets work to do',
+  'inputs.invalid': 'gets a sentence of this pack',
   'inputs.needsMessage': 'reads by isBlank',
   'inputs.ofMessage': 'gets the name of a property',
   'language.languageOf': 'Express reads the header, which Node.js limits',
+  'late-results.NodeWaits': 'passes on waits',
   'metrics-setting.metricsOf': 'reads settings.js and the settings of a node',
   'on-input.onInput': 'passes on messages by plainMessage, readable and markFailed',
   'printing-text.printingText': 'gets the numbers of a job that was read',
