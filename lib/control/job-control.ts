@@ -5,10 +5,9 @@ import { asPrintingError, PrintingError, printerOffline, withIds, type Ids } fro
 import { isKnownStatus, readPrintJob, type PrintJob } from '../service/print-job';
 import type { PrinterFilter } from '../service/printer-filter';
 import { mapConcurrent } from '../time/concurrency';
-import { printsUnderWay } from './prints-under-way';
+import { jobUnderWay, printsUnderWay } from './prints-under-way';
 import { flag, record, type Json } from '../service/json-readers';
 import { ruleOf, type JobRule } from './job-rules';
-import { jobUnderWay } from './job-under-way';
 import { phrase } from '../words/sentence';
 
 interface JobActionRequest extends Acting {

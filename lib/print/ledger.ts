@@ -61,7 +61,7 @@ export function newAttempt(
 }
 
 /** Ids of printings that the attempt may have created if its time is wrong. */
-export const doubtful = ({ jobId, undated, known }: PrintAttempt, printings: PrintJob[]): string[] =>
+const doubtful = ({ jobId, undated, known }: PrintAttempt, printings: PrintJob[]): string[] =>
   printings
     .filter((job) => undated && job.jobId === jobId)
     .flatMap(({ clusterJobId }) => clusterJobId ?? [])
@@ -87,12 +87,12 @@ interface Claim {
 }
 
 /** Retention, ms, equal to that of print keys: a claim must outlive every entry that could claim the same printing. */
-export const KEEP = 100 * 24 * 60 * 60 * 1000;
+const KEEP = 100 * 24 * 60 * 60 * 1000;
 /** Most printings stored per job; a cluster's lists hold far fewer. */
 const MOST = 200;
 
 /** Assigns printings to attempts, so that two attempts never share one printing. */
-export class Claims {
+class Claims {
   /** @param locks locks that must be held to write a claim */
   constructor(
     private readonly store: StateStore,

@@ -9,7 +9,7 @@ import { nameFor } from '../watch/views/outages';
 import type { Watcher } from '../watch/watcher';
 import type { Dispatcher } from './dispatcher';
 import { Ledger } from './ledger';
-import type { JobListReader } from './job-list-reader';
+import type { JobListReader, Listing } from './job-list-reader';
 import { phrase, type Sentence } from '../words/sentence';
 
 interface UnresolvedPrintsDeps {
@@ -107,20 +107,22 @@ export class UnresolvedPrints {
     if (!held || held.settling) return;
     held.settling = true;
     held.more = false;
-    const settle = async () => {
-      const keys = (await held.ledger.openKeys()).filter((key) => key.clusterId === clusterId);
-      const settled = await Promise.all(
-        keys.map((key) => this.#deps.dispatcher().settle(held.ledger, key, listing, this.#deadline)),
-      );
-      if (settled.includes('hopeless')) this.#deps.warn(hopeless(nameFor(clusterId, status.name)));
-      if (held.more || settled.includes('open') || this.#held.get(clusterId) !== held) return;
-      this.#held.delete(clusterId);
-      held.release();
-    };
-    settle()
+    this.#settle(clusterId, held, listing, status.name)
       // The next poll tries again.
       .catch(() => undefined)
       .finally(() => (held.settling = false));
+  }
+
+  /** Settles the cluster's open keys by a listing, and ends its polls when none is left. */
+  async #settle(clusterId: string, held: HeldCluster, listing: Listing, name: string | null): Promise<void> {
+    const keys = (await held.ledger.openKeys()).filter((key) => key.clusterId === clusterId);
+    const settled = await Promise.all(
+      keys.map((key) => this.#deps.dispatcher().settle(held.ledger, key, listing, this.#deadline)),
+    );
+    if (settled.includes('hopeless')) this.#deps.warn(hopeless(nameFor(clusterId, name)));
+    if (held.more || settled.includes('open') || this.#held.get(clusterId) !== held) return;
+    this.#held.delete(clusterId);
+    held.release();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import type { CommonActionResult } from '../../lib/control/job-control';
-import { jobData } from '../../lib/control/job-data';
+import { jobData } from '../../lib/control/job-rules';
 import { record, type Json } from '../../lib/service/json-readers';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
 import { clientOf } from '../shared/account-link';

@@ -80,9 +80,9 @@ import { readFile } from '../../lib/library/library';
 import { removeStored } from '../../lib/library/remove';
 import { atLimit, dispatchAction, followAction } from '../../lib/action/action';
 import { meaning } from '../../lib/action/action';
-import { jobData } from '../../lib/control/job-data';
+import { jobData } from '../../lib/control/job-rules';
 import { ruleOf } from '../../lib/control/job-rules';
-import { jobUnderWay } from '../../lib/control/job-under-way';
+import { jobUnderWay } from '../../lib/control/prints-under-way';
 import { printsUnderWay } from '../../lib/control/prints-under-way';
 import { sumMaterials } from '../../lib/query/materials';
 import { readPreview } from '../../lib/query/preview';
@@ -522,12 +522,12 @@ const READERS: Record<string, (words: string) => unknown> = {
   'action/action.followAction': (words) =>
     followAction(service(words), ACTION, { actionId: words, status: words, details: null, raw: null }, () => undefined),
   'action/action.meaning': (words) => meaning(words),
-  'control/job-data.jobData': (words) => [
+  'control/job-rules.jobData': (words) => [
     jobData(words, { data: { a: words } }),
     jobData('duplicate', { quantity: words }),
   ],
   'control/job-rules.ruleOf': (words) => ruleOf(words),
-  'control/job-under-way.jobUnderWay': (words) => jobUnderWay(service(words), 'c', LIMITS.deadline),
+  'control/prints-under-way.jobUnderWay': (words) => jobUnderWay(service(words), 'c', LIMITS.deadline),
   'control/prints-under-way.printsUnderWay': (words) =>
     printsUnderWay(service(words), NO_FILTER, words, LIMITS.deadline),
   'query/materials.sumMaterials': (words) => sumMaterials([printerOf(words)], [words.slice(0, 500)]),
@@ -541,7 +541,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     readPrintJobFilter({ search: words, status: words.slice(0, 9) }),
     readPrintJobFilter(words),
   ],
-  'print/attempt.candidates': (words) =>
+  'print/ledger.candidates': (words) =>
     candidates({ id: 'a', clusterId: 'c', jobId: words, begunAt: 0, earliest: 0, latest: 1, known: [] }, [
       { ...readPrintJob(FIELDS('a')), jobId: words, createdAt: words },
     ]),
@@ -663,8 +663,6 @@ const OTHERS: Record<string, string> = {
   'metrics/scrape.scrape': 'gets figures, and names by labelOf',
   'metrics/timed-store.timedStore': 'passes values on',
   'service/cluster-status.isOnPrinter': 'compares ids that were read',
-  'print/chosen-print.ChosenPrint': 'works by the functions of other folders',
-  'print/idle-printers.IdlePrinters': 'works by the functions of service/printer-filter',
   'report/attachment.attachmentOf': 'gets a path and times that were read',
   'service/printer-filter.isEmptyFilter': 'gets a filter that was read',
   'connection/ask.asker': 'makes the request; its answer is limited by AnswerShape',
@@ -731,17 +729,12 @@ const OTHERS: Record<string, string> = {
   'events/milestones.milestone': 'gets numbers',
   'events/thresholds.passed': 'gets numbers',
   'events/thresholds.eventsFor': 'gets numbers',
-  'print/attempt.newAttempt': 'gets jobs that were read',
-  'print/attempt.doubtful': 'gets jobs that were read',
-  'print/claims.likeliest': 'gets jobs that were read',
-  'print/claims.Claims': 'gets jobs that were read',
+  'print/ledger.newAttempt': 'gets jobs that were read',
+  'print/ledger.likeliest': 'gets jobs that were read',
   'print/job-list-reader.JobListReader': 'gets jobs that were read',
   'print/search.search': 'gets jobs that were read',
-  'print/awaited-end.awaitEnd': 'works by the functions of other folders',
   'print/cluster-print.ClusterPrint': 'works by the functions of other folders',
-  'print/print-call.callPrint': 'passes an answer on to Dispatcher',
   'print/dispatcher.Dispatcher': 'works by the functions of other folders',
-  'print/late-prints.latePrints': 'works by the functions of other folders',
   'print/late-results.LateResults': 'works by the functions of other folders',
   'print/unresolved-prints.UnresolvedPrints': 'works by the functions of other folders',
   'print/prints.Prints': 'works by the functions of other folders',
@@ -778,7 +771,7 @@ const OTHERS: Record<string, string> = {
   'sign-in/token-endpoint.IncompleteAnswer': 'keeps a token of the service',
   'watch/polling/failed-polls.FailedPolls': 'gets no text',
   'watch/polling/poll-cluster.pollCluster': 'asks by readStatus',
-  'time/settled-within.settledWithin': 'gets work to do',
+  'time/concurrency.settledWithin': 'gets work to do',
   'postgres/channel.Channel': 'gives each notification to decodeMessage',
   'postgres/database.DatabaseError': 'gets a code',
   'postgres/database.Database': 'asks; its rows are read by the classes that ask',
@@ -795,7 +788,8 @@ const OTHERS: Record<string, string> = {
   'postgres/listening.Listening': 'hands notifications on',
   'state/lock.LockLostError': 'gets no text',
   'state/locks.Locks': 'gets no text',
-  'time/semaphore.Semaphore': 'gets no text',
+  'time/concurrency.Rerun': 'gets work to do',
+  'time/concurrency.Semaphore': 'gets no text',
   'state/position.positionOf': 'hashes a key',
   'state/position.beginsWith': 'compares the words of a key',
   'state/position.pageOf': 'gets hashes',
@@ -819,7 +813,7 @@ const OTHERS: Record<string, string> = {
   'sign-in/refresh.isRefusal': 'gets an error',
   'sign-in/tokens.Tokens': 'keeps the grant, which the functions of grant.ts read',
   'picture/image.fetchImage': 'downloads; the bytes are read by imageType',
-  'time/single-flight.SingleFlight': 'shares work',
+  'time/concurrency.SingleFlight': 'shares work',
   'picture/snapshots.Snapshots': 'asks by findPrinter, followAction and fetchImage',
   'report/delivered-rows.withDeliveredRows': 'counts rows',
   'report/outputs.asRows': 'gives the bytes to CsvReader, or passes them on',
@@ -865,20 +859,18 @@ const OTHERS: Record<string, string> = {
   'library/library.Library': 'asks by readStored and readFile',
   'library/store.store': 'uploads; the answer is read by readFile',
   'control/job-control.JobControl': 'asks by dispatchAction',
-  'time/backoff.waitBefore': 'gets no text',
+  'time/retry.waitBefore': 'gets no text',
   'time/clock.sleep': 'gets no text',
   'time/clock.isoTime': 'gets no text',
-  'time/retry-timer.RetryTimer': 'gets no text',
+  'time/retry.RetryTimer': 'gets no text',
   'time/deadline.Deadline': 'gets no text',
   'time/deadline.underDeadline': 'gets no text',
   'time/deadline.closed': 'gets no text',
-  'time/follow-abort.Followers': 'gets no text',
-  'time/follow-abort.followAbort': 'gets no text',
-  'time/next-turn.nextTurn': 'gets no text',
-  'time/retry-until.retryUntil': 'gets work to do',
-  'time/retry-until.pollUntil': 'gets work to do',
+  'time/concurrency.nextTurn': 'gets no text',
+  'time/retry.retryUntil': 'gets work to do',
+  'time/retry.pollUntil': 'gets work to do',
   'watch/replication/assignments.Assignments': 'compares ids; what others want is read by fairShare',
-  'time/map-concurrent.mapConcurrent': 'gets work to do',
+  'time/concurrency.mapConcurrent': 'gets work to do',
   'watch/checkpoints/checkpoint-store.CheckpointStore':
     'reads by readCheckpoint and readListCheckpoint, and keeps in ClusterMemory',
   'watch/checkpoints/outage-memory.newOutage': 'creates a record',

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { jobData } from '../../../lib/control/job-data';
+import { jobData } from '../../../lib/control/job-rules';
 import { PrintingError } from '../../../lib/service/errors';
 
-describe('control/job-data', () => {
+describe('control/job-rules', () => {
   const refused = (work: () => unknown, words: RegExp) =>
     assert.throws(work, (error: unknown) => {
       assert.ok(error instanceof PrintingError);
