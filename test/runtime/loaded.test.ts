@@ -81,8 +81,6 @@ describe('Node-RED with the pack', () => {
       );
       // Of printing, only the modules that settle the unfinished prints of an earlier runtime are loaded.
       assert.deepEqual(files.filter((file) => file.startsWith('dist/lib/print/')).sort(), [
-        'dist/lib/print/attempt.js',
-        'dist/lib/print/claims.js',
         'dist/lib/print/job-list-reader.js',
         'dist/lib/print/ledger.js',
         'dist/lib/print/unresolved-prints.js',
