@@ -6,7 +6,7 @@ import type { Renewals } from './sign-in/refresh';
 import type { StateStore } from './state/store';
 import type { Clock } from './time/clock';
 import type { WatchMemory } from './watch/checkpoints/memory';
-import type { Log } from './watch/views/watch';
+import type { Log } from './watch/views/outages';
 
 /** Everything that a client is assembled from. */
 export interface ClientOptions {

@@ -32,7 +32,7 @@ import { settledWithin } from './time/concurrency';
 import type { Uploads } from './upload/uploads';
 import type { Replica } from './watch/replication/peers';
 import { Watcher } from './watch/watcher';
-import { logReport } from './watch/views/watch';
+import { logReport } from './watch/views/outages';
 import { phrase, type Sentence } from './words/sentence';
 
 export type { ClientOptions } from './client-options';

@@ -3,7 +3,7 @@ import { asPrintingError, printerOffline, withIds } from '../service/errors';
 import { statusRecord } from '../service/cluster';
 import { flag, record } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
-import type { JobEnd } from '../watch/views/watch';
+import type { JobEnd } from '../watch/views/job-end-waiter';
 import type { Uploaded } from '../upload/uploads';
 import type { DispatchResult, Dispatcher } from './dispatcher';
 import type { KeyOf, Ledger } from './ledger';

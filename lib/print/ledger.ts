@@ -5,7 +5,7 @@ import { type Lock, LockLostError } from '../state/membership';
 import { DeadlineStore } from '../state/memory-store';
 import { type Key, type PutOptions, type Scope, type StateStore } from '../state/store';
 import { type Deadline, underDeadline } from '../time/deadline';
-import type { JobEnd } from '../watch/views/watch';
+import type { JobEnd } from '../watch/views/job-end-waiter';
 import { phrase } from '../words/sentence';
 import type { Listing } from './job-list-reader';
 

@@ -6,7 +6,7 @@ import type { Clock } from '../time/clock';
 import { closed, type Deadline } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
 import { readPrinters } from '../watch/polling/cluster-list';
-import type { JobEndOptions } from '../watch/views/watch';
+import type { JobEndOptions } from '../watch/views/job-end-waiter';
 import type { Watcher } from '../watch/watcher';
 import { phrase, type Sentence } from '../words/sentence';
 import type { ClusterPrint, ClusterPrintResult } from './cluster-print';

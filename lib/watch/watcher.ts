@@ -21,10 +21,9 @@ import { intervalOf, SHORTEST } from './polling/timing';
 import { LIST, type PollingAccount, type PollReports } from './polling/types';
 import type { ReplicaCoordinator } from './replication/coordinator';
 import { NO_PEERS, type Peers, type Sharing } from './replication/peers';
-import { JobEndWaiter } from './views/job-end-waiter';
-import { Outages } from './views/outages';
-import type { JobEnd, JobEndOptions, Watch, WatcherReport, WatchOptions } from './views/watch';
-import { Watches } from './views/watches';
+import { type JobEnd, type JobEndOptions, JobEndWaiter } from './views/job-end-waiter';
+import { Outages, type WatcherReport } from './views/outages';
+import { NodeWatch, type Watch, type WatchContext, type WatchOptions } from './views/watch';
 
 /** Longest wait for checkpoint writes before closing hands the polls to other runtimes, ms. */
 const HANDOVER_WITHIN = 4_000;
@@ -46,7 +45,8 @@ export class Watcher {
   readonly #memory: WatchMemory;
   readonly #list: ListPoller;
   readonly #outages: Outages;
-  readonly #watches: Watches;
+  readonly #context: WatchContext;
+  readonly #watches = new Set<NodeWatch>();
   readonly #pollers = new Map<string, Poller>();
   readonly #jobEndWaiters = new Set<JobEndWaiter>();
   readonly #listeners = new Set<ObservationListener>();
@@ -105,32 +105,25 @@ export class Watcher {
       moves: this.#moves,
     };
     this.#list = new ListPoller(this.#account, this.#reports, (rebound) => this.#moves.rebindListed(rebound));
-    this.#watches = new Watches({
-      ...pollers,
-      memory: this.#memory,
-      context: {
-        clock,
-        guard: (callback) => this.#guard(callback),
-        standbyOf: (clusterId) => this.#coordinator?.standbyOf(clusterId) ?? null,
-        usable: () => signIn.usable,
-        requestEnded: (watch, error, clusterIds) => this.#outages.requestEnded(watch.audience, error, clusterIds),
-        summary: (error, clusterIds) => this.#outages.summary(error, clusterIds),
-      },
-    });
+    const isPolled = (clusterId: string): boolean =>
+      (clusterId === LIST ? this.#list : this.#pollers.get(clusterId))?.isPolled ?? false;
     this.#outages = new Outages({
-      account: { store, clock, signIn, signal, scope: options.scope },
+      ...{ store, clock, signIn, signal, scope: options.scope },
       memory: this.#memory.outages(JSON.stringify(options.sharing?.topic ?? null)),
-      polls: {
-        nameOf: (clusterId) =>
-          this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
-        polled: () => this.#polledIds(),
-        isPolled: (clusterId) =>
-          clusterId === LIST ? this.#list.isPolled : (this.#pollers.get(clusterId)?.isPolled ?? false),
-        watchesOf: (clusterId) => this.#watches.of(clusterId),
-      },
+      nameOf: (clusterId) =>
+        this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
+      polledIds: () => [LIST, ...this.#pollers.keys()].filter((clusterId) => isPolled(clusterId)),
+      isPolled,
+      watchesOf: (clusterId) => [...this.#watches].filter((watch) => clusterId === null || watch.watches(clusterId)),
       report: (event) => this.#report(event),
       fault: (thrown) => this.#reportFault(null, thrown),
     });
+    this.#context = {
+      ...{ clock, signIn, memory: this.#memory, watches: this.#watches, outages: this.#outages },
+      ...{ list: this.#list, pollers: this.#pollers, pollerOf: pollers.pollerOf },
+      standbyOf: (clusterId) => this.#coordinator?.standbyOf(clusterId) ?? null,
+      guard: (callback) => this.#guard(callback),
+    };
     this.#unsubscribeSignIn = signIn.onChange(() => this.#guard(() => this.#signInChanged()));
   }
 
@@ -142,8 +135,8 @@ export class Watcher {
   /** Watches one cluster, or all of them. */
   watch(options: WatchOptions): Watch {
     this.#closing.signal.throwIfAborted();
-    const watch = this.#watches.open(options);
-    this.#outages.watched(watch);
+    const watch = new NodeWatch(options, this.#context);
+    this.#outages.opened(watch);
     return watch;
   }
 
@@ -153,17 +146,12 @@ export class Watcher {
    */
   follow(clusterId: string, clusterJobId: string, options: JobEndOptions = {}): Promise<JobEnd> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason as Error);
-    const waiter: JobEndWaiter = new JobEndWaiter(
-      {
-        ...options,
-        poller: this.#pollerOf(clusterId),
-        clusterJobId,
-        interval: this.jobEndInterval,
-        closed: () => queueMicrotask(() => this.#jobEndWaiters.delete(waiter)),
-      },
-      { ...this.#account, fault: (clusterId, thrown) => this.#reportFault(clusterId, thrown) },
-    );
+    const fault = (id: string, thrown: unknown) => this.#reportFault(id, thrown);
+    const context = { account: this.#account, interval: this.jobEndInterval, fault };
+    const waiter = new JobEndWaiter(this.#pollerOf(clusterId), clusterJobId, context, options);
     this.#jobEndWaiters.add(waiter);
+    const forget = () => this.#jobEndWaiters.delete(waiter);
+    waiter.ended.then(forget, forget);
     return waiter.ended;
   }
 
@@ -198,7 +186,7 @@ export class Watcher {
     this.#unsubscribeSignIn();
     this.#outages.close();
     this.#scheduler.close();
-    this.#watches.close();
+    for (const watch of this.#watches) watch.close();
     this.#jobEndWaiters.forEach((waiter) => waiter.cancel(reason));
     this.#listeners.clear();
     if (this.#scope)
@@ -227,7 +215,7 @@ export class Watcher {
         awaitedInterval: this.jobEndInterval,
       },
       reports: {
-        standbyChanged: () => this.#watches.checkStandby(),
+        standbyChanged: () => this.#watches.forEach((watch) => watch.checkStandby()),
         moved: (clusterId, to) => this.#moves.followRemote(clusterId, to),
         fault: (thrown) => this.#reportFault(null, thrown),
       },
@@ -274,12 +262,6 @@ export class Watcher {
     const memory = this.#scope?.clusters.get(clusterId);
     if (memory?.loaded && memory.isEmpty)
       this.#memory.forget(clusterId, { now: this.#options.clock.monotonic(), keepFor: SHORTEST });
-  }
-
-  /** Clusters that this runtime polls regularly, and the list. */
-  #polledIds(): string[] {
-    const clusters = [...this.#pollers.values()].filter((poller) => poller.isPolled).map(({ clusterId }) => clusterId);
-    return this.#list.isPolled ? [LIST, ...clusters] : clusters;
   }
 
   #guard(callback: () => unknown): void {

@@ -1,6 +1,7 @@
 import type { ClusterStatus } from '../../lib/service/cluster';
 import type { Standby } from '../../lib/watch/replication/peers';
-import type { Round, WatchState } from '../../lib/watch/views/watch';
+import type { Round } from '../../lib/watch/views/rounds';
+import type { WatchState } from '../../lib/watch/views/watch';
 import { printingText } from './printing-text';
 import { failureText, staleText, type StatusText } from './status';
 

@@ -11,7 +11,7 @@ import type { StateStore } from '../../lib/state/store';
 import { Sweeper } from '../../lib/state/file-store';
 import { systemClock, type Clock } from '../../lib/time/clock';
 import type { WatchMemory } from '../../lib/watch/checkpoints/memory';
-import type { Log } from '../../lib/watch/views/watch';
+import type { Log } from '../../lib/watch/views/outages';
 import type { AccountNode } from './account-link';
 import type { QueueNode } from './queue-link';
 import type { SimulatedWorld } from './simulated-world';

@@ -6,7 +6,7 @@ import { statePlace, type StateStore } from '../../lib/state/store';
 import { UnsealedFiles } from '../../lib/state/seal';
 import type { Clock } from '../../lib/time/clock';
 import type { Sentence } from '../../lib/words/sentence';
-import type { Log } from '../../lib/watch/views/watch';
+import type { Log } from '../../lib/watch/views/outages';
 
 /** Storage of everything that outlives a restart. */
 interface SavedState {

@@ -124,7 +124,8 @@ import type { Deadline } from '../../lib/time/deadline';
 import { candidates } from '../../lib/print/ledger';
 import { plainProperties } from '../../lib/print/plain-properties';
 import { advance } from '../../lib/events/advance';
-import { changed, ChangeFilter, logReport } from '../../lib/watch/views/watch';
+import { changed, ChangeFilter } from '../../lib/watch/views/rounds';
+import { logReport } from '../../lib/watch/views/outages';
 import { readCheckpoint } from '../../lib/events/checkpoint';
 import { fingerprint } from '../../lib/events/fingerprint';
 import { readListCheckpoint } from '../../lib/events/list-changes';
@@ -551,7 +552,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     const { checkpoint } = advance(null, loadedWith(words));
     return advance(checkpoint, loadedWith(`x${words}`));
   },
-  'watch/views/change-filter.changed': (words) => changed({ a: words, b: [words] }, { a: words, b: [`${words}x`] }),
+  'watch/views/rounds.changed': (words) => changed({ a: words, b: [words] }, { a: words, b: [`${words}x`] }),
   'events/checkpoint.readCheckpoint': (words) => readCheckpoint(words),
   'events/fingerprint.fingerprint': (words) => fingerprint(seen(words)),
   'events/list-changes.readListCheckpoint': (words) => readListCheckpoint(words),
@@ -576,24 +577,25 @@ const READERS: Record<string, (words: string) => unknown> = {
   },
   'watch/replication/fair-share.fairShare': (words) => fairShare('a', sharers(words), [words]),
   'watch/polling/job-record.readJobRecord': (words) => readJobRecord(service(words), 'c', words, LIMITS.deadline),
-  'watch/views/change-filter.ChangeFilter': (words) => {
+  'watch/views/rounds.ChangeFilter': (words) => {
     const filter = new ChangeFilter();
     return [filter.isChange(seen(words).status), filter.isChange(seen(`${words}x`).status)];
   },
-  'watch/views/notice.nameFor': (words) => [nameFor('c', words), nameFor(words, null)],
-  'watch/views/notice.outageNotice': (words) =>
+  'watch/views/outages.nameFor': (words) => [nameFor('c', words), nameFor(words, null)],
+  'watch/views/outages.outageNotice': (words) =>
     outageNotice(new PrintingError('TIMEOUT', phrase`It is ${words}.`), concerned(words)).message,
-  'watch/views/notice.recoveryNotice': (words) => String(recoveryNotice(concerned(words), 1)),
-  'watch/views/notice.signInNotice': (words) => signInNotice(phrase`It is ${words}.`, concerned(words)).message,
-  'watch/checkpoints/outage-marks.OutageMarks': async (words) => {
+  'watch/views/outages.recoveryNotice': (words) => String(recoveryNotice(concerned(words), 1)),
+  'watch/views/outages.signInNotice': (words) => signInNotice(phrase`It is ${words}.`, concerned(words)).message,
+  'watch/checkpoints/outages.OutageMarks': async (words) => {
     const memory = new OutageMemory();
     const parts = {
       store: { get: () => Promise.resolve({ marks: [markOf(words)] }) } as never,
       scope: () => Promise.resolve(['a', 's', 'w'] as const),
       clock: { now: () => 0 } as never,
+      memory,
       fault: () => undefined,
     };
-    await new OutageMarks(parts, memory).load();
+    await new OutageMarks(parts).load();
     assert.equal(memory.marks.length, 1);
     return memory.marks;
   },
@@ -605,7 +607,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     return [texts.stable, texts.volatile];
   },
   'watch/replication/replicas.replicasOf': (words) => replicasOf(membershipOf(words)),
-  'watch/views/watcher-log.logReport': (words) => {
+  'watch/views/outages.logReport': (words) => {
     const log = { warn: String, info: String };
     const error = new PrintingError('TIMEOUT', phrase`It is ${words}.`);
     logReport(log, { kind: 'fault', clusterId: words, error });
@@ -873,7 +875,7 @@ const OTHERS: Record<string, string> = {
   'time/concurrency.mapConcurrent': 'gets work to do',
   'watch/checkpoints/checkpoint-store.CheckpointStore':
     'reads by readCheckpoint and readListCheckpoint, and keeps in ClusterMemory',
-  'watch/checkpoints/outage-memory.newOutage': 'creates a record',
+  'watch/checkpoints/outages.Outage': 'creates a record',
   'watch/checkpoints/scope-memory.ListMemory': 'compares clusters that were read',
   'watch/checkpoints/scope-memory.ScopeMemory': 'stores memories',
   'watch/polling/cluster-moves.ClusterMoves': 'compares ids',
@@ -883,27 +885,23 @@ const OTHERS: Record<string, string> = {
   'watch/polling/poll-plan.PollPlan': 'gets ids and numbers',
   'watch/polling/requests.PollRequests': 'gets no text',
   'watch/polling/subscriptions.Subscriptions': 'distributes results that were read',
-  'watch/views/outage-notices.OutageNotices': 'gets errors, and the names of printers by nameFor',
-  'watch/views/outage-notices.deliver': 'passes on a notice',
-  'watch/views/result-groups.ResultGroups': 'passes on results that were read',
+  'watch/views/rounds.GroupRounds': 'passes on results that were read',
   'watch/views/watched-clusters.WatchedClusters': 'compares ids',
-  'watch/views/watches.Watches': 'compares ids',
   'watch/polling/cluster-list.ClusterList': 'asks by pagesOf and readCluster',
-  'watch/views/cluster-watch.ClusterWatch': 'gets statuses that were read',
-  'watch/views/all-clusters-watch.AllClustersWatch': 'gets statuses that were read',
+  'watch/views/rounds.TurnRounds': 'gets statuses that were read',
+  'watch/views/watch.NodeWatch': 'gets statuses that were read',
   'watch/polling/startup-limiter.StartupLimiter': 'gets no text',
   'watch/views/job-end-waiter.JobEndWaiter': 'compares ids; asks by readJobRecord',
-  'watch/views/result-batch.ResultBatch': 'hands on what was read',
+  'watch/views/rounds.ResultBatch': 'hands on what was read',
   'watch/polling/timer-queue.TimerQueue': 'gets no text',
   'watch/replication/remote-updates.RemoteUpdates': 'reads by readCheckpoint, what Channel and the store let pass',
   'watch/polling/keep-polling.KeepPolling': 'gets no text',
   'watch/replication/owner-names.OwnerNames': 'keeps the names of readAbout',
   'watch/polling/list-poller.ListPoller': 'asks by ClusterList',
   'watch/replication/live-peers.LivePeers': 'compares ids',
-  'watch/views/notice.signedInNotice': 'gets a number',
-  'watch/checkpoints/outage-marks.covers': 'compares what OutageMarks read',
-  'watch/checkpoints/outage-marks.printersOf': 'gets ids of clusters that are polled',
-  'watch/checkpoints/outage-memory.OutageMemory': 'keeps',
+  'watch/checkpoints/outages.covers': 'compares what OutageMarks read',
+  'watch/checkpoints/outages.markOf': 'gets ids of clusters that are polled',
+  'watch/checkpoints/outages.OutageMemory': 'keeps',
   'watch/views/outages.Outages': 'gets errors, and the names of printers by nameFor',
   'watch/polling/poller.Poller': 'asks by readStatus',
   'watch/polling/predictions.Predictions': 'gets numbers of statuses that were read',
@@ -915,7 +913,6 @@ const OTHERS: Record<string, string> = {
   'watch/replication/replica-coordinator.ReplicaCoordinator': 'compares ids; notes are read by CheckpointStore',
   'watch/checkpoints/ownership.isStillOwned': 'gets no text',
   'watch/checkpoints/ownership.isSecured': 'gets no text',
-  'watch/views/poll-failures.PollFailures': 'keeps ids',
   'watch/polling/poll-timing.intervalOf': 'gets numbers',
   'watch/polling/poll-timing.turnFrom': 'gets numbers',
   'watch/polling/poll-timing.turnAgain': 'gets numbers',

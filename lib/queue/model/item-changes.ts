@@ -1,6 +1,6 @@
 import { PrintingError } from '../../service/errors';
 import type { FileFacts } from '../../toolpath/facts';
-import type { JobEnd } from '../../watch/views/watch';
+import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase } from '../../words/sentence';
 import {
   type ChangeContext,

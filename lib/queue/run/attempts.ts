@@ -5,7 +5,7 @@ import type { PrintJob } from '../../service/print-job';
 import type { Clock } from '../../time/clock';
 import { type Deadline, underDeadline } from '../../time/deadline';
 import { AGAIN, retryUntil, WORK_IN_PROGRESS } from '../../time/retry';
-import type { JobEnd } from '../../watch/views/watch';
+import type { JobEnd } from '../../watch/views/job-end-waiter';
 import type { Watcher } from '../../watch/watcher';
 import type { Sentence } from '../../words/sentence';
 import type { EndedPrint } from '../model/gate';

@@ -3,6 +3,7 @@ import type { PrintingError } from '../../service/errors';
 import { list, record, text } from '../../service/json-readers';
 import type { CurrentScope, Key, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
+import { settledWithin } from '../../time/concurrency';
 
 /** Kind of the outage that a lost sign-in causes. */
 export const SIGN_IN = 'sign-in';
@@ -16,42 +17,51 @@ export interface AffectedPrinters {
 }
 
 /** Outage in progress. */
-export interface Outage {
-  id: string;
-  kind: string;
-  error: PrintingError | null;
-  /** Wall time, ms. */
-  since: number;
-  /** Start, monotonic ms. */
-  began: number;
+export class Outage {
+  id = randomUUID() as string;
   /** Clusters whose last poll failed. */
-  readonly members: Set<string>;
+  readonly failing = new Set<string>();
   /** Clusters read successfully since the outage began: their next failure is another outage. */
-  readonly recovered: Set<string>;
-  /** Clusters to poll before the notice, and how many of them were polled. */
-  readonly pending: readonly string[];
-  polled: number;
-  /** Whether the stored mark lacks members. */
-  hasGrown: boolean;
+  readonly recovered = new Set<string>();
   /** Audiences that have received the notice. */
-  notified: Set<string>;
-  isReported: boolean;
-  /** Notification in flight. */
-  notifying: Promise<void> | null;
-  /** Affected printers at the time of the report. */
-  affected: AffectedPrinters | null;
+  readonly told = new Set<string>();
+  isReported = false;
+  /** Affected printers when the report began; null before. */
+  affected: AffectedPrinters | null = null;
+  /** Report in flight. */
+  reporting: Promise<void> = Promise.resolve();
   /** Time when the mark was last written, monotonic ms. */
-  markedAt: number;
-  disarm: () => void;
+  markedAt = -Infinity;
+  /** Whether the mark lacks clusters that fail. */
+  hasGrown = false;
+  disarm: () => void = () => undefined;
+
+  /**
+   * @param since start, wall time, ms
+   * @param began start, monotonic ms; -Infinity: in an earlier process or in another runtime
+   * @param pending printers to poll before the report
+   */
+  constructor(
+    readonly kind: string,
+    public error: PrintingError | null,
+    public since: number,
+    readonly began: number,
+    readonly pending = new Set<string>(),
+  ) {}
 }
 
-type NewOutage = Pick<Outage, 'kind' | 'error' | 'pending' | 'since' | 'began'>;
+/** Outages, kept across deploys. */
+export class OutageMemory {
+  open: Outage[] = [];
+  /** Marks of outages that an earlier process or another runtime has reported. */
+  marks: Mark[] = [];
+  areMarksRead = false;
+  wasSignedIn = false;
 
-export const newOutage = (outage: NewOutage): Outage => ({
-  ...{ ...outage, id: randomUUID(), members: new Set<string>(), recovered: new Set<string>(), polled: 0 },
-  ...{ hasGrown: false, notified: new Set<string>(), isReported: false, notifying: null, affected: null },
-  ...{ markedAt: -Infinity, disarm: () => undefined },
-});
+  get signIn(): Outage | undefined {
+    return this.open.find(({ kind }) => kind === SIGN_IN);
+  }
+}
 
 /** The stored mark of a reported outage. */
 export interface Mark {
@@ -67,20 +77,17 @@ export interface Mark {
   told: string[];
 }
 
-/** Outages, kept across deploys. */
-export class OutageMemory {
-  open: Outage[] = [];
-  /** Lets the present watcher report an outage that a closed one could not report. */
-  resume: (outage: Outage) => void = () => undefined;
-  /** Marks of outages that an earlier process or another runtime has reported. */
-  marks: Mark[] = [];
-  areMarksRead = false;
-  wasSignedIn = false;
+/** Most printers in a mark. A mark without a list covers any printer. */
+const MOST = 1_000;
 
-  get isSignInLost(): boolean {
-    return this.open.some(({ kind }) => kind === SIGN_IN);
-  }
+/** Returns the mark of an outage at `now`. `before`: the stored one. */
+export function markOf({ id, since, kind, failing, told }: Outage, now: number, before: Mark | undefined): Mark {
+  const isUnlisted = kind === SIGN_IN || before?.printers === null || failing.size > MOST;
+  return { id, since, at: now, kind, printers: isUnlisted ? null : [...failing], told: [...told] };
 }
+
+export const covers = ({ kind, printers }: Mark, of: Pick<Outage, 'kind' | 'failing'>): boolean =>
+  kind === of.kind && (printers === null || printers.some((clusterId) => of.failing.has(clusterId)));
 
 /** Key kind: reported outages, so that no restart and no other runtime reports them again. */
 const OUTAGES = 'outages';
@@ -88,19 +95,12 @@ const OUTAGES = 'outages';
 const GOOD_FOR = 24 * 3600_000;
 /** Longest delay of a notice by an unresponsive store, ms. */
 const LONGEST = 5_000;
-/** Most printers in a mark. A mark without a list covers any printer. */
-const MOST = 1_000;
-
-export const covers = ({ kind, printers }: Mark, of: { kind: string; members: ReadonlySet<string> }): boolean =>
-  kind === of.kind && (printers === null || printers.some((clusterId) => of.members.has(clusterId)));
-
-export const printersOf = (members: ReadonlySet<string>): string[] | null =>
-  members.size > MOST ? null : [...members];
 
 interface OutageMarksOptions {
   store: StateStore;
   scope: CurrentScope;
   clock: Clock;
+  memory: OutageMemory;
   fault: (thrown: unknown) => void;
 }
 
@@ -108,23 +108,20 @@ interface OutageMarksOptions {
 export class OutageMarks {
   #isReading = false;
 
-  constructor(
-    private readonly parts: OutageMarksOptions,
-    private readonly memory: OutageMemory,
-  ) {}
+  constructor(private readonly options: OutageMarksOptions) {}
 
-  /** Reads the marks into the memory, once. The next call retries a failure. Never rejects. */
+  /** Reads the marks into the memory. The next call retries a failure. Never rejects. */
   async load(): Promise<void> {
-    const { memory } = this;
-    if (memory.areMarksRead || this.#isReading) return;
+    const { memory, store } = this.options;
+    if (this.#isReading) return;
     this.#isReading = true;
     try {
       const known = new Set(memory.open.map(({ id }) => id));
-      const stored = this.#valid(await this.parts.store.get<unknown>(await this.#key()));
+      const stored = this.#valid(await store.get<unknown>(await this.#key()));
       memory.marks = stored.filter(({ id }) => !known.has(id));
       memory.areMarksRead = true;
       const signIn = memory.marks.find(({ kind }) => kind === SIGN_IN);
-      if (signIn && !memory.isSignInLost) this.forget(signIn);
+      if (signIn && !memory.signIn) this.forget(signIn);
     } catch {
       // The next poll retries.
     }
@@ -132,66 +129,51 @@ export class OutageMarks {
   }
 
   /** Removes a mark that covers a failure from the memory, and returns it. */
-  adopt(kind: string, clusterId: string): Mark | null {
-    const { memory } = this;
-    const mark = memory.marks.find((one) => covers(one, { kind, members: new Set([clusterId]) }));
+  adopt(kind: string, clusterId: string): Mark | undefined {
+    const { memory } = this.options;
+    const mark = memory.marks.find((one) => covers(one, { kind, failing: new Set([clusterId]) }));
     if (mark) memory.marks = memory.marks.filter((other) => other !== mark);
-    return mark ?? null;
+    return mark;
   }
 
   /** Forgets a mark whose outage has ended. */
   forget({ id }: Pick<Mark, 'id'>): void {
-    this.memory.marks = this.memory.marks.filter((mark) => mark.id !== id);
+    const { memory } = this.options;
+    memory.marks = memory.marks.filter((mark) => mark.id !== id);
     void this.change((marks) => marks.filter((mark) => mark.id !== id));
   }
 
   /**
    * Calls `change` once with the stored marks, under the store's lock, and stores the result. Calls it with no marks if
-   * the store does not answer in time. Never rejects.
+   * the store fails or does not answer in time. Never rejects.
    */
   async change(change: (marks: Mark[]) => Mark[]): Promise<void> {
-    const { store, clock, fault } = this.parts;
-    let called = false;
+    const { store, clock, fault } = this.options;
+    let isCalled = false;
     const once = (marks: Mark[]): Mark[] | null => {
-      if (called) return null;
-      called = true;
+      if (isCalled) return null;
+      isCalled = true;
       return change(marks);
     };
-    await new Promise<void>((resolve) => {
-      const disarm = clock.after(LONGEST, () => {
-        once([]);
-        resolve();
-      });
-      const write = async () => {
-        await store.update<unknown>(
-          await this.#key(),
-          (stored) => {
-            const marks = once(this.#valid(stored));
-            if (!marks) return stored;
-            return marks.length > 0 ? { marks } : undefined;
-          },
-          { keepFor: GOOD_FOR },
-        );
+    const write = async () => {
+      const merge = (stored: unknown) => {
+        const marks = once(this.#valid(stored));
+        if (!marks) return stored;
+        return marks.length > 0 ? { marks } : undefined;
       };
-      write()
-        .catch((thrown: unknown) => {
-          once([]);
-          fault(thrown);
-        })
-        .finally(() => {
-          disarm();
-          resolve();
-        });
-    });
+      await store.update<unknown>(await this.#key(), merge, { keepFor: GOOD_FOR });
+    };
+    await settledWithin(clock, LONGEST, write().catch(fault));
+    once([]);
   }
 
   async #key(): Promise<Key> {
-    const [account, service] = await this.parts.scope();
+    const [account, service] = await this.options.scope();
     return [OUTAGES, account, service];
   }
 
   #valid(stored: unknown): Mark[] {
-    const now = this.parts.clock.now();
+    const now = this.options.clock.now();
     return list(record(stored)?.marks).flatMap((entry) => {
       const { id, since, at, kind, printers, told } = record(entry) ?? {};
       if (typeof since !== 'number' || typeof at !== 'number' || Math.abs(now - at) > GOOD_FOR) return [];

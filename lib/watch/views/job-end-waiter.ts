@@ -3,15 +3,33 @@ import type { EndType } from '../../events/print-event';
 import type { PrintJob } from '../../service/print-job';
 import { underDeadline } from '../../time/deadline';
 import { guard } from '../../time/guard';
-import {
-  type PollingAccount,
-  type PollReports,
-  type PollResult,
-  readJobRecord,
-  type Subscriber,
-} from '../polling/types';
 import type { Poller } from '../polling/poller';
-import type { JobEnd, JobEndOptions } from './watch';
+import { type PollingAccount, type PollResult, readJobRecord, type Subscriber } from '../polling/types';
+
+export interface JobEndOptions {
+  signal?: AbortSignal | undefined;
+  /** Called after each poll that showed the job. `ahead`: number of jobs before it in the queue, if known. */
+  onProgress?: ((job: PrintJob, ahead: number | null) => void) | undefined;
+  /** Called after each failed poll: the last progress is stale. */
+  onStale?: (() => void) | undefined;
+}
+
+/** End of an awaited print. `ended`: the outcome is unknown. */
+export interface JobEnd {
+  outcome: 'finished' | 'failed' | 'aborted' | 'ended';
+  job: PrintJob | null;
+  /** Cluster that the print ended on; a new id where the cluster moved to one. */
+  clusterId?: string;
+  /** The account's list lacks the cluster: the print may still be running. */
+  isDisconnected?: true;
+}
+
+const OUTCOMES: Record<EndType, JobEnd['outcome']> = {
+  'job.finished': 'finished',
+  'job.failed': 'failed',
+  'job.aborted': 'aborted',
+  'job.ended': 'ended',
+};
 
 /** Time after which the record of an unlisted job is read, ms. New jobs take a while to be listed. */
 const PATIENCE = 120_000;
@@ -20,26 +38,25 @@ const LONGEST = 30_000;
 /** Polls in a row without the cluster in the list that end the wait. A single odd list proves nothing. */
 const NOT_LISTED = 2;
 
-interface Target extends JobEndOptions {
-  poller: Poller;
-  clusterJobId: string;
+interface JobEndContext {
+  account: Pick<PollingAccount, 'service' | 'clock' | 'signal'>;
   /** Polling interval, ms. */
   interval: number;
-  closed: () => void;
+  fault: (clusterId: string, thrown: unknown) => void;
 }
 
-type JobEndAccount = Pick<PollingAccount, 'service' | 'clock' | 'signal'> & Pick<PollReports, 'fault'>;
-
-/** Subscriber that waits for the end of one job. */
+/**
+ * Subscriber that waits for the end of one job. The polls determine the end of a job that they have shown. The record of
+ * any other job is read after a while.
+ */
 export class JobEndWaiter implements Subscriber {
   readonly events = null;
   readonly wants = 'wait';
   readonly paused = false;
   readonly interval: number;
+  /** Rejects with the reason of the signal, or of `cancel`. */
   readonly ended: Promise<JobEnd>;
-
   readonly #since: number;
-  #poller: Poller;
   #isDone = false;
   #isReading = false;
   /** Whether the last read found no record of the job. */
@@ -52,82 +69,66 @@ export class JobEndWaiter implements Subscriber {
   #reject!: (reason: Error) => void;
 
   constructor(
-    private readonly target: Target,
-    private readonly account: JobEndAccount,
+    private poller: Poller,
+    private readonly clusterJobId: string,
+    private readonly context: JobEndContext,
+    private readonly options: JobEndOptions = {},
   ) {
-    this.interval = target.interval;
-    this.#poller = target.poller;
-    this.#since = account.clock.monotonic();
+    this.interval = context.interval;
+    this.#since = context.account.clock.monotonic();
     this.ended = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    const { signal } = target;
+    const { signal } = options;
     if (signal?.aborted) {
       this.#abort();
-    } else {
-      signal?.addEventListener('abort', this.#abort, { once: true });
-      guard(
-        () => this.#begin(),
-        (error) => account.fault(this.#poller.clusterId, error),
-      )();
+      return;
     }
+    signal?.addEventListener('abort', this.#abort, { once: true });
+    this.#guarded(() => this.#begin());
   }
 
   /** Subscribes, unless the end is known. */
   async #begin(): Promise<void> {
-    await this.#poller.load();
-    if (!this.#hasEnded() && !this.#isDone) this.#poller.add(this);
-  }
-
-  /** Rejects with `reason`. */
-  cancel(reason: Error): void {
-    if (this.#unsubscribe()) this.#reject(reason);
+    await this.poller.load();
+    if (!this.#hasEnded() && !this.#isDone) this.poller.add(this);
   }
 
   onPoll({ status, error }: PollResult): void {
     if (this.#hasEnded()) return;
-    if (error) this.#reportStale();
-    const { clusterJobId } = this.target;
-    const jobs = error ? [] : (status?.jobs ?? []);
+    if (error) return this.#pollFailed(error.code === 'NOT_FOUND');
+    const { clusterJobId } = this;
+    const jobs = status?.jobs ?? [];
     const ahead = jobs.findIndex((entry) => entry.clusterJobId === clusterJobId);
-    const job = jobs[ahead];
+    this.#notListed = 0;
     // Without a checkpoint, the history alone shows an end that other polls missed.
-    if (!error) this.#past = status?.history.find((entry) => entry.clusterJobId === clusterJobId);
-    if (job) {
-      this.#notListed = 0;
-      return this.#reportProgress(job, ahead);
-    }
-    if (error?.code === 'NOT_FOUND') this.#notListed++;
-    else if (!error) this.#notListed = 0;
-    if (this.#notListed >= NOT_LISTED) return this.#end('job.ended', null, { isDisconnected: true });
-    // The polls determine the end of a listed job.
-    if (this.#poller.isOpen(clusterJobId)) return;
-    if (error && error.code !== 'NOT_FOUND') return;
-    if (this.account.clock.monotonic() - this.#since >= PATIENCE) void this.#readRecord();
+    this.#past = status?.history.find((entry) => entry.clusterJobId === clusterJobId);
+    if (jobs[ahead]) this.#reportProgress(jobs[ahead], ahead);
+    else this.#readRecordInTime();
   }
 
-  moveTo(poller: Poller): void {
-    this.#poller = poller;
-    poller.add(this, { known: true });
+  #pollFailed(isNotFound: boolean): void {
+    if (!this.#isDone) this.#guarded(() => this.options.onStale?.());
+    if (!isNotFound) return;
+    if (++this.#notListed >= NOT_LISTED) this.#end('job.ended', null, { isDisconnected: true });
+    else this.#readRecordInTime();
   }
 
-  readonly #abort = () => this.cancel(this.target.signal?.reason as Error);
-
-  #hasEnded(): boolean {
-    const end = this.#poller.endOf(this.target.clusterJobId);
-    if (end) this.#end(end.type, end.job);
-    return end !== null;
+  #readRecordInTime(): void {
+    const { clock } = this.context.account;
+    if (this.poller.isOpen(this.clusterJobId) || clock.monotonic() - this.#since < PATIENCE) return;
+    void this.#readRecord();
   }
 
+  /** Reads the record of the job, which may show its end. Never rejects. */
   async #readRecord(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
     try {
-      const { service, signal, clock } = this.account;
-      const { clusterJobId } = this.target;
+      const { service, signal, clock } = this.context.account;
       const answer = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
-        readJobRecord(service, this.#poller.clusterId, clusterJobId, deadline),
+        readJobRecord(service, this.poller.clusterId, this.clusterJobId, deadline),
       );
       const traces = { active: undefined, past: this.#past, known: undefined, absenceCounts: true };
       const verdict = judge({ ...traces, missedBefore: this.#wasMissing }, answer);
@@ -142,36 +143,43 @@ export class JobEndWaiter implements Subscriber {
   }
 
   #reportProgress(job: PrintJob, ahead: number | null): void {
-    if (this.#isDone) return;
-    const { onProgress = () => undefined } = this.target;
-    guard(onProgress, (error) => this.account.fault(this.#poller.clusterId, error))(copyJob(job), ahead);
+    if (!this.#isDone) this.#guarded(() => this.options.onProgress?.(copyJob(job), ahead));
   }
 
-  #reportStale(): void {
-    if (this.#isDone) return;
-    const { onStale = () => undefined } = this.target;
-    guard(onStale, (error) => this.account.fault(this.#poller.clusterId, error))();
+  /** Follows the cluster to its new id. */
+  moveTo(poller: Poller): void {
+    this.poller = poller;
+    poller.add(this, { known: true });
+  }
+
+  #hasEnded(): boolean {
+    const end = this.poller.endOf(this.clusterJobId);
+    if (end) this.#end(end.type, end.job);
+    return end !== null;
   }
 
   #end(type: EndType, job: PrintJob | null, more: Pick<JobEnd, 'isDisconnected'> = {}): void {
-    const { clusterId } = this.#poller;
+    const { clusterId } = this.poller;
     if (this.#unsubscribe()) this.#resolve({ outcome: OUTCOMES[type], job: job && copyJob(job), clusterId, ...more });
+  }
+
+  readonly #abort = () => this.cancel(this.options.signal?.reason as Error);
+
+  /** Rejects with `reason`. */
+  cancel(reason: Error): void {
+    if (this.#unsubscribe()) this.#reject(reason);
   }
 
   /** Unsubscribes. Returns false where the wait has ended before. */
   #unsubscribe(): boolean {
     if (this.#isDone) return false;
     this.#isDone = true;
-    this.target.signal?.removeEventListener('abort', this.#abort);
-    this.#poller.remove(this);
-    this.target.closed();
+    this.options.signal?.removeEventListener('abort', this.#abort);
+    this.poller.remove(this);
     return true;
   }
-}
 
-const OUTCOMES: Record<EndType, JobEnd['outcome']> = {
-  'job.finished': 'finished',
-  'job.failed': 'failed',
-  'job.aborted': 'aborted',
-  'job.ended': 'ended',
-};
+  #guarded(work: () => unknown): void {
+    guard(work, (error) => this.context.fault(this.poller.clusterId, error))();
+  }
+}

@@ -1,32 +1,16 @@
 import { eventsFor } from '../../events/edges';
-import type { EventDraft, PrintEvent } from '../../events/print-event';
-import type { ClusterStatus } from '../../service/cluster';
+import type { PrintEvent } from '../../events/print-event';
 import type { PrintingError } from '../../service/errors';
-import type { PrintJob } from '../../service/print-job';
 import type { Clock } from '../../time/clock';
-import { phrase, type Sentence } from '../../words/sentence';
-import { PackedTexts } from '../checkpoints/memory';
+import type { WatchMemory } from '../checkpoints/memory';
+import type { ListPoller, ListSubscriber } from '../polling/list-poller';
+import type { Poller } from '../polling/poller';
 import { intervalOf } from '../polling/timing';
-import type { EventReceiver, PollResult } from '../polling/types';
+import { type EventReceiver, LIST, type PollResult, type Subscriber } from '../polling/types';
 import type { Standby } from '../replication/peers';
-
-/** Log entry. `fault`: the store or a listener failed; watching continues. `clusterId` null: the list, or several. */
-export interface WatcherReport {
-  kind: 'outage' | 'recovered' | 'fault';
-  clusterId: string | null;
-  error?: PrintingError;
-  /** Reports the end of the outage. */
-  sentence?: Sentence;
-}
-
-/** Results delivered together: of one cluster, or a part of a group. The receiver may keep and change them. */
-export interface Round {
-  results: PollResult[];
-  /** Where all clusters are watched: `start` results of the group precede these; the last part states the `count`. */
-  group: { id: string; start: number; count: number | null } | null;
-  /** First failure among the results. */
-  error: PrintingError | null;
-}
+import type { NoticeReceiver, Outages } from './outages';
+import { ChangeFilter, GroupRounds, ResultBatch, type Round, type Rounds, TurnRounds } from './rounds';
+import { WatchedClusters } from './watched-clusters';
 
 export interface WatchOptions {
   /** Identifies the watch across deploys: a known watch keeps its polling turn. */
@@ -72,17 +56,7 @@ export interface WatchState {
 }
 
 export interface Watch {
-  /** Whether it watches one cluster or all of them. */
-  readonly wants: 'cluster' | 'all';
   readonly state: WatchState;
-  readonly audience: string;
-  readonly paused: boolean;
-  /** Whether a message waits for a poll of this watch. */
-  readonly isAsking: boolean;
-  /** Delivers a notice. */
-  notify(error: PrintingError): void;
-  /** Reports a changed `standby`; called after the assignment of polls may have changed. */
-  checkStandby(): void;
   /**
    * Polls at once, even while paused, and delivers every result. Resolves with the first failure, which `onTrouble`
    * does not report as well.
@@ -95,171 +69,273 @@ export interface Watch {
   close(): void;
 }
 
-export interface JobEndOptions {
-  signal?: AbortSignal | undefined;
-  /** Called after each poll that showed the job. `ahead`: number of jobs before it in the queue, if known. */
-  onProgress?: ((job: PrintJob, ahead: number | null) => void) | undefined;
-  /** Called after each failed poll: the last progress is stale. */
-  onStale?: (() => void) | undefined;
-}
-
-/** End of an awaited print. `ended`: the outcome is unknown. */
-export interface JobEnd {
-  outcome: 'finished' | 'failed' | 'aborted' | 'ended';
-  job: PrintJob | null;
-  /** Cluster that the print ended on; a new id where the cluster moved to one. */
-  clusterId?: string;
-  /** The account's list lacks the cluster: the print may still be running. */
-  isDisconnected?: true;
-}
-
-/** Log that operators read. */
-export interface Log {
-  warn(sentence: Sentence): void;
-  info(sentence: Sentence): void;
-}
-
-/** Writes a watcher's report to the log. A cluster appears as the first characters of its id. */
-export function logReport(log: Log, { kind, clusterId, error, sentence }: WatcherReport): void {
-  const reason = error?.sentence ?? phrase`The reason is not known.`;
-  if (kind === 'outage') return log.warn(reason);
-  if (kind === 'recovered') return sentence && log.info(sentence);
-  const what = clusterId === null ? phrase`the list of printers` : phrase`printer ${clusterId.slice(0, 6)}…`;
-  log.warn(phrase`A fault occurred while watching ${what}: ${reason}`);
-}
-
-/** Failed polls that one watch shows. */
-export class PollFailures {
-  readonly #errors = new Map<string, PrintingError>();
-  #since = 0;
-
-  constructor(private readonly now: () => number) {}
-
-  get state(): { error: PrintingError; since: number } | null {
-    const [error] = this.#errors.values();
-    return error ? { error, since: this.#since } : null;
-  }
-
-  /** Records the outcome of a poll. */
-  record(clusterId: string, error: PrintingError | null): void {
-    if (!error) return this.forget(clusterId);
-    if (this.#errors.size === 0) this.#since = this.now();
-    this.#errors.set(clusterId, error);
-  }
-
-  /** Removes a cluster that works again, or is gone. */
-  forget(clusterId: string): void {
-    this.#errors.delete(clusterId);
-  }
-}
-
-/** Detects for one watch whether a status has changed since the last one sent (reference 3.1, `send`). */
-export class ChangeFilter {
-  readonly #sent = new Map<string, PackedTexts>();
-
-  /** Returns whether the status has changed; records it as sent if so. */
-  isChange(status: ClusterStatus): boolean {
-    const before = this.#sent.get(status.clusterId);
-    if (before && !changed(JSON.parse(before.stable), status)) return false;
-    this.recordSent(status);
-    return true;
-  }
-
-  /** Records a status that was sent in any case. */
-  recordSent(status: ClusterStatus): void {
-    const texts = this.#sent.get(status.clusterId) ?? new PackedTexts();
-    texts.set(JSON.stringify(status), '');
-    this.#sent.set(status.clusterId, texts);
-  }
-}
-
-/** Properties that change all the time, so their change alone is no change (reference 3.1, `send`). */
-const FLEETING = new Set(['timeElapsed', 'timeTotal', 'timeRemaining', 'temperature', 'generatedAt', 'receivedAt']);
-
-/** Whether two plain values differ in more than times, temperatures and less than a whole percent of progress. */
-export function changed(before: unknown, now: unknown): boolean {
-  if (!isObject(before) || !isObject(now)) return !Object.is(before, now);
-  if (Array.isArray(before) !== Array.isArray(now)) return true;
-  if (Array.isArray(before) && before.length !== (now as unknown as unknown[]).length) return true;
-  return [...new Set([...Object.keys(before), ...Object.keys(now)])].some((key) => {
-    if (FLEETING.has(key)) return false;
-    const [a, b] = [before[key], now[key]];
-    if (key === 'progress' && typeof a === 'number' && typeof b === 'number') return Math.abs(a - b) >= 1;
-    return changed(a, b);
-  });
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
-
-/** Services that the watcher provides to its watches. */
+/** What the watches of one account share. */
 export interface WatchContext {
   clock: Clock;
+  /** Whether the account is signed in. */
+  signIn: { readonly usable: boolean };
+  memory: WatchMemory;
+  list: ListPoller;
+  pollers: ReadonlyMap<string, Poller>;
+  /** Returns the poller of a cluster, a new one if need be. */
+  pollerOf: (clusterId: string) => Poller;
+  outages: Outages;
+  /** Open watches. */
+  watches: Set<NodeWatch>;
+  /** Reason for not polling a cluster; null where this runtime polls. For null, a reason that holds for all. */
+  standbyOf: (clusterId: string | null) => Standby | null;
   /** Runs a user's callback and isolates its failures. */
   guard: (callback: () => unknown) => void;
-  closed: (watch: Watch) => void;
-  /** Whether the account is signed in. */
-  usable: () => boolean;
-  /** Reports the end of a request; `clusterIds`: the failed clusters. */
-  requestEnded: (watch: Watch, error: PrintingError | null, clusterIds: readonly string[]) => void;
-  /** Combines the failure of several clusters in one sentence. */
-  summary: (error: PrintingError, clusterIds: readonly string[]) => PrintingError;
-  /** Reason for not polling a cluster; null where this runtime polls. */
-  standbyOf: (clusterId: string | null) => Standby | null;
 }
 
 let audiences = 0;
 
-/** One node's view of its clusters: the node's options, and deliveries to it. */
-export abstract class NodeWatch {
-  readonly events: EventReceiver;
+/**
+ * One node's view of a set of clusters: of one cluster, or of all clusters of the account. It subscribes to the polls of
+ * each member. Events arrive at once; figures go out in rounds.
+ */
+export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeReceiver {
+  readonly wants: 'cluster' | 'all';
   readonly interval: number;
+  readonly events: EventReceiver;
   readonly audience: string;
-  protected isPaused: boolean;
-  protected isClosed = false;
+  readonly clusters: WatchedClusters;
+  readonly changeFilter: ChangeFilter | null;
+  readonly #list: ListPoller | null;
+  readonly #rounds: Rounds;
+  /** Whether it watched before the deploy and keeps its turns. */
+  readonly #isKnown: boolean;
+  /** Start, monotonic ms. */
+  readonly #startedAt: number;
+  #isPaused: boolean;
+  #isClosed = false;
   /** Number of requests in flight; their callers receive the results. */
-  protected requests = 0;
-  protected readonly changeFilter: ChangeFilter | null;
+  #requests = 0;
   #shownStandby = 'null';
 
   constructor(
-    protected readonly options: WatchOptions,
-    protected readonly context: WatchContext,
+    private readonly options: WatchOptions,
+    private readonly context: WatchContext,
   ) {
-    const { milestones, lowMaterial = 0, plateWait = 0, beside } = options;
+    const { key, clusterId, milestones, lowMaterial = 0, plateWait = 0, beside } = options;
+    const { clock, memory, list, watches } = context;
     const thresholds = { milestones, lowMaterial, plateWait };
-    const deliver = (drafts: readonly EventDraft[]) => !this.isClosed && this.deliverAll(eventsFor(drafts, thresholds));
-    this.events = { thresholds, beside, deliver };
+    this.events = { thresholds, beside, deliver: (drafts) => this.deliverAll(eventsFor(drafts, thresholds)) };
+    this.wants = clusterId === null ? 'all' : 'cluster';
     this.interval = intervalOf(options.interval);
     this.audience = options.audience ?? `watch ${++audiences}`;
-    this.isPaused = options.paused ?? false;
     this.changeFilter = options.onlyChanges ? new ChangeFilter() : null;
+    this.clusters = new WatchedClusters(clock);
+    this.#isKnown = key !== undefined && memory.watches.get(key) === clusterId;
+    if (key !== undefined) memory.watches.set(key, clusterId);
+    this.#startedAt = clock.monotonic();
+    this.#isPaused = options.paused ?? false;
+    this.#list = clusterId === null ? list : null;
+    this.#rounds = clusterId === null ? new GroupRounds(this, context) : new TurnRounds(this, context);
+    watches.add(this);
+    this.#rounds.start();
+    if (clusterId === null) list.add(this);
+    else this.#addMember(clusterId, 0);
   }
 
-  /** Reason why this runtime does not poll; null if it polls. */
-  protected abstract get standby(): Standby | null;
+  get state(): WatchState {
+    return { paused: this.#isPaused, standby: this.#standby, ...this.clusters.state };
+  }
 
   get paused(): boolean {
-    return this.isPaused;
+    return this.#isPaused;
   }
 
+  /** Whether it is neither paused nor closed. */
+  get isActive(): boolean {
+    return !this.#isPaused && !this.#isClosed;
+  }
+
+  /** Whether a message waits for a poll of this watch. */
   get isAsking(): boolean {
-    return this.requests > 0;
+    return this.#requests > 0;
   }
 
-  notify(error: PrintingError): void {
-    if (!this.isClosed) this.context.guard(() => this.options.onTrouble(error));
+  /** Of a single cluster, the answer to this watch's own request replaces its turn. */
+  get keepsTurn(): boolean {
+    return this.wants === 'cluster' && !this.isAsking;
+  }
+
+  async ask(deliver: (round: Round) => void): Promise<PrintingError | null> {
+    this.#requests++;
+    const failedIds: string[] = [];
+    let error: PrintingError | null = null;
+    try {
+      error = await this.#askAll(deliver, failedIds);
+      return error && failedIds.length > 1 ? this.context.outages.summary(error, failedIds) : error;
+    } finally {
+      this.#requests--;
+      this.context.outages.requestEnded(this.audience, error, failedIds);
+    }
+  }
+
+  /** Polls the list, where all clusters are watched, and then every member. Adds those that fail to `failedIds`. */
+  async #askAll(deliver: (round: Round) => void, failedIds: string[]): Promise<PrintingError | null> {
+    const listError = this.#list && (await this.#list.ask());
+    if (listError) failedIds.push(LIST);
+    if (this.#isClosed) return listError;
+    const batch = new ResultBatch({
+      clusters: this.clusters,
+      clock: this.context.clock,
+      isGroup: this.wants === 'all',
+      // A requested poll counts as fresh, however long the other polls take.
+      isOld: () => false,
+      deliver: (round) => {
+        for (const { status } of round.results) if (status) this.changeFilter?.recordSent(status);
+        if (!this.#isClosed) deliver(round);
+      },
+    });
+    await Promise.all(
+      [...this.clusters.members.values()].map(async ({ poller }) => {
+        const result = await poller.ask();
+        if (!this.#isClosed) this.clusters.recordResult(result);
+        if (result.error) failedIds.push(result.clusterId);
+        batch.add(result);
+      }),
+    );
+    return batch.end(listError);
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#rounds.stop();
+    for (const { poller } of this.clusters.members.values()) poller.pause();
+    this.#list?.replan();
+  }
+
+  resume(): void {
+    if (!this.#isPaused || this.#isClosed) return;
+    this.#isPaused = false;
+    this.#rounds.start();
+    for (const { poller } of this.clusters.members.values()) poller.resume(this, this.isAsking);
+    this.#list?.replan();
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#rounds.stop();
+    this.#list?.remove(this);
+    for (const { poller } of this.clusters.members.values()) poller.remove(this);
+    this.context.watches.delete(this);
+  }
+
+  onPoll(result: PollResult, due: boolean): void {
+    if (this.#isClosed) return;
+    this.clusters.recordResult(result);
+    if (due) this.#rounds.add(result);
+  }
+
+  onTurn(result: PollResult): void {
+    if (!this.#isClosed) this.#rounds.add(result);
+  }
+
+  /** Joins the clusters that other watches poll already: those polls consume events before the list arrives. */
+  recalled(clusterIds: readonly string[]): void {
+    if (this.#isClosed) return;
+    clusterIds.forEach((clusterId, rank) => {
+      const poller = this.context.pollers.get(clusterId);
+      if (poller && isAlive(poller)) this.#addMember(clusterId, rank);
+    });
+  }
+
+  listed(clusterIds: readonly string[] | null, error: PrintingError | null): void {
+    if (this.#isClosed) return;
+    this.clusters.recordList(error);
+    if (clusterIds) this.#setMembers(clusterIds);
+    this.#rounds.recordList?.(clusterIds, error);
+  }
+
+  /** Joins the clusters of the last list where none is known. Never rejects. */
+  async restoreClusters(): Promise<void> {
+    const clusterIds = (await this.#list?.recall()) ?? [];
+    if (!this.#isClosed && clusterIds.length > 0) this.#setMembers(clusterIds);
+  }
+
+  /** Moves a cluster to its new id. */
+  moveTo(poller: Poller, previous: string): void {
+    const { members } = this.clusters;
+    const rank = members.get(previous)?.rank ?? members.size;
+    this.#removeMember(previous);
+    this.#addMember(poller.clusterId, rank, true);
+  }
+
+  /** Rounds exclude clusters of other runtimes; a request includes them. */
+  assigned(clusterId: string, isOurs: boolean): void {
+    if (!this.#isClosed && this.clusters.assign(clusterId, isOurs)) this.#rounds.assign?.(clusterId, isOurs);
+  }
+
+  /** Whether it watches a cluster, or reads the list (`LIST`). */
+  watches(clusterId: string): boolean {
+    return clusterId === LIST ? this.#list !== null : this.clusters.members.has(clusterId);
+  }
+
+  emit(round: Round): void {
+    if (this.isActive) this.context.guard(() => this.options.onRound(round));
   }
 
   deliverAll(events: PrintEvent[]): boolean {
-    if (events.length === 0 || this.isClosed) return false;
+    if (events.length === 0 || this.#isClosed) return false;
     this.context.guard(() => this.options.onEvents(events));
     return true;
   }
 
+  /** Delivers the notice of an outage. */
+  notify(error: PrintingError): void {
+    if (!this.#isClosed) this.context.guard(() => this.options.onTrouble(error));
+  }
+
+  /** Reports a changed standby; call after the assignment of polls may have changed. */
   checkStandby(): void {
-    const shown = JSON.stringify(this.standby);
-    if (shown === this.#shownStandby || this.isClosed) return;
+    const shown = JSON.stringify(this.#standby);
+    if (shown === this.#shownStandby || this.#isClosed) return;
     this.#shownStandby = shown;
     this.context.guard(() => this.options.onStandby?.());
   }
+
+  /** Why this runtime polls no member; null while it polls one, or knows none. */
+  get #standby(): Standby | null {
+    const { standbyOf } = this.context;
+    const { members, ownCount } = this.clusters;
+    if (this.wants === 'all')
+      return standbyOf(null) ?? (ownCount > 0 || members.size === 0 ? null : { why: 'elsewhere', by: null });
+    const [clusterId = null] = members.keys();
+    return standbyOf(clusterId);
+  }
+
+  #setMembers(clusterIds: readonly string[]): void {
+    const listed = new Set(clusterIds);
+    for (const [clusterId, { poller }] of [...this.clusters.members])
+      if (!listed.has(clusterId) && !isAlive(poller)) this.#removeMember(clusterId);
+    clusterIds.forEach((clusterId, rank) => this.#addMember(clusterId, rank));
+  }
+
+  #addMember(clusterId: string, rank: number, known = this.#isKnown): void {
+    const { members } = this.clusters;
+    const member = members.get(clusterId);
+    if (member) return void (member.rank = rank);
+    const poller = this.context.pollerOf(clusterId);
+    members.set(clusterId, { poller, rank, isOurs: false });
+    this.assigned(clusterId, poller.isOurs);
+    poller.add(this, { known, by: this.#startedAt + this.interval });
+  }
+
+  #removeMember(clusterId: string): void {
+    this.assigned(clusterId, false);
+    const member = this.clusters.members.get(clusterId);
+    this.clusters.members.delete(clusterId);
+    this.#rounds.drop?.(clusterId);
+    member?.poller.remove(this);
+  }
 }
+
+/**
+ * Whether an unlisted cluster still answers the polls of a watch of its own. Those polls consume its events, so a watch
+ * of all clusters that left it after a faulty list would lose them.
+ */
+const isAlive = (poller: Poller): boolean => poller.isWatched && !poller.failing;

@@ -10,7 +10,7 @@ import { PlateGates } from '../../../lib/queue/records/gates';
 import type { ItemRecord } from '../../../lib/queue/model/types';
 import { QueueStore } from '../../../lib/queue/records/store';
 import type { Scope } from '../../../lib/state/store';
-import type { JobEnd } from '../../../lib/watch/views/watch';
+import type { JobEnd } from '../../../lib/watch/views/job-end-waiter';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { answer, at, job, observation, type Wire } from '../events/observations';

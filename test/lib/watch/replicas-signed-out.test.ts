@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Round } from '../../../lib/watch/views/watch';
+import type { Round } from '../../../lib/watch/views/rounds';
 import { answer, at, job, type Wire } from '../events/observations';
 import { Replicas, type Replica } from './replicas';
 
