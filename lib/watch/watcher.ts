@@ -112,7 +112,7 @@ export class Watcher {
       memory: this.#memory.outages(JSON.stringify(options.sharing?.topic ?? null)),
       nameOf: (clusterId) =>
         this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
-      polledIds: () => [LIST, ...this.#pollers.keys()].filter((clusterId) => isPolled(clusterId)),
+      polledIds: () => [...this.#pollers.keys()].filter(isPolled),
       isPolled,
       watchesOf: (clusterId) => [...this.#watches].filter((watch) => clusterId === null || watch.watches(clusterId)),
       report: (event) => this.#report(event),

@@ -93,6 +93,27 @@ describe('nodes/cluster-status: an outage has one notice', () => {
         assert.deepEqual([logged(WARN).length, logged(INFO).length], [1, 1]);
       });
 
+    it('reports an outage as soon as every printer was polled', async () => {
+      await deploy([node()]);
+      await time.pass(20);
+      simulator.faults.add(down);
+      // A poll repeats its request before it fails.
+      await time.pass(30);
+      assert.match(notices()[0] ?? '', /^3 printers can’t be read/);
+      assert.equal(logged(WARN).length, 1);
+    });
+
+    it('waits at most 75 s with the report for a printer that is polled rarely', async () => {
+      const [often, rarely] = singles();
+      await deploy([often, { ...rarely, interval: 600 }] as Definition[]);
+      await time.pass(600);
+      simulator.faults.add(down);
+      await time.pass(75);
+      assert.deepEqual(notices(), []);
+      await time.pass(30);
+      assert.match(notices()[0] ?? '', /^Printer .* can’t be read/);
+    });
+
     it('names three of five printers, and counts the others', async () => {
       await time.until(flow.stop());
       await simulator.close();
