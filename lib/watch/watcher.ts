@@ -114,7 +114,7 @@ export class Watcher {
         this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
       polledIds: () => [...this.#pollers.keys()].filter(isPolled),
       isPolled,
-      watchesOf: (clusterId) => [...this.#watches].filter((watch) => clusterId === null || watch.watches(clusterId)),
+      watches: this.#watches,
       report: (event) => this.#report(event),
       fault: (thrown) => this.#reportFault(null, thrown),
     });
@@ -146,8 +146,7 @@ export class Watcher {
    */
   follow(clusterId: string, clusterJobId: string, options: JobEndOptions = {}): Promise<JobEnd> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason as Error);
-    const fault = (id: string, thrown: unknown) => this.#reportFault(id, thrown);
-    const context = { account: this.#account, interval: this.jobEndInterval, fault };
+    const context = { account: this.#account, interval: this.jobEndInterval, reports: this.#reports };
     const waiter = new JobEndWaiter(this.#pollerOf(clusterId), clusterJobId, context, options);
     this.#jobEndWaiters.add(waiter);
     const forget = () => this.#jobEndWaiters.delete(waiter);

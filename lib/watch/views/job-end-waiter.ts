@@ -4,7 +4,13 @@ import type { PrintJob } from '../../service/print-job';
 import { underDeadline } from '../../time/deadline';
 import { guard } from '../../time/guard';
 import type { Poller } from '../polling/poller';
-import { type PollingAccount, type PollResult, readJobRecord, type Subscriber } from '../polling/types';
+import {
+  type PollingAccount,
+  type PollReports,
+  type PollResult,
+  readJobRecord,
+  type Subscriber,
+} from '../polling/types';
 
 export interface JobEndOptions {
   signal?: AbortSignal | undefined;
@@ -42,7 +48,7 @@ interface JobEndContext {
   account: Pick<PollingAccount, 'service' | 'clock' | 'signal'>;
   /** Polling interval, ms. */
   interval: number;
-  fault: (clusterId: string, thrown: unknown) => void;
+  reports: Pick<PollReports, 'fault'>;
 }
 
 /**
@@ -180,6 +186,6 @@ export class JobEndWaiter implements Subscriber {
   }
 
   #guarded(work: () => unknown): void {
-    guard(work, (error) => this.context.fault(this.poller.clusterId, error))();
+    guard(work, (error) => this.context.reports.fault(this.poller.clusterId, error))();
   }
 }

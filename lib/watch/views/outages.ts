@@ -33,6 +33,8 @@ export interface NoticeReceiver {
   readonly paused: boolean;
   /** Whether a message waits for a poll; the message then reports the failure. */
   readonly isAsking: boolean;
+  /** Whether it watches a cluster, or reads the list (`LIST`). */
+  watches(clusterId: string): boolean;
   notify(error: PrintingError): void;
 }
 
@@ -49,8 +51,8 @@ interface OutagesOptions {
   polledIds: () => string[];
   /** Whether this runtime polls a cluster, or reads the list (`LIST`). */
   isPolled: (clusterId: string) => boolean;
-  /** Watches of a cluster, or of the list (`LIST`); for null, all watches. */
-  watchesOf: (clusterId: string | null) => NoticeReceiver[];
+  /** Open watches. */
+  watches: ReadonlySet<NoticeReceiver>;
   report: (event: WatcherReport) => void;
   fault: (thrown: unknown) => void;
 }
@@ -83,7 +85,7 @@ export class Outages {
   }
 
   #recordFailure(clusterId: string, error: PrintingError): void {
-    const { isPolled, watchesOf, clock } = this.#options;
+    const { isPolled, watches, clock } = this.#options;
     const { open, signIn } = this.#memory;
     if (!isPolled(clusterId) || (error.code === 'NOT_SIGNED_IN' && signIn)) return;
     const kind = REFUSALS.has(error.code) ? error.code : SERVICE;
@@ -97,8 +99,9 @@ export class Outages {
     for (const waiting of this.#memory.open) this.#removePending(waiting, clusterId);
     if (!outage.isReported) return;
     const isOld = clock.monotonic() - outage.markedAt > (outage.hasGrown ? REFRESH_GROWN : REFRESH);
-    if (isOld || watchesOf(clusterId).some(({ audience, paused }) => !paused && !outage.told.has(audience)))
-      void this.#notify(outage, () => watchesOf(clusterId));
+    const lacksNotice = (watch: NoticeReceiver) =>
+      !watch.paused && !outage.told.has(watch.audience) && watch.watches(clusterId);
+    if (isOld || [...watches].some(lacksNotice)) void this.#notify(outage);
   }
 
   /** Returns the known outage that a failure belongs to. */
@@ -183,17 +186,14 @@ export class Outages {
   }
 
   #report(outage: Outage): void {
-    const { watchesOf } = this.#options;
     if (outage.affected || !this.#memory.open.includes(outage)) return;
     outage.disarm();
     outage.affected = this.#affected(outage.failing);
-    outage.reporting = this.#notify(outage, () =>
-      outage.kind === SIGN_IN ? watchesOf(null) : [...new Set([...outage.failing].flatMap((id) => watchesOf(id)))],
-    );
+    outage.reporting = this.#notify(outage);
   }
 
-  /** Notifies the audiences of these watches that lack the notice, and then updates the mark. Never rejects. */
-  async #notify(outage: Outage, watches: () => NoticeReceiver[]): Promise<void> {
+  /** Notifies every audience that lacks the notice, and then updates the mark. Never rejects. */
+  async #notify(outage: Outage): Promise<void> {
     const { signal, clock, report } = this.#options;
     outage.markedAt = clock.monotonic();
     outage.hasGrown = false;
@@ -205,10 +205,25 @@ export class Outages {
       const error = this.#noticeOf(outage);
       if (!outage.isReported) report({ kind: 'outage', clusterId: outage.affected?.clusterId ?? null, error });
       outage.isReported = true;
-      deliver(outage, watches(), error);
+      this.#deliver(outage, error);
       const others = marks.filter((mark) => mark !== before && mark.id !== outage.id);
       return this.#memory.open.includes(outage) ? [...others, markOf(outage, clock.now(), before)] : others;
     });
+  }
+
+  #deliver({ kind, failing, told }: Outage, error: PrintingError): void {
+    const clusterIds = [...failing];
+    const receivers = [...this.#options.watches].filter(
+      (watch) => kind === SIGN_IN || clusterIds.some((clusterId) => watch.watches(clusterId)),
+    );
+    // Requests in flight report the failure themselves.
+    const asking = new Set(receivers.filter((watch) => watch.isAsking).map(({ audience }) => audience));
+    for (const watch of receivers) {
+      const { audience } = watch;
+      if (watch.paused || asking.has(audience) || told.has(audience)) continue;
+      told.add(audience);
+      watch.notify(error);
+    }
   }
 
   #end(outage: Outage): void {
@@ -255,8 +270,7 @@ export class Outages {
           ? error?.code === 'NOT_SIGNED_IN'
           : clusterIds.some((clusterId) => outage.failing.has(clusterId));
       if (isKnown) outage.told.add(audience);
-      if (outage.isReported && (isKnown || outage.kind === SIGN_IN))
-        void this.#notify(outage, () => this.#options.watchesOf(null));
+      if (outage.isReported && (isKnown || outage.kind === SIGN_IN)) void this.#notify(outage);
     }
   }
 
@@ -273,7 +287,7 @@ export class Outages {
   /** Notifies a new watch of a lost sign-in. */
   opened(watch: NoticeReceiver): void {
     const lost = this.#memory.signIn;
-    if (lost?.isReported && !watch.paused && !lost.told.has(watch.audience)) void this.#notify(lost, () => [watch]);
+    if (lost?.isReported && !watch.paused && !lost.told.has(watch.audience)) void this.#notify(lost);
   }
 
   #noticeOf({ kind, error, failing, affected }: Outage): PrintingError {
@@ -292,18 +306,6 @@ export class Outages {
     const printers = [...clusterIds].filter((clusterId) => clusterId !== LIST);
     const names = printers.slice(0, NAMED).map((id) => nameFor(id, this.#options.nameOf(id)));
     return { count: printers.length, names, clusterId: printers.length === 1 ? (printers[0] ?? null) : null };
-  }
-}
-
-/** Delivers a notice to each audience that lacks it. */
-function deliver({ told }: Outage, watches: readonly NoticeReceiver[], error: PrintingError): void {
-  // Requests in flight report the failure themselves.
-  const asking = new Set(watches.filter((watch) => watch.isAsking).map(({ audience }) => audience));
-  for (const watch of watches) {
-    const { audience } = watch;
-    if (watch.paused || asking.has(audience) || told.has(audience)) continue;
-    told.add(audience);
-    watch.notify(error);
   }
 }
 
