@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { broken } from '../scripted-account';
+import { Replicas } from '../replicas';
+
+const MINUTE = 60_000;
+
+describe('the notice of an outage', () => {
+  for (const end of ['leave', 'kill'] as const)
+    it(`is not repeated by the runtime that polls a printer after a ${end} of the first one`, async () => {
+      const replicas = new Replicas();
+      const { clock, service } = replicas;
+      const notices: string[] = [];
+      service.cluster('C1');
+      const [first, second] = [replicas.start(), replicas.start()];
+      for (const replica of [first, second])
+        replica.watch('C1', 60, {
+          audience: 'flow',
+          onTrouble: ({ code }) => replica.isAlive && notices.push(`${replica.name} ${code}`),
+        });
+      await clock.advance(5 * MINUTE);
+      service.fails = () => broken();
+      await clock.advance(5 * MINUTE);
+      assert.equal(notices.length, 1, notices.join());
+      const [owner, other] = notices[0]?.startsWith(first.name) ? [first, second] : [second, first];
+      await owner[end]();
+      await clock.advance(60 * MINUTE);
+      assert.equal(notices.length, 1, notices.join());
+      assert.ok(
+        replicas.polls.some(({ by }) => by === other.name),
+        'the other runtime polls',
+      );
+      service.fails = () => undefined;
+      await clock.advance(30 * MINUTE);
+      service.fails = () => broken();
+      await clock.advance(5 * MINUTE);
+      assert.deepEqual(notices.slice(1), [`${other.name} SERVICE_ERROR`], 'the next outage');
+      await replicas.close();
+    });
+});
