@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { broken } from '../scripted-account';
 import { Replicas } from '../replicas';
+import { broken, ScriptedAccount } from '../scripted-account';
 
 const MINUTE = 60_000;
 
@@ -36,4 +36,36 @@ describe('the notice of an outage', () => {
       assert.deepEqual(notices.slice(1), [`${other.name} SERVICE_ERROR`], 'the next outage');
       await replicas.close();
     });
+
+  it('is not repeated for a printer that was read by a poll from before the outage', async () => {
+    const { clock, service, watcher, ...account } = new ScriptedAccount();
+    const notices: string[] = [];
+    for (const clusterId of ['C1', 'C2']) {
+      service.cluster(clusterId);
+      watcher.watch({
+        ...{ clusterId, interval: 60, milestones: [], audience: 'flow' },
+        onRound: () => undefined,
+        onEvents: () => undefined,
+        onTrouble: ({ message }) => notices.push(message),
+      });
+    }
+    await clock.advance(2 * MINUTE + 1_000);
+    let open: () => void = () => undefined;
+    service.gate = new Promise((resolve) => (open = resolve));
+    while (service.underWay === 0) await clock.advance(1_000);
+    service.gate = Promise.resolve();
+    let failures = 0;
+    service.fails = (call) => (call === 'clusterStatus C1' && ++failures ? broken() : undefined);
+    while (failures === 0) await clock.advance(1_000);
+    open();
+    await clock.advance(1_000);
+    service.fails = () => broken();
+    await clock.advance(10 * MINUTE);
+    assert.equal(notices.length, 1, notices.join('\n'));
+    assert.deepEqual(
+      account.reports.map(({ kind }) => kind),
+      ['outage'],
+    );
+    await watcher.close();
+  });
 });
