@@ -20,8 +20,8 @@ export const ONCE: RetryPolicy = { repeats: 0, first: 1_000, longest: 1_000 };
 
 /** Minimum wait after a 429, whatever the service says. It grows with each 429 in a row. */
 const FLOOR: Backoff = { first: 1_000, longest: 30_000 };
-/** Wait after a 429 without a time (wire facts 1), ms. */
-const DEFAULT_WAIT = 30_000;
+/** Pause after a 429 without a time (wire facts 1), ms. */
+const DEFAULT_PAUSE = 30_000;
 /** Longest wait after a 429 for work without its own limit (reference 4, RATE_LIMITED), ms. */
 const PATIENCE = 60_000;
 
@@ -59,7 +59,7 @@ export function retry<T>(
     let wait: number;
     let within: number;
     if (error.code === 'RATE_LIMITED') {
-      wait = limitedWait(error, limited++);
+      wait = Math.max(waitBefore(limited++, FLOOR), pauseAfter(error));
       within = Number.isFinite(deadline.until) ? Infinity : PATIENCE;
     } else {
       if (repeats >= policy.repeats) return null;
@@ -71,9 +71,9 @@ export function retry<T>(
   return retryUntil(deadline, policy, work, { waitAfter });
 }
 
-/** Wait after a 429, the `before`th in a row (0 = the first), ms. */
-const limitedWait = ({ retryAfter = DEFAULT_WAIT }: PrintingError, before: number): number =>
-  Math.max(waitBefore(before, FLOOR), retryAfter);
+/** Pause that a failure asks for, ms: after a 429 the service's Retry-After, or 30 s without one; otherwise 0. */
+export const pauseAfter = (error: PrintingError | null): number =>
+  error?.code === 'RATE_LIMITED' ? (error.retryAfter ?? DEFAULT_PAUSE) : 0;
 
 /**
  * Converts a failed exchange to NETWORK, or returns an abort's own reason. Names only the host of the address, because

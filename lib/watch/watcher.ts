@@ -13,9 +13,8 @@ import { phrase, type Sentence } from '../words/sentence';
 import { CheckpointStore, SOLE_OWNER } from './checkpoints/checkpoint-store';
 import { type ScopeMemory, WatchMemory } from './checkpoints/memory';
 import { ClusterList } from './polling/cluster-list';
-import { ClusterMoves } from './polling/cluster-moves';
-import { ListPoller } from './polling/list-poller';
-import { KeepPolling, Poller } from './polling/poller';
+import { KeepPolling } from './polling/poller';
+import { Pollers } from './polling/pollers';
 import { PollPlan, Scheduler } from './polling/scheduler';
 import { intervalOf, SHORTEST } from './polling/timing';
 import { LIST, type PollingAccount, type PollReports } from './polling/types';
@@ -39,15 +38,13 @@ export class Watcher {
   readonly #options: WatcherOptions;
   readonly #account: PollingAccount;
   readonly #reports: PollReports;
-  readonly #moves: ClusterMoves;
+  readonly #pollers: Pollers;
   readonly #scheduler: Scheduler;
   readonly #checkpoints: CheckpointStore;
   readonly #memory: WatchMemory;
-  readonly #list: ListPoller;
   readonly #outages: Outages;
   readonly #context: WatchContext;
   readonly #watches = new Set<NodeWatch>();
-  readonly #pollers = new Map<string, Poller>();
   readonly #jobEndWaiters = new Set<JobEndWaiter>();
   readonly #listeners = new Set<ObservationListener>();
   readonly #closing = new AbortController();
@@ -77,7 +74,9 @@ export class Watcher {
     this.#scheduler = new Scheduler({
       clock,
       usable: () => signIn.usable,
-      onJump: () => this.#pollers.forEach((poller) => poller.spread()),
+      onJump: () => {
+        for (const poller of this.#pollers.values()) poller.spread();
+      },
       fault: (thrown) => this.#reportFault(null, thrown),
       onTurn: options.meter && ((lag) => options.meter?.turnStarted(lag)),
     });
@@ -88,8 +87,6 @@ export class Watcher {
       checkpoints: this.#checkpoints,
       scoped: () => this.#scoped(),
     };
-    const pollers = { list: () => this.#list, pollers: this.#pollers, pollerOf: (id: string) => this.#pollerOf(id) };
-    this.#moves = new ClusterMoves({ account: this.#account, ...pollers });
     this.#reports = {
       polled: (clusterId, start, failure) => {
         this.#outages.polled(clusterId, start, failure?.error ?? null);
@@ -102,25 +99,25 @@ export class Watcher {
       derived: (clusterId, drafts) => this.#guard(() => options.meter?.derived(clusterId, drafts)),
       fault: (clusterId, thrown) => this.#reportFault(clusterId, thrown),
       unused: (clusterId) => this.#releasePoller(clusterId),
-      moves: this.#moves,
     };
-    this.#list = new ListPoller(this.#account, this.#reports, (rebound) => this.#moves.rebindListed(rebound));
+    this.#pollers = new Pollers(this.#account, this.#reports);
     const isPolled = (clusterId: string): boolean =>
-      (clusterId === LIST ? this.#list : this.#pollers.get(clusterId))?.isPolled ?? false;
+      (clusterId === LIST ? this.#pollers.list : this.#pollers.get(clusterId))?.isPolled ?? false;
     this.#outages = new Outages({
       ...{ store, clock, signIn, signal, scope: options.scope },
       memory: this.#memory.outages(JSON.stringify(options.sharing?.topic ?? null)),
       nameOf: (clusterId) =>
         this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
-      polledIds: () => [...this.#pollers.keys()].filter(isPolled),
+      polledIds: () =>
+        [...this.#pollers.values()].filter((poller) => poller.isPolled).map(({ clusterId }) => clusterId),
       isPolled,
       watches: this.#watches,
       report: (event) => this.#report(event),
       fault: (thrown) => this.#reportFault(null, thrown),
     });
     this.#context = {
-      ...{ clock, signIn, memory: this.#memory, watches: this.#watches, outages: this.#outages },
-      ...{ list: this.#list, pollers: this.#pollers, pollerOf: pollers.pollerOf },
+      ...{ clock, signIn, memory: this.#memory, pollers: this.#pollers },
+      ...{ watches: this.#watches, outages: this.#outages },
       standbyOf: (clusterId) => this.#coordinator?.standbyOf(clusterId) ?? null,
       guard: (callback) => this.#guard(callback),
     };
@@ -147,7 +144,7 @@ export class Watcher {
   follow(clusterId: string, clusterJobId: string, options: JobEndOptions = {}): Promise<JobEnd> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason as Error);
     const context = { account: this.#account, interval: this.jobEndInterval, reports: this.#reports };
-    const waiter = new JobEndWaiter(this.#pollerOf(clusterId), clusterJobId, context, options);
+    const waiter = new JobEndWaiter(this.#pollers.of(clusterId), clusterJobId, context, options);
     this.#jobEndWaiters.add(waiter);
     const forget = () => this.#jobEndWaiters.delete(waiter);
     waiter.ended.then(forget, forget);
@@ -157,7 +154,7 @@ export class Watcher {
   /** Keeps a cluster polled without a watch, for observation listeners. Returns a function that stops it. */
   hold(clusterId: string): () => void {
     if (this.#closing.signal.aborted) return () => undefined;
-    const keepPolling = new KeepPolling(this.#pollerOf(clusterId), this.jobEndInterval);
+    const keepPolling = new KeepPolling(this.#pollers.of(clusterId), this.jobEndInterval);
     return () => keepPolling.end();
   }
 
@@ -203,21 +200,14 @@ export class Watcher {
     const { ReplicaCoordinator } = require('./replication/coordinator') as typeof import('./replication/coordinator');
     const { service, store, clock, signIn } = this.#options;
     return new ReplicaCoordinator(join, {
-      sharing,
-      account: { service, store, clock, signal: this.#closing.signal, scoped: () => this.#scoped() },
-      polls: {
-        list: () => this.#list,
-        pollers: this.#pollers,
-        polledAt: this.#memory.polledAt,
-        checkpoints: () => this.#checkpoints,
-        usable: () => signIn.usable,
-        awaitedInterval: this.jobEndInterval,
-      },
-      reports: {
-        standbyChanged: () => this.#watches.forEach((watch) => watch.checkStandby()),
-        moved: (clusterId, to) => this.#moves.followRemote(clusterId, to),
-        fault: (thrown) => this.#reportFault(null, thrown),
-      },
+      ...{ sharing, service, store, clock, signIn, signal: this.#closing.signal },
+      scoped: () => this.#scoped(),
+      pollers: () => this.#pollers,
+      polledAt: this.#memory.polledAt,
+      checkpoints: () => this.#checkpoints,
+      awaitedInterval: this.jobEndInterval,
+      standbyChanged: () => this.#watches.forEach((watch) => watch.checkStandby()),
+      fault: (thrown) => this.#reportFault(null, thrown),
     });
   }
 
@@ -229,8 +219,8 @@ export class Watcher {
   #signInChanged(): void {
     this.#outages.signInChanged();
     if (this.#options.signIn.usable) {
-      this.#list.wake();
-      this.#pollers.forEach((poller) => poller.wake());
+      this.#pollers.list.wake();
+      for (const poller of this.#pollers.values()) poller.wake();
     }
     this.#scheduler.wake();
     this.#coordinator?.changed();
@@ -241,23 +231,14 @@ export class Watcher {
     if (this.#scope && this.#scope !== scope) {
       if (this.#coordinator) scope.invalidate();
       this.clusterList.forget();
-      this.#list.wake({ anew: true });
+      this.#pollers.list.wake({ anew: true });
     }
     this.#scope = scope;
     return scope;
   }
 
-  #pollerOf(clusterId: string): Poller {
-    const poller = this.#pollers.get(clusterId) ?? new Poller(clusterId, this.#account, this.#reports);
-    this.#pollers.set(clusterId, poller);
-    return poller;
-  }
-
   #releasePoller(clusterId: string): void {
-    const poller = this.#pollers.get(clusterId);
-    if (!poller) return;
-    this.#pollers.delete(clusterId);
-    this.#scheduler.remove(poller);
+    this.#pollers.release(clusterId);
     const memory = this.#scope?.clusters.get(clusterId);
     if (memory?.loaded && memory.isEmpty)
       this.#memory.forget(clusterId, { now: this.#options.clock.monotonic(), keepFor: SHORTEST });

@@ -12,8 +12,8 @@ import { settledWithin } from '../../time/concurrency';
 import { RetryTimer } from '../../time/retry';
 import type { ClusterMemory, ListedCluster, ListMemory, ScopeMemory } from './memory';
 
-/** Item that stands for the list among the clusters. */
-export const LIST_ITEM = '*';
+/** Id that stands for the list among the clusters. */
+export const LIST = '*';
 
 /** Assignment of the regular polls to this runtime. Only the owner of an item advances its checkpoint (ADR 12). */
 export interface Ownership {
@@ -89,6 +89,7 @@ export class CheckpointStore {
   readonly #queue = new Map<string, QueuedWrite>();
   readonly #inFlight: string[] = [];
   #writers = 0;
+  #closing = false;
   readonly #retries: RetryTimer;
   #closeWaiters: (() => void)[] = [];
   #settledWaiters: { item: string; resolve: () => void }[] = [];
@@ -116,7 +117,7 @@ export class CheckpointStore {
       memory.dirty = false;
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
     }
-    memory.late = memory.hasCheckpoint && memory.wasUnwatched;
+    memory.recordLoad();
     if (isCurrent && memory.mayBeAhead) this.write(under, clusterId, memory);
   }
 
@@ -149,61 +150,25 @@ export class CheckpointStore {
       memory.clusters = (list(clusters) as ListedCluster[]).map(storedIdentity);
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
     }
-    memory.late = memory.checkpoint !== null && memory.wasUnwatched;
-    // The outcome of an earlier write is unknown.
-    if (memory.marks.length > 1) this.writeList(under);
+    memory.recordLoad();
+    if (memory.isWriteOpen) this.writeList(under);
   }
 
   write({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {
-    memory.dirty = this.#isShared;
     const value = () =>
       memory.movedTo === null ? { ...memory.checkpoint, figures: memory.status } : { movedTo: memory.movedTo };
-    const key: Key = [CHECKPOINT, ...scope, clusterId];
-    if (!this.#isShared) return this.#enqueue({ item: clusterId, key, value, options: { keepFor: KEEP } });
-    const mark = randomUUID().slice(0, 8);
-    let delivered = 0;
-    this.#enqueue({
-      item: clusterId,
-      key,
-      value: () => {
-        memory.dirty = false;
-        delivered = memory.delivered;
-        memory.marks = [...memory.marks, mark];
-        return { ...value(), mark };
-      },
-      options: { keepFor: KEEP, notify: memory.movedTo !== null },
-      onAttempt: (isWritten) => {
-        if (isWritten) {
-          memory.marks = [mark];
-          memory.saved = Math.max(memory.saved, delivered);
-        } else memory.dirty = true;
-      },
-    });
+    this.#write([CHECKPOINT, ...scope, clusterId], clusterId, memory, { value, notify: memory.movedTo !== null });
+  }
+
+  writeList({ scope, list: memory }: ScopeMemory): void {
+    const value = () => ({ ...memory.checkpoint, ...(this.#isShared && { clusters: memory.clusters }) });
+    this.#write([CHECKPOINT, ...scope], LIST, memory, { value, notify: true });
   }
 
   /** Publishes an observation for other runtimes. */
   publish({ scope }: ScopeMemory, clusterId: string, observation: RemoteUpdate): void {
     const options = { keepFor: KEEP_OBSERVATION, notify: true };
     this.#enqueue({ item: clusterId, key: [OBSERVATION, ...scope, clusterId], value: () => observation, options });
-  }
-
-  writeList({ scope, list: memory }: ScopeMemory): void {
-    const value = () => memory.checkpoint;
-    const key: Key = [CHECKPOINT, ...scope];
-    if (!this.#isShared) return this.#enqueue({ item: LIST_ITEM, key, value, options: { keepFor: KEEP } });
-    const mark = randomUUID().slice(0, 8);
-    this.#enqueue({
-      item: LIST_ITEM,
-      key,
-      value: () => {
-        memory.marks = [...memory.marks, mark];
-        return { ...value(), clusters: memory.clusters, mark };
-      },
-      options: { keepFor: KEEP, notify: true },
-      onAttempt: (isWritten) => {
-        if (isWritten) memory.marks = [mark];
-      },
-    });
   }
 
   /** Resolves when no write of an item is pending. */
@@ -224,7 +189,6 @@ export class CheckpointStore {
     await (this.#isShared ? settledWithin(this.clock, CLOSE_WITHIN, written) : written);
     this.#queue.clear();
   }
-  #closing = false;
 
   /**
    * Reads a stored checkpoint, or returns LOADED where the memory holds it already, such as after a concurrent call. Repeats a
@@ -239,6 +203,36 @@ export class CheckpointStore {
       return stored;
     }
     return LOADED;
+  }
+
+  /** Among several runtimes, writes the value with a mark. `notify`: whether other runtimes need it at once. */
+  #write(
+    key: Key,
+    item: string,
+    memory: ClusterMemory | ListMemory,
+    { value, notify }: { value: () => object; notify: boolean },
+  ): void {
+    memory.dirty = this.#isShared;
+    if (!this.#isShared) return this.#enqueue({ item, key, value, options: { keepFor: KEEP } });
+    const mark = randomUUID().slice(0, 8);
+    let delivered = 0;
+    this.#enqueue({
+      item,
+      key,
+      value: () => {
+        memory.dirty = false;
+        delivered = memory.delivered;
+        memory.marks = [...memory.marks, mark];
+        return { ...value(), mark };
+      },
+      options: { keepFor: KEEP, notify },
+      onAttempt: (isWritten) => {
+        if (isWritten) {
+          memory.marks = [mark];
+          memory.saved = Math.max(memory.saved, delivered);
+        } else memory.dirty = true;
+      },
+    });
   }
 
   get #isShared(): boolean {

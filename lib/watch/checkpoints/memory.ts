@@ -80,6 +80,82 @@ export class PackedTexts {
 
 const NONE: readonly string[] = [];
 
+/** Time without a receiver of events after which the next runtime delivers its first events as late, ms. */
+const LATE_AFTER = 60_000;
+
+/** What the memories of a cluster and of the list share: how they relate to the store, and whether events are late. */
+abstract class StoredMemory {
+  /** Whether the checkpoint was read from the store. */
+  loaded = false;
+  /** Ids of the writes that the store may contain last. Any other id means that another runtime has written since. */
+  marks: readonly string[] = NONE;
+  /** Whether the memory is newer than the store. */
+  dirty = false;
+  /** Number of deliveries, and how many of them the store contains for certain. */
+  delivered = 0;
+  saved = 0;
+  #invalidations = 0;
+  #areLate = false;
+  /** Time when the last subscriber to events left, monotonic ms. */
+  #unwatchedSince = -Infinity;
+  /** Whether no runtime delivered events for a while before this one took over. */
+  #wasUnwatched = true;
+
+  abstract get hasCheckpoint(): boolean;
+
+  /** Whether the outcome of a write is unknown. */
+  get isWriteOpen(): boolean {
+    return this.marks.length > 1;
+  }
+
+  /** Number of times that another runtime may have written since. */
+  get invalidations(): number {
+    return this.#invalidations;
+  }
+
+  /** Has the next load read the store, where another runtime may have written. */
+  invalidate(): void {
+    this.loaded = false;
+    this.#invalidations++;
+  }
+
+  /** Whether the next events are late: nothing received events when their changes happened. Decided here alone. */
+  get nextEventsAreLate(): boolean {
+    return this.#areLate;
+  }
+
+  /** Call after the checkpoint was read from the store. */
+  recordLoad(): void {
+    this.#areLate = this.#wasUnwatched && this.hasCheckpoint;
+  }
+
+  /** Call after this runtime took over. `wasLate`: `staysLate` of its previous owner; `idle`: time without one, ms. */
+  recordTakeover(wasLate: boolean, idle: number): void {
+    this.#wasUnwatched = wasLate || idle > LATE_AFTER;
+  }
+
+  /** Call after the last subscriber to events has left, at `now` (monotonic, ms). */
+  recordUnwatched(now: number): void {
+    if (!this.hasCheckpoint) return;
+    this.#areLate = true;
+    this.#unwatchedSince = now;
+  }
+
+  /** Call after a subscriber received the events of an observation, even if there were none. */
+  recordWatched(): void {
+    this.#areLate = false;
+  }
+
+  /** Whether events of another owner that takes over at `now` (monotonic, ms) are late. */
+  staysLate(now: number): boolean {
+    return this.#areLate && now - this.#unwatchedSince > LATE_AFTER;
+  }
+
+  protected inheritLateness(other: StoredMemory): void {
+    this.#areLate = other.#areLate;
+  }
+}
+
 /** Part that rarely changes. A job that the status contains as well is stored once. */
 interface Stable {
   checkpoint: (Omit<Checkpoint, 'jobs'> & { jobs: (Omit<KnownJob, 'job'> & { job: PrintJob | null })[] }) | null;
@@ -98,26 +174,9 @@ interface Undelivered {
  * State of a cluster between two polls, packed as text outside the heap because there are thousands (ADR 15). The
  * fingerprint identifies a poll without a change; only the figures are rewritten then.
  */
-export class ClusterMemory {
-  /** Whether the checkpoint was read from the store. */
-  loaded = false;
-  /** Number of times that another runtime may have written since. */
-  invalidations = 0;
+export class ClusterMemory extends StoredMemory {
   /** New id of the cluster, where it has moved. */
   movedTo: string | null = null;
-  /** Whether events of the next observation are late: nothing received events before it. */
-  late = false;
-  /** Time when the last subscriber to events left, monotonic ms. */
-  unwatchedSince = -Infinity;
-  /** Whether the memory is newer than the store. */
-  dirty = false;
-  /** Whether no runtime delivered the cluster's events for a while before the checkpoint was read. */
-  wasUnwatched = true;
-  /** Ids of the writes that the store may contain last. Any other id means that another runtime has written since. */
-  marks: readonly string[] = NONE;
-  /** Number of deliveries, and how many of them the store contains for certain. */
-  delivered = 0;
-  saved = 0;
   readonly #texts = new PackedTexts();
   #undelivered: Undelivered | null = null;
   #hasStatus = false;
@@ -143,7 +202,7 @@ export class ClusterMemory {
 
   /** Whether it may be ahead of the store: the outcome of a write is unknown. */
   get mayBeAhead(): boolean {
-    return this.dirty || this.marks.length > 1;
+    return this.dirty || this.isWriteOpen;
   }
 
   /** Whether the store may lack delivered state: a runtime that resumes from the store would deliver it again. */
@@ -190,10 +249,10 @@ export class ClusterMemory {
     this.#set(checkpoint, this.status ?? status);
   }
 
-  /** Has the next load read the store, where another runtime may have written. */
-  invalidate(): void {
-    this.loaded = false;
-    this.invalidations++;
+  /** Continues from the state of an earlier id of the same machine. */
+  continueFrom(earlier: ClusterMemory): void {
+    this.restore(earlier.checkpoint, earlier.status);
+    this.inheritLateness(earlier);
   }
 
   forget(): void {
@@ -211,7 +270,8 @@ export class ClusterMemory {
    */
   absorb(seen: Observation, subscribers: readonly Thresholds[]): boolean {
     const highest = this.#highest;
-    if (!highest || this.late || this.#fingerprint === null || this.#fingerprint !== fingerprint(seen)) return false;
+    if (!highest || this.nextEventsAreLate || this.#fingerprint === null || this.#fingerprint !== fingerprint(seen))
+      return false;
     const reached = seen.status.jobs.map((job, at) => Math.max(highest[at] ?? 0, progressOf(job)));
     const plates = this.#plates.map((plate) => waitingPlate(plate, timeOf(seen)));
     for (const thresholds of subscribers) {
@@ -277,23 +337,13 @@ export interface ListedCluster extends ClusterIdentity {
 }
 
 /** State of the cluster list between two reads. */
-export class ListMemory {
-  loaded = false;
-  /** As in `ClusterMemory`. */
-  invalidations = 0;
+export class ListMemory extends StoredMemory {
   checkpoint: ListCheckpoint | null = null;
-  late = false;
-  /** As in `ClusterMemory`. */
-  wasUnwatched = true;
-  /** As in `ClusterMemory`. */
-  marks: readonly string[] = [];
   /** Clusters as published to other runtimes. */
   clusters: readonly ListedCluster[] = [];
 
-  /** As in `ClusterMemory`. */
-  invalidate(): void {
-    this.loaded = false;
-    this.invalidations++;
+  get hasCheckpoint(): boolean {
+    return this.checkpoint !== null;
   }
 
   /** Updates the clusters to publish, without volatile fields. Returns false where they have not changed. */

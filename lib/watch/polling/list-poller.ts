@@ -1,15 +1,13 @@
-import { advanceList, withoutRebounds, type Rebound } from '../../events/list-changes';
+import { advanceList, withoutRebounds } from '../../events/list-changes';
 import type { PrintEvent } from '../../events/print-event';
-import { asPrintingError, type PrintingError } from '../../service/errors';
+import type { PrintingError } from '../../service/errors';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/membership';
 import { isoTime } from '../../time/clock';
-import { Departure, PollRequests } from './requests';
-import { FailedPolls, type FailedPoll } from './timing';
-import { type EventReceiver, LIST, type PollingAccount, type PollReports } from './types';
-import type { Scheduled } from './scheduler';
-import { isSecured, isStillOwned, LIST_ITEM, SOLE_OWNER } from '../checkpoints/checkpoint-store';
+import { isSecured, isStillOwned, LIST, SOLE_OWNER } from '../checkpoints/checkpoint-store';
 import type { ListedCluster, ListMemory, ScopeMemory } from '../checkpoints/memory';
+import { type Answer, type Poll, PollLoop } from './poll-loop';
+import type { EventReceiver, PollingAccount, PollMoves, PollReports } from './types';
 
 /** Shortest interval between reads of the list, ms (wire facts, trap 41). */
 const SHORTEST = 60_000;
@@ -27,22 +25,25 @@ export interface ListSubscriber {
   deliverAll(events: PrintEvent[]): boolean;
 }
 
+/** Result of one read of the list. */
+interface ListResult {
+  /** Known clusters; null where the list was never read. */
+  clusterIds: readonly string[] | null;
+  error: PrintingError | null;
+}
+
 /** Poller of the cluster list: reports added, removed and moved clusters to all subscribers. */
-export class ListPoller implements Scheduled {
+export class ListPoller extends PollLoop<ListResult> {
   readonly #subscribers = new Set<ListSubscriber>();
-  readonly #requests = new PollRequests<PrintingError | null>();
-  readonly #failed: FailedPolls;
-  #due = -Infinity;
-  /** Time at which the last read left, monotonic ms. */
-  #last = -Infinity;
+  /** Time of the next regular read, monotonic ms. */
+  #next = -Infinity;
+  /** Time at which the last read left, or began if none of its requests left, monotonic ms. */
+  #polledAt = -Infinity;
+  #hasLeft = false;
   #memory: ListMemory | null = null;
 
-  constructor(
-    private readonly account: PollingAccount,
-    private readonly reports: PollReports,
-    private readonly rebound: (rebound: Rebound<ListedCluster>) => Promise<unknown>,
-  ) {
-    this.#failed = new FailedPolls(account.plan.random);
+  constructor(account: PollingAccount, reports: PollReports, moves: PollMoves) {
+    super(LIST, account, reports, moves);
   }
 
   /** Whether any subscriber is active. */
@@ -52,7 +53,7 @@ export class ListPoller implements Scheduled {
 
   /** Whether this runtime reads the list regularly. */
   get isPolled(): boolean {
-    return this.isWatched && this.#isOurs;
+    return this.isWatched && this.isOurs;
   }
 
   /** Known clusters; null where the list was never read. */
@@ -66,53 +67,43 @@ export class ListPoller implements Scheduled {
   }
 
   get polledAt(): number {
-    return this.#last;
+    return this.#polledAt;
   }
 
   add(subscriber: ListSubscriber): void {
     this.#subscribers.add(subscriber);
-    this.#due = -Infinity;
+    this.#next = -Infinity;
     this.#recall([subscriber]);
     this.account.ownership.changed();
     this.replan();
-    if (!this.#isOurs) void this.loadPublished();
+    if (!this.isOurs) void this.loadPublished();
   }
 
   remove(subscriber: ListSubscriber): void {
     this.#subscribers.delete(subscriber);
-    if (this.#subscribers.size === 0 && this.#memory?.checkpoint) this.#memory.late = true;
+    if (this.#subscribers.size === 0) this.#memory?.recordUnwatched(this.account.clock.monotonic());
     this.account.ownership.changed();
     this.replan();
   }
 
   /** Starts the regular reads here. `polledAt`: start of the last read by any runtime. */
   startRegularPolls(polledAt: number | null): void {
-    this.#due = polledAt === null ? -Infinity : polledAt + this.#interval;
+    this.#next = polledAt === null ? -Infinity : polledAt + this.interval;
     this.replan();
   }
 
   /** Stops the regular reads: another runtime makes them. */
   stopRegularPolls(): void {
-    this.#failed.reset();
+    this.failures.reset();
     this.reports.ownerChanged(LIST);
     this.replan();
-  }
-
-  /** Resolves when no read is in flight. */
-  settled(): Promise<void> {
-    return this.#requests.settled();
-  }
-
-  /** Reads the list now; resolves with the failure, if any. */
-  ask(): Promise<PrintingError | null> {
-    return this.#requests.add(() => this.account.plan.scheduler.ask(this));
   }
 
   /** Loads the list that another runtime has published. Never rejects. */
   async loadPublished(): Promise<void> {
     const { account } = this;
     const scope = await account.scoped().catch(() => null);
-    if (!scope || this.#isOurs) return;
+    if (!scope || this.isOurs) return;
     scope.list.invalidate();
     if (!(await this.#load()) || account.signal.aborted) return;
     account.list.setRemote(scope.list.clusters);
@@ -126,14 +117,9 @@ export class ListPoller implements Scheduled {
   }
 
   wake({ anew = false } = {}): void {
-    if (anew || this.#failed.isFailing) this.#due = -Infinity;
-    this.#failed.reset();
+    if (anew || this.failures.isFailing) this.#next = -Infinity;
+    this.failures.reset();
     this.replan();
-  }
-
-  replan(): void {
-    if (this.#requests.isInFlight || this.account.signal.aborted) return;
-    this.account.plan.scheduler.plan(this, this.isWatched && this.#isOurs ? Math.max(this.#due, 0) : Infinity);
   }
 
   /** Delivers events to all subscribers except those beside one of `others`, which receive the events as well. */
@@ -144,54 +130,43 @@ export class ListPoller implements Scheduled {
     return receivers.map((subscriber) => subscriber.deliverAll(events)).some((delivered) => delivered);
   }
 
-  async run(asked: boolean): Promise<number> {
-    const { account } = this;
-    const start = account.clock.monotonic();
-    const interval = this.#interval;
-    const lock = this.#isOurs ? account.ownership.lockOf(LIST_ITEM) : null;
-    this.#last = start;
-    this.#requests.isInFlight = true;
-    let failure: FailedPoll | null = null;
-    let leftAt: number | undefined;
-    const departure = new Departure(
-      () => false,
-      // The first of several pages counts.
-      () => (this.#last = leftAt ??= account.clock.monotonic()),
-    );
-    try {
-      const scope = await account.scoped();
-      const memory = await this.#load();
-      this.#recall(this.#subscribers);
-      const list = await account.list.read(asked ? 0 : interval / 2, departure);
-      account.signal.throwIfAborted();
-      this.#failed.recordSuccess();
-      this.#due = this.#last + interval;
-      if (memory && lock) await this.#process([...list.values()], memory, scope, lock);
-    } catch (thrown) {
-      const error = asPrintingError(thrown);
-      failure = { start, error, lacksToken: departure.lacksToken(error) };
-      this.#failed.record(failure, interval);
-      this.#due = this.#failed.retryAt;
-    }
-    this.#requests.isInFlight = false;
-    const error = failure?.error ?? null;
-    if (!account.signal.aborted) {
-      this.reports.polled(LIST, start, failure);
-      this.#publish(error);
-    }
-    this.#requests.resolveSettled();
-    for (const answer of this.#requests.take()) answer(error);
-    this.replan();
-    return error?.code === 'RATE_LIMITED' ? (error.retryAfter ?? 0) : 0;
-  }
-
-  get #isOurs(): boolean {
-    return this.account.ownership.isOurs(LIST_ITEM);
-  }
-
-  get #interval(): number {
+  protected get interval(): number {
     const active = [...this.#subscribers].filter(({ paused }) => !paused).map(({ interval }) => interval);
     return Math.max(SHORTEST, active.length > 0 ? Math.min(...active) : 0);
+  }
+
+  protected get due(): number {
+    return this.isPolled ? Math.max(this.#next, 0) : Infinity;
+  }
+
+  protected async read({ start, asked, lock, departure }: Poll): Promise<ListResult> {
+    const { account, interval } = this;
+    this.#polledAt = start;
+    this.#hasLeft = false;
+    const scope = await account.scoped();
+    const memory = await this.#load();
+    this.#recall(this.#subscribers);
+    const list = await account.list.read(asked ? 0 : interval / 2, departure);
+    account.signal.throwIfAborted();
+    this.#next = this.#polledAt + interval;
+    if (memory && lock) await this.#process([...list.values()], memory, scope, lock);
+    return { clusterIds: this.clusterIds, error: null };
+  }
+
+  /** The first of several pages counts. */
+  protected recordDeparture(at: number): void {
+    if (!this.#hasLeft) this.#polledAt = at;
+    this.#hasLeft = true;
+  }
+
+  protected failed(error: PrintingError): ListResult {
+    this.#next = this.failures.retryAt;
+    return { clusterIds: this.clusterIds, error };
+  }
+
+  protected distribute(result: ListResult, _poll: Poll, answers: readonly Answer<ListResult>[]): void {
+    this.#publish(result.error);
+    for (const answer of answers) answer(result);
   }
 
   #recall(subscribers: Iterable<ListSubscriber>): void {
@@ -207,19 +182,19 @@ export class ListPoller implements Scheduled {
   async #process(clusters: ListedCluster[], memory: ListMemory, scope: ScopeMemory, lock: Lock): Promise<void> {
     if (this.#subscribers.size === 0) return;
     const { clock, checkpoints, ownership } = this.account;
-    const late = memory.late && memory.checkpoint !== null;
     const before = memory.checkpoint;
-    const { checkpoint, events, rebounds } = advanceList(before, clusters, { at: isoTime(clock.now()), late });
-    if (lock !== UNLOSABLE_LOCK && events.length > 0 && !(await isSecured(ownership, LIST_ITEM, lock))) return;
-    if (!isStillOwned(ownership, LIST_ITEM, lock)) return;
+    const context = { at: isoTime(clock.now()), late: memory.nextEventsAreLate };
+    const { checkpoint, events, rebounds } = advanceList(before, clusters, context);
+    if (lock !== UNLOSABLE_LOCK && events.length > 0 && !(await isSecured(ownership, LIST, lock))) return;
+    if (!isStillOwned(ownership, LIST, lock)) return;
     this.deliver(events);
     // Among several runtimes the old id stays until its owner has reported the new one.
     memory.checkpoint = ownership === SOLE_OWNER ? checkpoint : withoutRebounds(checkpoint, before, rebounds);
-    memory.late = false;
+    memory.recordWatched();
     const isChanged = ownership !== SOLE_OWNER && memory.updatePublished(clusters);
     if (isChanged || JSON.stringify(before?.known) !== JSON.stringify(memory.checkpoint.known))
       checkpoints.writeList(scope);
-    for (const rebound of rebounds) await this.rebound(rebound);
+    for (const rebound of rebounds) await this.moves.rebindListed(rebound);
   }
 
   async #load(): Promise<ListMemory | null> {

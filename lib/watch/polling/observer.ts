@@ -55,7 +55,16 @@ export class VanishedJobResolver {
   }
 }
 
-/** Observations of one cluster: derives and delivers events, and advances the checkpoint. */
+/** Deadline for one poll with its retries, ms. */
+const LONGEST_READ = 60_000;
+const WHAT = phrase`the printer`;
+const CURE = phrase`try again later`;
+
+type StatusAnswer =
+  /** `raw` null: the status was not found, but the list contains the cluster. */
+  { seen: Observation; raw: unknown } | { reboundTo: ListedCluster };
+
+/** Reader of one cluster: reads its status, derives and delivers events, and advances the checkpoint. */
 export class Observer {
   #vanishedJobs: VanishedJobResolver | null = null;
   /** Checkpoint of undelivered observations, for subscribers that wait for the end of a job. */
@@ -130,9 +139,7 @@ export class Observer {
 
   /** Marks the next events as late, after the last subscriber to events has left. */
   markUnwatched(): void {
-    if (!this.#memory?.hasCheckpoint) return;
-    this.#memory.late = true;
-    this.#memory.unwatchedSince = this.account.clock.monotonic();
+    this.#memory?.recordUnwatched(this.account.clock.monotonic());
   }
 
   /** Records an observation by the owner. */
@@ -140,6 +147,46 @@ export class Observer {
     this.#memory = memory;
     this.#undelivered = checkpoint;
     memory.setStatus(status);
+  }
+
+  /** Reads the status. Throws the errors of service calls. `lock`: checked in the moment the request leaves. */
+  async read(lock: Pick<Lock, 'secure'>): Promise<StatusAnswer> {
+    const { clusterId } = this;
+    const { service, list, clock, signal } = this.account;
+    try {
+      // Once a list was read, `find` returns names and models without a request.
+      const listing = list.find(clusterId);
+      const { data } = await underDeadline(clock, { ms: LONGEST_READ, parent: signal, cure: CURE }, (deadline) =>
+        service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock }),
+      );
+      const listed = await listing;
+      const context = { clusterId, receivedAt: isoTime(clock.now()), identity: listed ?? this.status };
+      const seen = observe(data, { ...context, hostPrinterId: listed?.host?.printerId ?? null });
+      if (seen) return { seen, raw: data };
+      const sentence = phrase`The service answered ${WHAT} with something unexpected: try again later.`;
+      throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
+    } catch (thrown) {
+      if (!(thrown instanceof PrintingError) || thrown.code !== 'NOT_FOUND') throw thrown;
+      signal.throwIfAborted();
+      return this.#notFound(await list.readAnew(), thrown);
+    }
+  }
+
+  /** Interprets a 404: the cluster may be offline or have a new id (wire facts, traps 13 and 16). */
+  #notFound(clusters: ReadonlyMap<string, ListedCluster>, error: PrintingError): StatusAnswer {
+    const listed = clusters.get(this.clusterId);
+    if (listed) return { seen: this.#unread(listed), raw: null };
+    const reboundTo = sameHost(clusters.values(), this.status?.hostGuid ?? null);
+    if (!reboundTo) throw error;
+    return { reboundTo };
+  }
+
+  /** Observation with `online` from the list and the last known figures. */
+  #unread({ clusterId, online, host, ...identity }: ListedCluster): Observation {
+    const at = isoTime(this.account.clock.now());
+    const last = this.status ?? readClusterStatus({}, { clusterId, receivedAt: at, identity });
+    const status = { ...last, ...identity, online, stale: true };
+    return { status, at, jobs: null, history: null, faults: new Map(), hostPrinterId: host?.printerId ?? null };
   }
 
   /**
@@ -166,7 +213,7 @@ export class Observer {
       // Subscribers may have come or left meanwhile.
       ({ checkpoint: before, drafts: missed } = start());
     }
-    const { checkpoint, drafts: current } = advance(before, seen, { answers, late: memory.late && before !== null });
+    const { checkpoint, drafts: current } = advance(before, seen, { answers, late: memory.nextEventsAreLate });
     const drafts = [...missed, ...current];
     if (lock !== UNLOSABLE_LOCK && hasEvents(drafts, receivers())) {
       if (!(await isSecured(account.ownership, clusterId, lock))) return false;
@@ -182,7 +229,7 @@ export class Observer {
     }
     const delivered = eventSubscribers.map(({ events }) => events.deliver(drafts)).some((some) => some);
     this.#undelivered = null;
-    memory.late = false;
+    memory.recordWatched();
     memory.record(checkpoint, seen);
     // Write rarely, to spare SD cards. Delivered events must be written, or a restart would deliver them again.
     if (delivered) memory.delivered++;
@@ -218,67 +265,3 @@ const loadsOf = ({ printers }: Checkpoint): number =>
 
 const hasSameIds = (some: readonly { id: string }[], others: readonly { id: string }[]): boolean =>
   some.length === others.length && some.every(({ id }, at) => id === others[at]?.id);
-
-/** Deadline for one poll with its retries, ms. */
-const LONGEST_READ = 60_000;
-const WHAT = phrase`the printer`;
-const CURE = phrase`try again later`;
-
-type StatusAnswer =
-  /** `raw` null: the status was not found, but the list contains the cluster. */
-  { seen: Observation; raw: unknown } | { reboundTo: ListedCluster };
-
-interface Reading {
-  /** The last known figures. */
-  known: () => ClusterStatus | null;
-  /** Checked in the moment the request leaves. */
-  lock: Pick<Lock, 'secure'>;
-}
-
-/** Reads the status of a cluster. Throws the errors of service calls. */
-export async function readStatus(
-  { service, list, clock, signal }: PollingAccount,
-  clusterId: string,
-  { known, lock }: Reading,
-): Promise<StatusAnswer> {
-  const receivedAt = () => isoTime(clock.now());
-  try {
-    // Once a list was read, `find` returns names and models without a request.
-    const listing = list.find(clusterId);
-    const { data } = await underDeadline(clock, { ms: LONGEST_READ, parent: signal, cure: CURE }, (deadline) =>
-      service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock }),
-    );
-    const listed = await listing;
-    const context = { clusterId, receivedAt: receivedAt(), identity: listed ?? known() };
-    const seen = observe(data, { ...context, hostPrinterId: listed?.host?.printerId ?? null });
-    if (seen) return { seen, raw: data };
-    throw new PrintingError(
-      'SERVICE_ERROR',
-      phrase`The service answered ${WHAT} with something unexpected: try again later.`,
-      {
-        outcome: 'unknown',
-      },
-    );
-  } catch (thrown) {
-    if (!(thrown instanceof PrintingError) || thrown.code !== 'NOT_FOUND') throw thrown;
-    signal.throwIfAborted();
-    return notFound(await list.readAnew(), thrown);
-  }
-
-  /** Interprets a 404: the cluster may be offline or have a new id (wire facts, traps 13 and 16). */
-  function notFound(clusters: ReadonlyMap<string, ListedCluster>, error: PrintingError): StatusAnswer {
-    const listed = clusters.get(clusterId);
-    if (listed) return { seen: unread(listed), raw: null };
-    const reboundTo = sameHost(clusters.values(), known()?.hostGuid ?? null);
-    if (!reboundTo) throw error;
-    return { reboundTo };
-  }
-
-  /** Observation with `online` from the list and the last known figures. */
-  function unread({ clusterId: _id, online, host, ...identity }: ListedCluster): Observation {
-    const at = receivedAt();
-    const last = known() ?? readClusterStatus({}, { clusterId, receivedAt: at, identity });
-    const status = { ...last, ...identity, online, stale: true };
-    return { status, at, jobs: null, history: null, faults: new Map(), hostPrinterId: host?.printerId ?? null };
-  }
-}

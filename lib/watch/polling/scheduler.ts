@@ -75,10 +75,18 @@ const JUMP = 5_000;
 /** Polls due within this span start together, ms: single starts cost more than twice the CPU time (ADR 15). */
 const BEAT = 100;
 
+/** What follows from a poll for all polls of the account. */
+export interface PollEnd {
+  /** Time for which the service asks for no more polls, ms. */
+  readonly pauseFor: number;
+}
+
+export const NO_PAUSE: PollEnd = { pauseFor: 0 };
+
 /** Source of polls. */
 export interface Scheduled {
-  /** Makes one poll. Resolves with the pause that the service requests, ms. Never rejects. */
-  run(asked: boolean): Promise<number>;
+  /** Makes one poll. Never rejects. */
+  run(asked: boolean): Promise<PollEnd>;
 }
 
 interface SchedulerOptions {
@@ -170,14 +178,14 @@ export class Scheduler {
 
   async #run(item: Scheduled, asked: boolean): Promise<void> {
     this.#inFlight++;
-    let pause = 0;
+    let pauseFor = 0;
     try {
-      pause = await item.run(asked);
+      ({ pauseFor } = await item.run(asked));
     } catch (thrown) {
       this.#options.fault(thrown);
     }
     this.#inFlight--;
-    if (pause > 0) this.#pause(pause);
+    if (pauseFor > 0) this.#pause(pauseFor);
     // Raise the limit only while polls queue for it.
     else if (this.#inFlight + 1 >= this.#limit) this.#limit = Math.min(MOST, this.#limit + 1 / this.#limit);
     this.#pump();

@@ -45,21 +45,19 @@ export interface PollReports {
   fault(clusterId: string | null, thrown: unknown): void;
   /** A poller has no subscriber left. */
   unused(clusterId: string): void;
-  readonly moves: PollMoves;
 }
 
 /** Moves of clusters to new ids. Each resolves with a result of the new id. */
 export interface PollMoves {
-  /** Moves a cluster that has a new id, and delivers the event. */
+  /** Moves a cluster that has a new id, and delivers the event, unless another runtime does. */
   rebind(rebound: Rebound<ListedCluster>): Promise<PollResult>;
+  /** The same for a new id that was found in the list. */
+  rebindListed(rebound: Rebound<ListedCluster>): Promise<void>;
   /** Moves the subscribers of a cluster that has moved before. */
   redirect(clusterId: string, to: string): Promise<PollResult>;
-  /** Polls the new id of a cluster of another runtime, which reports the move. */
-  askNow(clusterId: string): Promise<PollResult>;
 }
 
-/** Id that stands for the list among the clusters that can fail. */
-export const LIST = '';
+export { LIST } from '../checkpoints/checkpoint-store';
 
 /** Result of one poll of one cluster. */
 export interface PollResult {

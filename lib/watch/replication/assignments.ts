@@ -2,7 +2,8 @@ import { MEMBER } from '../../rules/limits';
 import { list, record, text } from '../../service/json-readers';
 import type { Assigned, Lock, Member, Membership } from '../../state/membership';
 import type { Clock } from '../../time/clock';
-import { LIST_ITEM, type Ownership } from '../checkpoints/checkpoint-store';
+import { Rerun } from '../../time/concurrency';
+import { LIST, type Ownership } from '../checkpoints/checkpoint-store';
 
 /** Clusters that a runtime wants polled, as published to its peers. */
 export interface Wants {
@@ -74,7 +75,7 @@ export function fairShare(id: string, members: readonly Member[], listed: readon
 
   const pollers = (item: string) => pollersOf.get(item) ?? listPollers;
   const isContested = (item: string) => pollers(item).length > 1;
-  const candidates = own.wants.all ? [LIST_ITEM, ...inList, ...pollersOf.keys()] : pollersOf.keys();
+  const candidates = own.wants.all ? [LIST, ...inList, ...pollersOf.keys()] : pollersOf.keys();
   const wanted = new Set<string>();
   for (const item of candidates) if (pollers(item).includes(own)) wanted.add(item);
   const contested = [...wanted].filter(isContested);
@@ -193,7 +194,7 @@ export interface SharedWork {
 export class Assignments implements Ownership {
   readonly #membership: Membership;
   readonly #clock: Clock;
-  readonly #callbacks: SharedWork;
+  readonly #work: SharedWork;
   #lock: Lock | null = null;
   readonly #held = new Set<string>();
   /** Held items to be released once their last poll has ended. */
@@ -201,8 +202,7 @@ export class Assignments implements Ownership {
   #finished: string[] = [];
   #share: FairShare | null = null;
   #announced = '';
-  #isRunning = false;
-  #runsAgain = false;
+  readonly #rounds = new Rerun(() => this.#round());
   /** Whether the next round may claim leftovers beyond the share. */
   #mayClaimLeftovers = false;
   #closed = false;
@@ -215,7 +215,7 @@ export class Assignments implements Ownership {
   constructor(membership: Membership, clock: Clock, work: SharedWork) {
     this.#membership = membership;
     this.#clock = clock;
-    this.#callbacks = work;
+    this.#work = work;
   }
 
   get held(): ReadonlySet<string> {
@@ -232,7 +232,7 @@ export class Assignments implements Ownership {
 
   /** Whether another runtime reads the list regularly. */
   get isListElsewhere(): boolean {
-    return this.#share !== null && this.#share.hasList && !this.isOurs(LIST_ITEM);
+    return this.#share !== null && this.#share.hasList && !this.isOurs(LIST);
   }
 
   /** Clusters that other runtimes wait for. */
@@ -249,8 +249,10 @@ export class Assignments implements Ownership {
     if (this.#closed) return;
     // Without a delay: after a lost lease other runtimes may own all items by now.
     if (this.#membership.lock !== this.#lock) this.#reset();
-    this.#runsAgain = true;
-    if (!this.#isRunning) this.#disarm ??= this.#clock.after(DEBOUNCE, () => void this.#run());
+    this.#disarm ??= this.#clock.after(DEBOUNCE, () => {
+      this.#disarm = undefined;
+      void this.#rounds.request();
+    });
   }
 
   /** Claims a free item, beyond any share. Returns false where another runtime holds it. */
@@ -278,32 +280,28 @@ export class Assignments implements Ownership {
     this.#finished = [];
     this.#share = null;
     this.#lock = this.#membership.lock;
-    for (const item of lost) this.#callbacks.lost(item);
+    for (const item of lost) this.#work.lost(item);
   }
 
-  async #run(): Promise<void> {
-    this.#disarm = undefined;
-    this.#isRunning = true;
-    this.#runsAgain = false;
+  /** Never rejects. */
+  async #round(): Promise<void> {
     try {
-      await this.#rebalance();
-      if (!this.#closed) this.#callbacks.reassigned();
+      if (!this.#closed) await this.#rebalance();
+      if (!this.#closed) this.#work.reassigned();
     } catch (thrown) {
-      this.#callbacks.fault(thrown);
+      this.#work.fault(thrown);
     }
-    this.#isRunning = false;
-    if (this.#runsAgain as boolean) this.changed();
   }
 
   async #rebalance(): Promise<void> {
-    const wants = this.#callbacks.wants();
+    const wants = this.#work.wants();
     const announcement = JSON.stringify(wants);
     if (announcement !== this.#announced) this.#membership.want(wants);
     this.#announced = announcement;
     if (this.#lock === null) return;
     const { id, members } = this.#membership;
     const before = this.#share?.shape;
-    const share = (this.#share = fairShare(id, members, this.#callbacks.listed()));
+    const share = (this.#share = fairShare(id, members, this.#work.listed()));
     const isNew = share.shape !== before || this.#releasesSurplus;
     this.#releasesSurplus = false;
     this.#startRelease(this.#unwanted(share));
@@ -337,12 +335,12 @@ export class Assignments implements Ownership {
     for (const item of items) {
       if (this.#leaving.has(item)) continue;
       this.#leaving.add(item);
-      const leaving = this.#callbacks.finish(item).then(() => {
+      const leaving = this.#work.finish(item).then(() => {
         if (this.#lock !== lock || this.#closed) return;
         this.#finished.push(item);
         this.changed();
       });
-      leaving.catch((thrown: unknown) => this.#callbacks.fault(thrown));
+      leaving.catch((thrown: unknown) => this.#work.fault(thrown));
     }
   }
 
@@ -354,7 +352,7 @@ export class Assignments implements Ownership {
     for (const item of finished) {
       this.#held.delete(item);
       this.#leaving.delete(item);
-      this.#callbacks.lost(item);
+      this.#work.lost(item);
     }
     await this.#membership.release(handovers);
     return true;
@@ -367,7 +365,7 @@ export class Assignments implements Ownership {
     // Items claimed under an earlier lease were lost with it.
     if (this.#closed || this.#lock !== lock || this.#membership.lock !== lock) return 0;
     for (const { item } of assigned) this.#held.add(item);
-    for (const gained of assigned) this.#callbacks.gained(gained, assigned.length);
+    for (const gained of assigned) this.#work.gained(gained, assigned.length);
     return assigned.length;
   }
 
@@ -392,54 +390,6 @@ export class Assignments implements Ownership {
   }
 
   #handovers(items: Iterable<string>): Map<string, unknown> {
-    return new Map([...items].map((item) => [item, this.#callbacks.handoverOf(item)]));
-  }
-}
-
-/** Shortest time between two queries of the owners, ms: the names only serve node statuses. */
-const APART = 5_000;
-
-/** Names of the runtimes that own clusters. */
-export class OwnerNames {
-  readonly #membership: Membership;
-  readonly #clock: Clock;
-  readonly #changed: () => void;
-  readonly #names = new Map<string, string>();
-  #askedAt = -Infinity;
-  #disarm: (() => void) | undefined;
-
-  constructor(membership: Membership, clock: Clock, changed: () => void) {
-    this.#membership = membership;
-    this.#clock = clock;
-    this.#changed = changed;
-  }
-
-  of(item: string): string | null {
-    return this.#names.get(item) ?? null;
-  }
-
-  /** Call after owners may have changed: queries those of `items` soon. */
-  refresh(items: () => readonly string[]): void {
-    if (items().length === 0) return;
-    const wait = Math.max(0, this.#askedAt + APART - this.#clock.monotonic());
-    this.#disarm ??= this.#clock.after(wait, () => void this.#ask(items));
-  }
-
-  end(): void {
-    this.#disarm?.();
-    this.#disarm = () => undefined;
-  }
-
-  /** Never rejects: the names are optional. */
-  async #ask(items: () => readonly string[]): Promise<void> {
-    this.#disarm = undefined;
-    this.#askedAt = this.#clock.monotonic();
-    const { members } = this.#membership;
-    const holders = await this.#membership.holders().catch(() => null);
-    const wanted = new Set(items());
-    this.#names.clear();
-    for (const { id, name } of members)
-      for (const item of holders?.get(id)?.items ?? []) if (wanted.has(item)) this.#names.set(item, name);
-    this.#changed();
+    return new Map([...items].map((item) => [item, this.#work.handoverOf(item)]));
   }
 }

@@ -4,84 +4,19 @@ import { storedStatus } from '../../service/stored-shapes';
 import type { Assigned, Membership } from '../../state/membership';
 import type { Key, StateStore } from '../../state/store';
 import { underDeadline } from '../../time/deadline';
+import { Rerun } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import { retryUntil } from '../../time/retry';
-import { CHECKPOINT, type CheckpointStore, LIST_ITEM, OBSERVATION } from '../checkpoints/checkpoint-store';
+import { CHECKPOINT, type CheckpointStore, LIST, OBSERVATION } from '../checkpoints/checkpoint-store';
 import { ClusterMemory, type ScopeMemory } from '../checkpoints/memory';
 import type { ListPoller } from '../polling/list-poller';
 import { KeepPolling, type Poller } from '../polling/poller';
+import type { Pollers } from '../polling/pollers';
 import type { PollingAccount } from '../polling/types';
-import { Assignments, OwnerNames, type SharedWork, type Wants } from './assignments';
-import { LivePeers, type Sharing, type Standby } from './peers';
+import { Assignments, type SharedWork, type Wants } from './assignments';
+import { LivePeers, OwnerNames, type Sharing, type Standby } from './peers';
 import { ServiceReach } from './service-reach';
 
-interface RemoteUpdatesOptions {
-  store: StateStore;
-  /** State of the present scope; null while the scope is unknown. */
-  scope: () => ScopeMemory | null;
-  list: () => ListPoller;
-  pollers: ReadonlyMap<string, Poller>;
-  /** Called after another runtime has reported a new cluster id. */
-  moved: (clusterId: string, to: string) => Promise<void>;
-  fault: (thrown: unknown) => void;
-}
-
-/** Updates published by other runtimes, which replace polls for local subscribers that wait. */
-export class RemoteUpdates {
-  readonly #parts: RemoteUpdatesOptions;
-  readonly #end: () => void;
-
-  constructor(parts: RemoteUpdatesOptions) {
-    this.#parts = parts;
-    // Where the callback throws, the store has no way to report it to this account.
-    const receive = guard((key: Key | null) => this.#changed(key), parts.fault);
-    this.#end = parts.store.onChange?.(receive) ?? (() => undefined);
-  }
-
-  end(): void {
-    this.#end();
-  }
-
-  /** Reloads the list after missed updates. Updates of awaited clusters follow soon by themselves. */
-  catchUp(): void {
-    void this.#parts.list().loadPublished();
-  }
-
-  #changed(key: Key | null): void {
-    if (key === null) return this.catchUp();
-    const [kind, account, service, workspace, clusterId] = key;
-    const here = this.#parts.scope()?.scope;
-    if (!here || account !== here[0] || service !== here[1] || workspace !== here[2]) return;
-    if (kind === CHECKPOINT && clusterId === undefined) void this.#parts.list().loadPublished();
-    else if (kind === CHECKPOINT && clusterId !== undefined) this.#run(this.#moved(key, clusterId));
-    else if (kind === OBSERVATION && clusterId !== undefined) this.#run(this.#observed(clusterId));
-  }
-
-  async #observed(clusterId: string): Promise<void> {
-    const { scope, store, pollers } = this.#parts;
-    const here = scope()?.scope;
-    const isWanted = () => {
-      const poller = pollers.get(clusterId);
-      return poller?.isWaitedFor && !poller.isOurs ? poller : undefined;
-    };
-    if (!here || !isWanted()) return;
-    const update = record(await store.get<unknown>([OBSERVATION, ...here, clusterId]));
-    const figures = storedStatus(update?.figures);
-    if (figures) await isWanted()?.receiveUpdate(readCheckpoint(update?.checkpoint), figures);
-  }
-
-  async #moved(key: Key, clusterId: string): Promise<void> {
-    const movedTo = text(record(await this.#parts.store.get<unknown>(key))?.movedTo);
-    if (movedTo !== null) await this.#parts.moved(clusterId, movedTo);
-  }
-
-  #run(work: Promise<void>): void {
-    work.catch((thrown: unknown) => this.#parts.fault(thrown));
-  }
-}
-
-/** Gap without an owner after which events count as late, ms. */
-const LATE = 60_000;
 /** Distance between gained polls whose turns are unknown, ms. */
 const APART = 5;
 /** Backoff for reading the scope, ms. */
@@ -90,31 +25,17 @@ const WAITS = { first: 1_000, longest: 10_000 };
 /** Grace period at the start before the status says that the store is unreachable, ms. */
 const SHOWN_AFTER = 3_000;
 
-interface ReplicaCoordinatorOptions {
+interface ReplicaCoordinatorOptions extends Pick<PollingAccount, 'service' | 'clock' | 'signal' | 'scoped'> {
   sharing: Sharing;
-  account: Pick<PollingAccount, 'service' | 'clock' | 'signal' | 'scoped'> & { store: StateStore };
-  polls: SharedPolls;
-  reports: ReplicaReports;
-}
-
-/** The polls that runtimes hand to each other. */
-interface SharedPolls {
-  list: () => ListPoller;
-  pollers: ReadonlyMap<string, Poller>;
+  store: StateStore;
+  signIn: { readonly usable: boolean };
+  pollers: () => Pollers;
   /** When the last poll of a cluster began, monotonic ms. */
   polledAt: ReadonlyMap<string, number>;
   checkpoints: () => CheckpointStore;
-  /** Whether the account is signed in. */
-  usable: () => boolean;
   /** Polling interval of a cluster that other runtimes wait for, ms. */
   awaitedInterval: number;
-}
-
-/** Reports to the watcher. */
-interface ReplicaReports {
-  /** Another runtime has reported a new cluster id. */
-  moved: (clusterId: string, to: string) => Promise<void>;
-  /** `standbyOf` may return another reason. */
+  /** Called after `standbyOf` may have changed. */
   standbyChanged: () => void;
   fault: (thrown: unknown) => void;
 }
@@ -128,12 +49,10 @@ export class ReplicaCoordinator implements SharedWork {
   readonly peers: LivePeers;
   /** Whether this runtime reaches the service. */
   readonly reach: ServiceReach;
-  readonly #parts: ReplicaCoordinatorOptions;
+  readonly #options: ReplicaCoordinatorOptions;
   #scope: ScopeMemory | null = null;
-  #isReadingScope = false;
-  /** Whether to read the scope again: the sign-in has changed during a read. */
-  #readsScopeAgain = false;
-  readonly #remoteUpdates: RemoteUpdates;
+  readonly #scopeReads = new Rerun(() => this.#readScope());
+  readonly #endUpdates: () => void;
   /** Subscribers that keep the clusters polled that other runtimes wait for. */
   readonly #keptPolling = new Map<string, KeepPolling>();
   readonly #names: OwnerNames;
@@ -143,31 +62,32 @@ export class ReplicaCoordinator implements SharedWork {
   #showsMissing = false;
   readonly #disarm: () => void;
 
-  constructor(join: Join, parts: ReplicaCoordinatorOptions) {
-    this.#parts = parts;
-    const { account, polls, reports } = parts;
-    const { topic, name } = parts.sharing;
-    const { clock } = account;
+  constructor(join: Join, options: ReplicaCoordinatorOptions) {
+    this.#options = options;
+    const { clock, store, standbyChanged, fault } = options;
+    const { topic, name } = options.sharing;
     const onChange = () => {
       this.peers.refresh();
       this.ownership.changed();
     };
-    this.reach = new ServiceReach({ ...account, changed: () => this.ownership.changed() });
+    this.reach = new ServiceReach(options, () => this.ownership.changed());
     this.membership = join(topic, { name, wants: null, onChange });
     this.peers = new LivePeers(this.membership);
     this.ownership = new Assignments(this.membership, clock, this);
-    this.#names = new OwnerNames(this.membership, clock, reports.standbyChanged);
+    this.#names = new OwnerNames(this.membership, clock, standbyChanged);
     this.#disarm = clock.after(SHOWN_AFTER, () => {
       this.#showsMissing = true;
-      reports.standbyChanged();
+      standbyChanged();
     });
-    this.#remoteUpdates = new RemoteUpdates({ ...account, ...polls, ...reports, scope: () => this.#scope });
-    void this.#readScope();
+    // Where the callback throws, the store has no way to report it to this account.
+    const onUpdate = guard((key: Key | null) => this.#storeChanged(key), fault);
+    this.#endUpdates = store.onChange?.(onUpdate) ?? (() => undefined);
+    this.changed();
   }
 
   /** Hands all polls over. Never rejects. */
   leave(): Promise<void> {
-    this.#remoteUpdates.end();
+    this.#endUpdates();
     this.#names.end();
     this.#disarm();
     return this.ownership.leave();
@@ -175,45 +95,53 @@ export class ReplicaCoordinator implements SharedWork {
 
   /** Call after the sign-in, and with it the workspace, may have changed. */
   changed(): void {
-    void this.#readScope();
+    void this.#scopeReads.request();
   }
 
   wants(): Wants {
-    const { list, pollers, usable } = this.#parts.polls;
+    const { pollers, signIn } = this.#options;
     if (!this.#scope) return { workspace: null, all: false, clusters: [], waits: [] };
     const [clusters, waits]: [string[], string[]] = [[], []];
-    for (const [clusterId, poller] of pollers) {
-      if (poller.isWatched) clusters.push(clusterId);
-      if (poller.isWaitedFor) waits.push(clusterId);
+    for (const { clusterId, isWatched, isWaitedFor } of pollers().values()) {
+      if (isWatched) clusters.push(clusterId);
+      if (isWaitedFor) waits.push(clusterId);
     }
     // Without a sign-in, stale messages are shared out like polls. A runtime that can poll is preferred.
-    const isLost = this.reach.isLost || !usable();
-    return { workspace: this.#scope.scope[2], all: list().isWatched, clusters, waits, ...(isLost && { isLost }) };
+    const isLost = this.reach.isLost || !signIn.usable;
+    return {
+      workspace: this.#scope.scope[2],
+      all: pollers().list.isWatched,
+      clusters,
+      waits,
+      ...(isLost && { isLost }),
+    };
   }
 
   listed(): readonly string[] {
-    return this.#parts.polls.list().clusterIds ?? [];
+    return this.#options.pollers().list.clusterIds ?? [];
   }
 
   gained({ item, note, idle }: Assigned, among: number): void {
-    const { account, polls } = this.#parts;
-    const { checkpoints, list, pollers } = polls;
+    const { clock, checkpoints, pollers } = this.#options;
     const { ago, late, unwritten } = record(note) ?? {};
     // A lost lease leaves no note, but this runtime's own last poll may be recent.
-    const own = polls.polledAt.get(item) ?? null;
-    const polledAt = Number.isFinite(ago) ? account.clock.monotonic() - (ago as number) - idle : own;
-    const memory = item === LIST_ITEM ? this.#scope?.list : this.#scope?.of(item);
+    const own = this.#options.polledAt.get(item) ?? null;
+    const polledAt = Number.isFinite(ago) ? clock.monotonic() - (ago as number) - idle : own;
+    const memory = item === LIST ? this.#scope?.list : this.#scope?.of(item);
     if (memory) {
       memory.invalidate();
-      memory.wasUnwatched = late === true || idle > LATE;
+      memory.recordTakeover(late === true, idle);
       if (unwritten && memory instanceof ClusterMemory) checkpoints().resumeFrom(unwritten, memory);
     }
-    if (item === LIST_ITEM) list().startRegularPolls(polledAt);
-    else pollers.get(item)?.startRegularPolls(polledAt, idle === Infinity ? null : among * APART);
+    if (item === LIST) pollers().list.startRegularPolls(polledAt);
+    else
+      pollers()
+        .get(item)
+        ?.startRegularPolls(polledAt, idle === Infinity ? null : among * APART);
   }
 
   async finish(item: string): Promise<void> {
-    const { checkpoints } = this.#parts.polls;
+    const { checkpoints } = this.#options;
     const poller = this.#pollerOf(item);
     poller?.replan();
     await poller?.settled();
@@ -223,15 +151,14 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   handoverOf(item: string): unknown {
-    const { checkpoints, list, polledAt } = this.#parts.polls;
-    const now = this.#parts.account.clock.monotonic();
-    if (item === LIST_ITEM) return { ago: now - list().polledAt };
+    const { clock, checkpoints, pollers, polledAt } = this.#options;
+    const now = clock.monotonic();
+    if (item === LIST) return { ago: now - pollers().list.polledAt };
     const memory = this.#scope?.clusters.get(item);
-    const { late = false, unwatchedSince = now } = memory ?? {};
     const unwritten = memory ? checkpoints().unwritten(memory) : null;
     return {
       ago: now - (polledAt.get(item) ?? -Infinity),
-      late: late && now - unwatchedSince > LATE,
+      late: memory?.staysLate(now) ?? false,
       ...(unwritten && { unwritten }),
     };
   }
@@ -246,10 +173,10 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   reassigned(): void {
-    const { pollers, awaitedInterval } = this.#parts.polls;
+    const { pollers, awaitedInterval } = this.#options;
     const isWanted = (clusterId: string) => this.ownership.isAwaited(clusterId) && this.ownership.isOurs(clusterId);
     for (const clusterId of this.ownership.awaited) {
-      const poller = pollers.get(clusterId);
+      const poller = pollers().get(clusterId);
       if (poller && isWanted(clusterId) && !this.#keptPolling.has(clusterId))
         this.#keptPolling.set(clusterId, new KeepPolling(poller, awaitedInterval, { forOthers: true }));
     }
@@ -260,15 +187,15 @@ export class ReplicaCoordinator implements SharedWork {
       }
     // A returning member has missed updates.
     const isMember = this.membership.lock !== null;
-    if (isMember && !this.#wasMember) this.#remoteUpdates.catchUp();
+    if (isMember && !this.#wasMember) this.#catchUp();
     this.#wasMember = isMember;
     this.#showsMissing ||= isMember;
     this.#names.refresh(() => this.#elsewhere);
-    this.#parts.reports.standbyChanged();
+    this.#options.standbyChanged();
   }
 
   fault(thrown: unknown): void {
-    this.#parts.reports.fault(thrown);
+    this.#options.fault(thrown);
   }
 
   /** Reason for not polling a cluster; null where this runtime polls. `clusterId` null: a reason that holds for all. */
@@ -280,36 +207,64 @@ export class ReplicaCoordinator implements SharedWork {
 
   /** Clusters watched here and polled by other runtimes. */
   get #elsewhere(): string[] {
-    return [...this.#parts.polls.pollers.values()]
+    return [...this.#options.pollers().values()]
       .filter((poller) => poller.isWatched && !poller.isOurs)
       .map(({ clusterId }) => clusterId);
   }
 
   #pollerOf(item: string): Poller | ListPoller | undefined {
-    const { list, pollers } = this.#parts.polls;
-    return item === LIST_ITEM ? list() : pollers.get(item);
+    const pollers = this.#options.pollers();
+    return item === LIST ? pollers.list : pollers.get(item);
   }
 
   /** Reads the scope, with retries. Never rejects. */
   async #readScope(): Promise<void> {
-    const { scoped, clock, signal } = this.#parts.account;
-    this.#readsScopeAgain = true;
-    if (this.#isReadingScope || signal.aborted) return;
-    this.#isReadingScope = true;
+    const { scoped, clock, signal } = this.#options;
+    if (signal.aborted) return;
     const read = async () => {
-      let scope: ScopeMemory;
-      do {
-        this.#readsScopeAgain = false;
-        scope = await scoped();
-      } while (this.#readsScopeAgain as boolean);
+      const scope = await scoped();
       if (scope === this.#scope) return;
       this.#scope = scope;
-      this.#remoteUpdates.catchUp();
+      this.#catchUp();
     };
     await underDeadline(clock, { parent: signal }, (deadline) => retryUntil(deadline, WAITS, read)).catch(
       () => undefined,
     );
-    this.#isReadingScope = false;
     this.ownership.changed();
+  }
+
+  /** Reloads the list after missed updates. Updates of awaited clusters follow soon by themselves. */
+  #catchUp(): void {
+    void this.#options.pollers().list.loadPublished();
+  }
+
+  /** Handles a write by another runtime: of the list, of a cluster's new id, or of an observation. */
+  #storeChanged(key: Key | null): void {
+    if (key === null) return this.#catchUp();
+    const [kind, account, service, workspace, clusterId] = key;
+    const here = this.#scope?.scope;
+    if (!here || account !== here[0] || service !== here[1] || workspace !== here[2]) return;
+    const { fault } = this.#options;
+    if (kind === CHECKPOINT && clusterId === undefined) this.#catchUp();
+    else if (kind === CHECKPOINT && clusterId !== undefined) this.#receiveMove(key, clusterId).catch(fault);
+    else if (kind === OBSERVATION && clusterId !== undefined) this.#receiveObservation(key, clusterId).catch(fault);
+  }
+
+  async #receiveMove(key: Key, clusterId: string): Promise<void> {
+    const movedTo = text(record(await this.#options.store.get<unknown>(key))?.movedTo);
+    if (movedTo !== null) await this.#options.pollers().followRemote(clusterId, movedTo);
+  }
+
+  /** Passes an observation to subscribers that wait for it instead of polling. */
+  async #receiveObservation(key: Key, clusterId: string): Promise<void> {
+    const { store, pollers } = this.#options;
+    const waiting = () => {
+      const poller = pollers().get(clusterId);
+      return poller?.isWaitedFor && !poller.isOurs ? poller : undefined;
+    };
+    if (!waiting()) return;
+    const update = record(await store.get<unknown>(key));
+    const figures = storedStatus(update?.figures);
+    if (figures) await waiting()?.receiveUpdate(readCheckpoint(update?.checkpoint), figures);
   }
 }

@@ -1,9 +1,8 @@
-import type { ApiClient } from '../../account/api-client';
 import { asPrintingError, type ErrorCode, type PrintingError } from '../../service/errors';
 import { AGAIN, type Backoff, pollUntil, waitBefore } from '../../time/retry';
-import type { Clock } from '../../time/clock';
 import { underDeadline, type Deadline } from '../../time/deadline';
-import { Departure } from '../polling/requests';
+import { Departure } from '../polling/departure';
+import type { PollingAccount } from '../polling/types';
 import { phrase } from '../../words/sentence';
 
 /** Error codes of a call that did not reach the service, or got no answer. */
@@ -20,14 +19,7 @@ const BACK = { first: 30_000, longest: 10 * 60_000 };
 /** Time after which a loss is no relapse, ms. */
 const STABLE_AFTER = 10 * 60_000;
 
-interface ServiceReachOptions {
-  service: ApiClient;
-  clock: Clock;
-  /** Aborts when the watcher closes. */
-  signal: AbortSignal;
-  /** Called after `isLost` has changed. */
-  changed: () => void;
-}
+type ReachingAccount = Pick<PollingAccount, 'service' | 'clock' | 'signal'>;
 
 /**
  * Reachability of the service from this runtime. A failed poll proves nothing, but starts probes. Runtimes that reach
@@ -35,7 +27,8 @@ interface ServiceReachOptions {
  * runtimes lack the same token.
  */
 export class ServiceReach {
-  readonly #parts: ServiceReachOptions;
+  readonly #account: ReachingAccount;
+  readonly #changed: () => void;
   #isLost = false;
   #isProbing = false;
   /** Monotonic, ms. */
@@ -43,8 +36,10 @@ export class ServiceReach {
   #backAt = -Infinity;
   #relapses = 0;
 
-  constructor(parts: ServiceReachOptions) {
-    this.#parts = parts;
+  /** @param changed called after `isLost` has changed */
+  constructor(account: ReachingAccount, changed: () => void) {
+    this.#account = account;
+    this.#changed = changed;
   }
 
   get isLost(): boolean {
@@ -53,13 +48,13 @@ export class ServiceReach {
 
   /** Records the outcome of a poll that left. */
   recordPoll(error: PrintingError | null): void {
-    if (isReached(error)) this.#reachedAt = this.#parts.clock.monotonic();
+    if (isReached(error)) this.#reachedAt = this.#account.clock.monotonic();
     else if (!this.#isProbing) void this.#probe();
   }
 
   /** Probes until the reachability is settled. Never rejects. */
   async #probe(): Promise<void> {
-    const { clock, signal } = this.#parts;
+    const { clock, signal } = this.#account;
     this.#isProbing = true;
     const settle = async (deadline: Deadline) => {
       if (await this.#isReachedInTime(deadline)) return;
@@ -77,7 +72,7 @@ export class ServiceReach {
 
   /** Resolves at the first answered probe or poll, with false if there is none within the grace period. */
   #isReachedInTime(deadline: Deadline): Promise<boolean> {
-    const { clock } = this.#parts;
+    const { clock } = this.#account;
     let since = clock.monotonic();
     return pollUntil(deadline, IN_DOUBT, async () => {
       const sentAt = clock.monotonic();
@@ -90,7 +85,7 @@ export class ServiceReach {
 
   /** Resolves when all probes of a period were answered. @param since monotonic time of the last unanswered one, ms */
   #untilBack(deadline: Deadline, since: number): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#account;
     const period = waitBefore(this.#relapses, BACK);
     return pollUntil(deadline, LOST, async () => {
       const answer = await this.#sendProbe();
@@ -102,15 +97,12 @@ export class ServiceReach {
 
   #setLost(isLost: boolean): void {
     this.#isLost = isLost;
-    if (!this.#parts.signal.aborted) this.#parts.changed();
+    if (!this.#account.signal.aborted) this.#changed();
   }
 
   async #sendProbe(): Promise<'reached' | 'unreached' | 'unsent'> {
-    const { service, clock, signal } = this.#parts;
-    const departure = new Departure(
-      () => false,
-      () => undefined,
-    );
+    const { service, clock, signal } = this.#account;
+    const departure = new Departure();
     const what = phrase`the list of printers`;
     try {
       await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>

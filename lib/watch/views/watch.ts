@@ -5,6 +5,7 @@ import type { Clock } from '../../time/clock';
 import type { WatchMemory } from '../checkpoints/memory';
 import type { ListPoller, ListSubscriber } from '../polling/list-poller';
 import type { Poller } from '../polling/poller';
+import type { Pollers } from '../polling/pollers';
 import { intervalOf } from '../polling/timing';
 import { type EventReceiver, LIST, type PollResult, type Subscriber } from '../polling/types';
 import type { Standby } from '../replication/peers';
@@ -75,10 +76,7 @@ export interface WatchContext {
   /** Whether the account is signed in. */
   signIn: { readonly usable: boolean };
   memory: WatchMemory;
-  list: ListPoller;
-  pollers: ReadonlyMap<string, Poller>;
-  /** Returns the poller of a cluster, a new one if need be. */
-  pollerOf: (clusterId: string) => Poller;
+  pollers: Pollers;
   outages: Outages;
   /** Open watches. */
   watches: Set<NodeWatch>;
@@ -118,7 +116,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     private readonly context: WatchContext,
   ) {
     const { key, clusterId, milestones, lowMaterial = 0, plateWait = 0, beside } = options;
-    const { clock, memory, list, watches } = context;
+    const { clock, memory, pollers, watches } = context;
     const thresholds = { milestones, lowMaterial, plateWait };
     this.events = { thresholds, beside, deliver: (drafts) => this.deliverAll(eventsFor(drafts, thresholds)) };
     this.wants = clusterId === null ? 'all' : 'cluster';
@@ -130,11 +128,11 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     if (key !== undefined) memory.watches.set(key, clusterId);
     this.#startedAt = clock.monotonic();
     this.#isPaused = options.paused ?? false;
-    this.#list = clusterId === null ? list : null;
+    this.#list = clusterId === null ? pollers.list : null;
     this.#rounds = clusterId === null ? new GroupRounds(this, context) : new TurnRounds(this, context);
     watches.add(this);
     this.#rounds.start();
-    if (clusterId === null) list.add(this);
+    if (clusterId === null) pollers.list.add(this);
     else this.#addMember(clusterId, 0);
   }
 
@@ -176,7 +174,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
 
   /** Polls the list, where all clusters are watched, and then every member. Adds those that fail to `failedIds`. */
   async #askAll(deliver: (round: Round) => void, failedIds: string[]): Promise<PrintingError | null> {
-    const listError = this.#list && (await this.#list.ask());
+    const listError = this.#list && (await this.#list.ask()).error;
     if (listError) failedIds.push(LIST);
     if (this.#isClosed) return listError;
     const batch = new ResultBatch({
@@ -319,7 +317,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     const { members } = this.clusters;
     const member = members.get(clusterId);
     if (member) return void (member.rank = rank);
-    const poller = this.context.pollerOf(clusterId);
+    const poller = this.context.pollers.of(clusterId);
     members.set(clusterId, { poller, rank, isOurs: false });
     this.assigned(clusterId, poller.isOurs);
     poller.add(this, { known, by: this.#startedAt + this.interval });

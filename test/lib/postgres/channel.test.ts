@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { RemoteUpdates } from '../../../lib/watch/replication/coordinator';
 import { Channel, decodeMessage, encodeMessage, type ChannelMessage } from '../../../lib/postgres/channel';
-import type { Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
-import { MemoryStore } from '../../helpers/memory-store';
+import { anyPayload } from './notifications';
 
 /** A channel whose incoming notifications the test sends. */
 function scripted(clock = new ManualClock()) {
@@ -14,22 +12,6 @@ function scripted(clock = new ManualClock()) {
   const channel = new Channel({ database, clock, own: 'me', fault: (error) => faults.push(error) });
   return { clock, channel, faults, send: (payload: string | null) => received(payload) };
 }
-
-/** Any JSON, mostly in the shape of a message. */
-const anyPayload = fc.oneof(
-  fc.string(),
-  fc.json(),
-  fc
-    .record(
-      {
-        by: fc.oneof(fc.string(), fc.jsonValue()),
-        key: fc.oneof(fc.array(fc.oneof(fc.string(), fc.jsonValue())), fc.jsonValue()),
-        topic: fc.oneof(fc.string(), fc.jsonValue()),
-      },
-      { requiredKeys: [] },
-    )
-    .map((message) => JSON.stringify(message)),
-);
 
 describe('postgres/channel', () => {
   it('passes on only string keys and string topics of arbitrary messages', () => {
@@ -48,25 +30,6 @@ describe('postgres/channel', () => {
     });
     fc.assert(property, { numRuns: 2_000 });
     assert.deepEqual(faults, []);
-  });
-
-  it('accepts any message without an exception in a listener', () => {
-    const { clock, channel, faults, send } = scripted();
-    const own: unknown[] = [];
-    const store = new MemoryStore() as MemoryStore & { onChange: (listener: (key: Key | null) => void) => () => void };
-    store.onChange = (listener) => channel.listen((message) => listener(message?.key ?? null));
-    new RemoteUpdates({
-      store,
-      scope: () => ({ scope: ['account', 'service', 'workspace'] }) as never,
-      list: () => ({ loadPublished: () => Promise.resolve() }) as never,
-      pollers: new Map(),
-      moved: () => Promise.resolve(),
-      fault: (thrown) => own.push(thrown),
-    });
-    send('{"key":5}');
-    const property = fc.property(anyPayload, (payload) => send(payload));
-    fc.assert(property, { numRuns: 1_000 });
-    assert.deepEqual([faults, own, clock.waiting > 1], [[], [], false]);
   });
 
   it('isolates a throwing listener from the others and from the process', () => {

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { PrintingError } from '../../../lib/service/errors';
 import { sleep } from '../../../lib/time/clock';
 import { answer, at, job, minute } from '../events/observations';
-import { broken, notFound, ScriptedAccount, type Witness } from './scripted-account';
-import { phrase } from '../../../lib/words/sentence';
+import { broken, limited, notFound, ScriptedAccount, type Witness } from './scripted-account';
 
 interface Span {
   from: number;
@@ -80,8 +78,6 @@ const LENGTH = 600;
 /** Retry-After of a 429, s. */
 const LIMITED = 20;
 const NEWCOMER = 'new';
-const limited = (retryAfter: number) =>
-  new PrintingError('RATE_LIMITED', phrase`Too many.`, { statusCode: 429, retryAfter });
 const DONE = minute(60 * 24 * 365);
 
 /** Runs a scenario. Returns start and end of each poll per cluster (s), and the ids of delivered ends. */

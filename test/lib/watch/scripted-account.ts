@@ -21,6 +21,9 @@ export const notFound = () =>
 export const broken = (retryAfter?: number) =>
   new PrintingError('SERVICE_ERROR', phrase`Broken.`, { statusCode: 500, retryAfter });
 
+export const limited = (retryAfter?: number) =>
+  new PrintingError('RATE_LIMITED', phrase`Too many.`, { statusCode: 429, retryAfter });
+
 /** The service of a farm, as its clusters and lists are set. */
 export class FarmService extends ScriptedService {
   underWay = 0;

@@ -4,7 +4,7 @@ import { phrase } from '../../../lib/words/sentence';
 import { settle } from '../../helpers/manual-clock';
 import { answer, at, job, minute, type Wire } from '../events/observations';
 import type { WatchOptions } from '../../../lib/watch/views/watch';
-import { broken, notFound, ScriptedAccount } from './scripted-account';
+import { broken, limited, notFound, ScriptedAccount } from './scripted-account';
 
 const jobs = (...print_jobs: Wire[]) => answer({ print_jobs });
 const MINUTE = 60_000;
@@ -596,6 +596,33 @@ describe('Watcher', () => {
       await clock.advance(MINUTE);
       assert.equal(service.count('clusterStatus'), count + 1);
     });
+
+    for (const reader of ['clusterStatus', 'clusters'])
+      for (const how of ['regular', 'requested'])
+        for (const [retryAfter, pause] of [
+          [undefined, 30_000],
+          [5_000, 5_000],
+          [3 * MINUTE, 3 * MINUTE],
+        ] as const)
+          it(`pauses all polls for ${pause / 1000} s after a 429 of a ${how} ${reader} with Retry-After ${retryAfter}`, async () => {
+            service.cluster('C2');
+            const witness = account.watch(null, { interval: 10 });
+            await clock.advance(10 * MINUTE + 1_500);
+            const sent: number[] = [];
+            let limitedAt = Infinity;
+            service.fails = (call) => {
+              sent.push(clock.monotonic());
+              if (limitedAt < Infinity || call.split(' ')[0] !== reader) return undefined;
+              limitedAt = clock.monotonic();
+              return limited(retryAfter);
+            };
+            if (how === 'requested') await witness.poll();
+            while (limitedAt === Infinity) await clock.advance(100);
+            await clock.advance(pause + MINUTE);
+            const next = sent.find((at) => at > limitedAt) ?? Infinity;
+            const rest = next - limitedAt;
+            assert.ok(rest >= pause && rest <= pause + 11_000, `${rest} ms`);
+          });
 
     it('is returned to a request, even while paused', async () => {
       const witness = account.watch('C1');

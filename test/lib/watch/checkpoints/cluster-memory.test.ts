@@ -180,9 +180,9 @@ describe('watch/checkpoints/cluster-memory', () => {
     assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), false, 'the first poll');
     memory.record(advance(null, seen).checkpoint, seen);
     assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), true);
-    memory.late = true;
+    memory.recordUnwatched(0);
     assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), false, 'the first poll after a time without subscribers');
-    memory.late = false;
+    memory.recordWatched();
     const offline = observation(answer({ is_online: false }), 1);
     assert.equal(memory.absorb(offline, [NO_THRESHOLDS]), false);
     memory.record(advance(memory.checkpoint, offline).checkpoint, offline);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { nominalTime } from '../../../helpers/nominal-time';
-import { LIST_ITEM } from '../../../../lib/watch/checkpoints/checkpoint-store';
+import { LIST } from '../../../../lib/watch/checkpoints/checkpoint-store';
 import { fairShare, type Wants } from '../../../../lib/watch/replication/assignments';
 import type { Member } from '../../../../lib/state/membership';
 
@@ -96,7 +96,7 @@ describe('fairShare', () => {
     assert.deepEqual(fairShare('R2', [watching, waiting], []).wanted, ['C2']);
     assert.deepEqual([...fairShare('R1', [watching, waiting], []).awaited], ['C1', 'C2']);
     assert.deepEqual(fairShare('R2', [waiting, all], ['C1', 'C2']).wanted, []);
-    assert.deepEqual(fairShare('R3', [waiting, all], ['C1', 'C2']).wanted, [LIST_ITEM, 'C1', 'C2']);
+    assert.deepEqual(fairShare('R3', [waiting, all], ['C1', 'C2']).wanted, [LIST, 'C1', 'C2']);
   });
 
   it('reads unknown formats of wants', () => {

@@ -6,6 +6,7 @@ import type { Lease } from '../../../../lib/postgres/leases';
 import { sleep } from '../../../../lib/time/clock';
 import { phrase } from '../../../../lib/words/sentence';
 import { Replicas, type Replica } from '../replicas';
+import { limited } from '../scripted-account';
 
 const MINUTE = 60_000;
 
@@ -144,6 +145,36 @@ describe('the replication among runtimes that watch one account', () => {
       await clock.advance(5 * MINUTE);
       eachEndOnce();
     });
+
+    for (const reader of ['clusterStatus', 'clusters'])
+      it(`pauses a runtime for 30 s after its 429 of ${reader}, even for printers that it takes over`, async () => {
+        start(2, [null], 10);
+        await clock.advance(10 * MINUTE);
+        const sent: { by: string; at: number }[] = [];
+        let limitedRuntime: string | null = null;
+        for (const replica of replicas.all) {
+          const call = replica.call.bind(replica);
+          replica.call = (endpoint, options) => {
+            sent.push({ by: replica.name, at: clock.monotonic() });
+            if (limitedRuntime !== null || endpoint !== reader) return call(endpoint, options);
+            limitedRuntime = replica.name;
+            return Promise.reject(limited());
+          };
+        }
+        while (limitedRuntime === null) await clock.advance(100);
+        const limitedAt = clock.monotonic();
+        sent.length = 0;
+        await clock.advance(12_000);
+        const ofOthers = sent.filter(({ by }) => by !== limitedRuntime);
+        assert.deepEqual([ofOthers.length > 0, sent.length - ofOthers.length], [true, 0], 'the other one goes on');
+        await replicas.all.find(({ name }) => name !== limitedRuntime)?.leave();
+        await clock.advance(5 * MINUTE);
+        const [next] = sent.filter(({ by }) => by === limitedRuntime);
+        const rest = (next?.at ?? Infinity) - limitedAt;
+        assert.ok(rest >= 29_900 && rest <= 42_000, `${rest} ms`);
+        const polled = replicas.polls.filter(({ at }) => at > limitedAt + MINUTE).map(({ clusterId }) => clusterId);
+        assert.equal(new Set(polled).size, clusters.length);
+      });
 
     it('moves the clusters of a dead runtime within a lease', async () => {
       start(3, clusters);

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { Poller } from '../../../../lib/watch/polling/poller';
 import type { PollResult } from '../../../../lib/watch/polling/types';
 import { changed, type Round } from '../../../../lib/watch/views/rounds';
 import { NodeWatch, type WatchContext } from '../../../../lib/watch/views/watch';
@@ -31,7 +30,7 @@ describe('a node that watches one printer without a poll for an interval and a h
       const context = {
         clock,
         watches: new Set(),
-        pollerOf: () => poller as unknown as Poller,
+        pollers: { of: () => poller } as unknown as WatchContext['pollers'],
         standbyOf: () => null,
         guard: (callback) => void callback(),
       } as Partial<WatchContext> as WatchContext;

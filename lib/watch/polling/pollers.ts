@@ -2,53 +2,69 @@ import { reboundEvent, type ListedIdentity, type Rebound } from '../../events/li
 import type { EventDraft } from '../../events/print-event';
 import { isoTime } from '../../time/clock';
 import { ClusterMemory, type ListedCluster, type ScopeMemory } from '../checkpoints/memory';
-import { isSecured, LIST_ITEM, SOLE_OWNER } from '../checkpoints/checkpoint-store';
-import type { ListPoller } from './list-poller';
-import type { PollingAccount, PollMoves, PollResult, Subscriber } from './types';
-import type { Poller } from './poller';
+import { isSecured, LIST, SOLE_OWNER } from '../checkpoints/checkpoint-store';
+import { ListPoller } from './list-poller';
+import type { PollingAccount, PollMoves, PollReports, PollResult, Subscriber } from './types';
+import { Poller } from './poller';
 
-interface ClusterMovesOptions {
-  account: PollingAccount;
-  list: () => ListPoller;
-  pollers: ReadonlyMap<string, Poller>;
-  /** Returns the poller of a cluster, a new one if need be. */
-  pollerOf: (clusterId: string) => Poller;
-}
+/** Pollers of one account: of each cluster in use, and of the list. A cluster with a new id moves from one to another. */
+export class Pollers implements PollMoves {
+  readonly list: ListPoller;
+  readonly #clusters = new Map<string, Poller>();
 
-/** Moves of clusters to new ids: of their events, checkpoints and subscribers. */
-export class ClusterMoves implements PollMoves {
-  readonly #options: ClusterMovesOptions;
-  readonly #account: PollingAccount;
-
-  constructor(options: ClusterMovesOptions) {
-    this.#options = options;
-    this.#account = options.account;
+  constructor(
+    private readonly account: PollingAccount,
+    private readonly reports: PollReports,
+  ) {
+    this.list = new ListPoller(account, reports, this);
   }
 
-  /** Moves a machine to its new id: delivers the event once, and moves the checkpoint. */
+  /** Returns the poller of a cluster, if it is in use. */
+  get(clusterId: string): Poller | undefined {
+    return this.#clusters.get(clusterId);
+  }
+
+  /** Returns the poller of a cluster, a new one if need be. */
+  of(clusterId: string): Poller {
+    let poller = this.#clusters.get(clusterId);
+    if (!poller) this.#clusters.set(clusterId, (poller = new Poller(clusterId, this.account, this.reports, this)));
+    return poller;
+  }
+
+  /** Pollers of clusters. */
+  values(): IterableIterator<Poller> {
+    return this.#clusters.values();
+  }
+
+  /** Drops the poller of a cluster that is no longer in use. */
+  release(clusterId: string): void {
+    const poller = this.#clusters.get(clusterId);
+    if (poller) this.account.plan.scheduler.remove(poller);
+    this.#clusters.delete(clusterId);
+  }
+
+  /** Moves a machine to its new id: delivers the event once, and moves the checkpoint. Only the owner does so. */
   async rebind({ previous, cluster }: Rebound<ListedCluster>): Promise<PollResult> {
-    const scope = await this.#account.scoped();
-    const { ownership } = this.#account;
+    const { ownership } = this.account;
     const lock = ownership.lockOf(previous);
-    this.#options.pollerOf(cluster.clusterId);
+    const poller = this.of(cluster.clusterId);
+    if (lock === null) return poller.askNow();
+    const scope = await this.account.scoped();
     // A runtime that polls the new id already has a checkpoint of its own.
     const isWhole = await ownership.claim(cluster.clusterId);
     const [from, to] = [scope.of(previous), scope.of(cluster.clusterId)];
-    await this.#account.checkpoints.load(scope, previous, from);
-    await this.#account.checkpoints.load(scope, cluster.clusterId, to);
+    await this.account.checkpoints.load(scope, previous, from);
+    await this.account.checkpoints.load(scope, cluster.clusterId, to);
     const isNew = from.movedTo !== cluster.clusterId;
     if (isNew && ownership !== SOLE_OWNER && !(await isSecured(ownership, previous, lock)))
-      return this.#options.pollerOf(previous).lastKnown();
-    if (isNew && this.#deliverRebound(previous, cluster, from.late)) {
+      return this.of(previous).lastKnown();
+    if (isNew && this.#deliverRebound(previous, cluster, from.nextEventsAreLate)) {
       to.movedTo = null;
-      if (isWhole && !to.hasCheckpoint && from.hasCheckpoint) {
-        to.restore(from.checkpoint, from.status);
-        to.late = from.late;
-      }
+      if (isWhole && !to.hasCheckpoint && from.hasCheckpoint) to.continueFrom(from);
       from.restore(null, null);
       from.movedTo = cluster.clusterId;
-      if (isWhole && to.hasCheckpoint) this.#account.checkpoints.write(scope, cluster.clusterId, to);
-      this.#account.checkpoints.write(scope, previous, from);
+      if (isWhole && to.hasCheckpoint) this.account.checkpoints.write(scope, cluster.clusterId, to);
+      this.account.checkpoints.write(scope, previous, from);
       this.#replaceListed(scope, previous, cluster);
     }
     return this.redirect(previous, cluster.clusterId);
@@ -57,45 +73,45 @@ export class ClusterMoves implements PollMoves {
   /** Handles a new id found in the list. The runtime that polls the old id reports the move. */
   async rebindListed(rebound: Rebound<ListedCluster>): Promise<void> {
     const { previous, cluster } = rebound;
-    if (this.#account.ownership.isOurs(previous)) {
+    if (this.account.ownership.isOurs(previous)) {
       await this.rebind(rebound);
       return;
     }
-    const scope = await this.#account.scoped();
+    const scope = await this.account.scoped();
     const known = new ClusterMemory();
-    await this.#account.checkpoints.load(scope, previous, known);
+    await this.account.checkpoints.load(scope, previous, known);
     if (known.movedTo === cluster.clusterId) await this.followRemote(previous, known.movedTo);
   }
 
   /** Follows a move that another runtime has reported. */
   async followRemote(previous: string, movedTo: string): Promise<void> {
-    const scope = await this.#account.scoped();
-    const listed = this.#account.list.last?.get(movedTo);
+    const scope = await this.account.scoped();
+    const listed = this.account.list.last?.get(movedTo);
     const before = scope.list.checkpoint?.known.find(({ clusterId }) => clusterId === previous);
-    if (this.#account.ownership.isOurs(LIST_ITEM) && before)
+    if (this.account.ownership.isOurs(LIST) && before)
       this.#replaceListed(scope, previous, listed ?? { ...before, clusterId: movedTo });
-    if (this.#options.pollers.has(previous)) await this.#moveSubscribers(previous, movedTo);
+    if (this.#clusters.has(previous)) await this.#moveSubscribers(previous, movedTo);
   }
 
   /** Delivers the event of the move. Returns false where no subscriber received it. */
   #deliverRebound(previous: string, cluster: ListedCluster, late: boolean): boolean {
-    const event = reboundEvent(previous, cluster, { at: isoTime(this.#account.clock.now()), late });
+    const event = reboundEvent(previous, cluster, { at: isoTime(this.account.clock.now()), late });
     const draft: EventDraft = { event };
-    const single = this.#options.pollers.get(previous)?.eventSubscribers.filter((one) => one.wants !== 'all') ?? [];
-    const toAll = this.#options.list().deliver([event], single);
+    const single = this.get(previous)?.eventSubscribers.filter((one) => one.wants !== 'all') ?? [];
+    const toAll = this.list.deliver([event], single);
     return single.map(({ events }) => events.deliver([draft])).some((delivered) => delivered) || toAll;
   }
 
   #replaceListed(scope: ScopeMemory, previous: string, { clusterId, hostGuid, name }: ListedIdentity): void {
     const { checkpoint } = scope.list;
-    if (!this.#account.ownership.isOurs(LIST_ITEM)) return;
+    if (!this.account.ownership.isOurs(LIST)) return;
     if (!checkpoint?.known.some((known) => known.clusterId === previous)) return;
     const others = checkpoint.known.filter((known) => known.clusterId !== previous && known.clusterId !== clusterId);
     scope.list.checkpoint = { ...checkpoint, known: [...others, { clusterId, hostGuid, name }] };
     scope.list.clusters = scope.list.clusters.map((cluster) =>
       cluster.clusterId === previous ? { ...cluster, clusterId, hostGuid, name } : cluster,
     );
-    this.#account.checkpoints.writeList(scope);
+    this.account.checkpoints.writeList(scope);
   }
 
   /** Moves all subscribers to the new id and polls it. */
@@ -103,13 +119,9 @@ export class ClusterMoves implements PollMoves {
     return (await this.#moveSubscribers(clusterId, movedTo)).askNow();
   }
 
-  askNow(clusterId: string): Promise<PollResult> {
-    return this.#options.pollerOf(clusterId).askNow();
-  }
-
   async #moveSubscribers(clusterId: string, movedTo: string): Promise<Poller> {
-    const next = this.#options.pollerOf(await this.#resolveMoves(clusterId, movedTo));
-    const poller = this.#options.pollers.get(clusterId);
+    const next = this.of(await this.#resolveMoves(clusterId, movedTo));
+    const poller = this.get(clusterId);
     for (const subscriber of poller?.subscribers ?? []) {
       poller?.remove(subscriber);
       if (isMovable(subscriber)) subscriber.moveTo(next, clusterId);
@@ -119,11 +131,11 @@ export class ClusterMoves implements PollMoves {
 
   /** Follows the chain of moved ids to its end, and breaks a chain that leads back. */
   async #resolveMoves(clusterId: string, movedTo: string): Promise<string> {
-    const scope = await this.#account.scoped();
+    const scope = await this.account.scoped();
     const passed = new Set([clusterId]);
     for (let id = movedTo; ;) {
       const memory = scope.of(id);
-      await this.#account.checkpoints.load(scope, id, memory);
+      await this.account.checkpoints.load(scope, id, memory);
       if (memory.movedTo === null || passed.has(memory.movedTo)) {
         memory.movedTo = null;
         return id;
