@@ -12,7 +12,7 @@ const built = '../dist/lib/';
 const load = createRequire(import.meta.url);
 const { Dispatcher } = load(`${built}print/dispatcher.js`);
 const { JobListReader } = load(`${built}print/job-list-reader.js`);
-const { LocalChanges } = load(`${built}queue/records/store.js`);
+const { LocalChanges } = load(`${built}queue/records/records.js`);
 const { PrintQueue } = load(`${built}queue/print-queue.js`);
 const { readRules } = load(`${built}queue/model/rules.js`);
 const { readClusterStatus } = load(`${built}service/cluster.js`);
@@ -109,17 +109,15 @@ function open(farm, store) {
     follow: () => new Promise(() => undefined),
   };
   const jobListReader = new JobListReader(farm);
-  const queue = new PrintQueue(
-    { queueId: 'queue', name: 'Queue', rules: readRules({ printers: farm.clusterIds, gate: 'automatic' }) },
-    {
-      ...{ service: farm, store, watcher, jobListReader, clock: systemClock, localChanges: LocalChanges.of(store) },
-      scope: () => Promise.resolve(['account', 'service', 'workspace']),
-      signIn: { state: 'signed-in', usable: true, onChange: () => () => undefined },
-      dispatcher: new Dispatcher({ service: farm, jobListReader, clock: systemClock, warn: () => undefined }),
-      ...{ jobControl: { run: failed }, uploads: { send: failed } },
-      ...{ topic: ['account', 'service'], runtimeName: 'bench', interval: INTERVAL * 1_000 },
-    },
-  );
+  const queue = new PrintQueue({
+    ...{ queueId: 'queue', name: 'Queue', rules: readRules({ printers: farm.clusterIds, gate: 'automatic' }) },
+    ...{ service: farm, store, watcher, jobListReader, clock: systemClock, localChanges: LocalChanges.of(store) },
+    scope: () => Promise.resolve(['account', 'service', 'workspace']),
+    signIn: { state: 'signed-in', usable: true, onChange: () => () => undefined },
+    dispatcher: new Dispatcher({ service: farm, jobListReader, clock: systemClock, warn: () => undefined }),
+    ...{ jobControl: { run: failed }, uploads: { send: failed } },
+    ...{ topic: ['account', 'service'], runtimeName: 'bench', interval: INTERVAL * 1_000 },
+  });
   queue.subscribe(() => undefined);
   const poll = (nth) => {
     const clusterId = farm.clusterIds[nth];

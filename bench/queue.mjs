@@ -13,7 +13,8 @@ const built = '../dist/lib/';
 const load = createRequire(import.meta.url);
 const { Planner } = load(`${built}queue/plan/plan.js`);
 const { readRules } = load(`${built}queue/model/rules.js`);
-const { forecast } = load(`${built}queue/plan/forecast.js`);
+const { runForecast } = load(`${built}queue/view.js`);
+const { systemClock } = load(`${built}time/clock.js`);
 const { phrase } = load(`${built}words/sentence.js`);
 
 const ITEMS = 10_000;
@@ -201,7 +202,7 @@ async function forecastVerdicts() {
   };
   setImmediate(turn);
   const start = threadTime();
-  const { items, idleAt } = await forecast(input);
+  const { items, idleAt } = await runForecast(input, systemClock);
   const taken = threadTime() - start;
   isOver = true;
   stretches.sort((one, other) => one - other);

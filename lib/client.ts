@@ -18,7 +18,7 @@ import type { Prints } from './print/prints';
 import type { Choices } from './query/choices';
 import type { Queries } from './query/queries';
 import type { PrintQueue } from './queue/print-queue';
-import type { QueueOptions } from './queue/run/options';
+import type { QueueOptions } from './queue/run/context';
 import type { Queues } from './queue/queues';
 import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';

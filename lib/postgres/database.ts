@@ -180,7 +180,10 @@ export class Database {
     log.info(phrase`The database is back.`);
   }
 
-  /** Logs the beginning of an outage once; `#recordAnswer` logs its end. */
+  /**
+   * Logs the beginning of an outage once; `#recordAnswer` logs its end. What the sentence says is decided where a request
+   * needs the state first: `Ledger.begin` of a print, `Lock.secure` of a renewal.
+   */
   #recordFailure(text: string, error: unknown): void {
     if (this.#refused !== undefined) return;
     this.#refused = isAway(error) ? '' : text;

@@ -1,4 +1,3 @@
-import type { ApiClient } from '../account/api-client';
 import { PrintingError } from '../service/errors';
 import { amount, record as readRecord, text } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
@@ -6,7 +5,6 @@ import { guard } from '../time/guard';
 import { factsOfFile, factsOfMetadata } from '../toolpath/read-facts';
 import type { Source } from '../upload/content';
 import { isUploaded, readStored } from '../upload/send';
-import type { Uploads } from '../upload/uploads';
 import { phrase } from '../words/sentence';
 import { isPlateToClear } from './model/gate';
 import { itemStateOf, withoutEvents } from './model/item';
@@ -14,7 +12,6 @@ import * as changes from './model/item-changes';
 import { newItem } from './model/item-changes';
 import { paused, pausedPrinters, type QueueRecord, withoutQueueEvents } from './model/queue';
 import { rankAfter } from './model/rank';
-import type { QueueRules } from './model/rules';
 import type * as api from './model/types';
 import {
   type AddRequest,
@@ -27,234 +24,52 @@ import {
   type QueuePrinter,
   type QueueReading,
 } from './model/types';
-import { printShape } from './plan/explanation';
 import type { QueueData } from './records/data';
-import { itemNotFound, type ItemStore, movedRanks } from './records/items';
+import { itemNotFound, movedRanks } from './records/items';
 import { Outbox, type Undelivered } from './records/outbox';
-import type { QueueOptions, QueueRuntimeDeps } from './run/options';
-import { type Loaded, QueueRuntime } from './run/planner';
-
-interface AddDeps {
-  items: ItemStore;
-  uploads: Pick<Uploads, 'send'>;
-  service: ApiClient;
-  queueId: string;
-  rules: Pick<QueueRules, 'approval'>;
-  now: () => number;
-  /** Rank of the last item; null without one. */
-  lastRank: () => string | null;
-  /** Waits for the store: its failures stop the planner, those of the file don't. */
-  written: <T>(work: Promise<T>) => Promise<T>;
-}
-
-/**
- * Adds an item once per queue key: stores its file first, so that a durable item never lacks it. Throws the errors of the
- * upload, of the service's calls and of the store.
- */
-async function addItem(deps: AddDeps, request: AddRequest): Promise<{ record: ItemRecord; isNew: boolean }> {
-  const { items, queueId, rules, now, lastRank, written } = deps;
-  const { queueKey, deadline } = request;
-  const itemId = items.idOf(queueKey);
-  const known = queueKey === null ? undefined : await written(deadline.wait(items.find(itemId)));
-  if (known) return { record: known, isNew: false };
-  const own = request.source
-    ? await storeFile(deps, await deadline.wait(request.source()), request)
-    : await storedFile(deps, request.jobId, deadline);
-  const files = [own, ...(await alternativeFiles(deps, request))];
-  deadline.throwIfOver();
-  const name = request.jobName || own.filename;
-  const make = () =>
-    newItem(
-      {
-        itemId,
-        queueKey,
-        name,
-        files,
-        rank: rankAfter(lastRank(), itemId),
-        changes: request,
-        awaitsApproval: rules.approval,
-      },
-      { queueId, now: now() },
-    );
-  return written(deadline.wait(items.add(itemId, make)));
-}
-
-/** The files of alternatives, stored where they were not. Throws the errors of the upload and of the service's calls. */
-async function alternativeFiles(
-  deps: Pick<AddDeps, 'uploads' | 'service'>,
-  { alternatives = [], deadline, onProgress }: Pick<AddRequest, 'alternatives' | 'deadline' | 'onProgress'>,
-): Promise<ItemFile[]> {
-  const files: ItemFile[] = [];
-  for (const other of alternatives)
-    files.push(
-      'jobId' in other
-        ? await storedFile(deps, other.jobId, deadline)
-        : await storeFile(deps, { kind: 'file', path: other.filename }, { jobName: '', deadline, onProgress }),
-    );
-  return files;
-}
-
-async function storeFile(
-  { uploads }: Pick<AddDeps, 'uploads'>,
-  source: Source,
-  { jobName, deadline, onProgress }: Pick<AddRequest, 'jobName' | 'deadline' | 'onProgress'>,
-): Promise<ItemFile> {
-  const facts = await factsOfFile(source, deadline).catch(() => null);
-  const stored = await uploads.send(source, {
-    ...(jobName ? { jobName } : {}),
-    ...{ compress: false, reuse: true, dryRun: false, deadline },
-    onStage: (_, { percent }) => onProgress(percent),
-  });
-  const read = factsOfMetadata(stored.raw?.metadata);
-  return {
-    jobId: stored.jobId,
-    filename: stored.jobName,
-    size: stored.fileSize,
-    facts: read?.model ? read : facts,
-    isGone: false,
-  };
-}
-
-async function storedFile(
-  { service }: Pick<AddDeps, 'service'>,
-  jobId: string | null,
-  deadline: Deadline,
-): Promise<ItemFile> {
-  if (jobId === null)
-    throw new PrintingError('INVALID_INPUT', phrase`The stored job to print is missing: set msg.jobId.`);
-  const stored = await readStored(service, { kind: 'job', id: jobId }, { deadline });
-  if (!isUploaded(stored))
-    throw new PrintingError('NOT_ACCEPTED', phrase`The file of the stored job is not stored yet: try again later.`, {
-      ids: { jobId },
-    });
-  const facts = factsOfMetadata(readRecord(stored.metadata));
-  return { jobId, filename: text(stored.job_name), size: amount(stored.file_size), facts, isGone: false };
-}
-
-/** Waits for the ends of items. Each reads its record after every change, at whichever runtime that was made. */
-export class AwaitedEnds {
-  readonly #loaded: () => Loaded | null;
-  readonly #looks = new Set<() => void>();
-  #isClosed = false;
-
-  constructor(loaded: () => Loaded | null) {
-    this.#loaded = loaded;
-  }
-
-  /** Resolves with an item that has ended; null if `signal` aborts or the queue closes. Throws QUEUE_ITEM_NOT_FOUND. */
-  async endOf(itemId: string, signal: AbortSignal): Promise<QueueItem | null> {
-    let look: () => void = () => undefined;
-    try {
-      return await new Promise<QueueItem | null>((resolve, reject) => {
-        let isReading = false;
-        const read = async ({ data, view }: Loaded) => {
-          isReading = true;
-          // A record that can't be read now is read again after the next change.
-          const found = await data.items.find(itemId).catch(() => null);
-          isReading = false;
-          if (found === undefined) reject(itemNotFound());
-          else if (found && found.endedAt !== null) resolve(view.item(found));
-        };
-        look = () => {
-          if (signal.aborted || this.#isClosed) return resolve(null);
-          const loaded = this.#loaded();
-          const record = loaded?.data.items.get(itemId);
-          if (loaded && record && record.endedAt !== null) resolve(loaded.view.item(record));
-          else if (loaded && !record && !isReading) void read(loaded);
-        };
-        this.#looks.add(look);
-        signal.addEventListener('abort', look);
-        look();
-      });
-    } finally {
-      this.#looks.delete(look);
-      signal.removeEventListener('abort', look);
-    }
-  }
-
-  look(): void {
-    for (const look of [...this.#looks]) look();
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    this.look();
-  }
-}
-
-/** Reasons for which a printer is at work, or is not meant to work. */
-const NOT_IDLE: ReadonlySet<PrinterReason> = new Set([
-  ...(['BUSY', 'OFFLINE', 'STALE', 'DISABLED', 'INACTIVE', 'PAUSED'] as const),
-]);
-
-/** Figures of a queue for its metrics. */
-export function figuresOf({ data, view }: Loaded, { gate: mode }: Pick<QueueRules, 'gate'>): QueueReading {
-  const items: Record<ItemState, number> = {
-    ...{ waiting: 0, active: 0, held: 0, blocked: 0 },
-    ...{ finished: 0, failed: 0, cancelled: 0 },
-  };
-  for (const record of data.items.all) items[itemStateOf(record, view.canBePlanned(record))]++;
-  const wanted = view.wantedPrinters;
-  const printers = view.input.printers.map((printer) => {
-    const { clusterId, printerId } = printer;
-    const gate = data.gates.of(clusterId, printerId);
-    return {
-      clusterId,
-      printerId,
-      isPlateWaiting: gate ? isPlateToClear(gate, mode) : null,
-      isIdle: wanted.has(printer) && isIdle(printer),
-    };
-  });
-  return { items, printers };
-}
-
-const isIdle = ({ obstacle }: QueuePrinter): boolean => obstacle === null || !NOT_IDLE.has(obstacle.code);
-
-export interface PrintQueueDeps extends QueueRuntimeDeps {
-  service: ApiClient;
-  uploads: Pick<Uploads, 'send'>;
-  /** Called when the queue begins to close. */
-  closed?: () => void;
-}
+import type { QueueContext, QueueParts } from './run/context';
+import { QueueRuntime } from './run/planner';
+import { printShape } from './view';
 
 /** One print queue of an account: keeps items, sends their copies exactly once, and explains why each of them waits. */
 export class PrintQueue implements api.QueueApi {
-  readonly #options: QueueOptions;
-  readonly #deps: PrintQueueDeps;
+  readonly #parts: QueueParts;
   readonly #runtime: QueueRuntime;
   readonly #outbox: Outbox;
-  readonly #ends = new AwaitedEnds(() => this.#runtime.loaded);
+  readonly #ends = new AwaitedEnds();
   readonly #listeners = new Set<(state: api.QueueFigures) => void>();
 
-  constructor(options: QueueOptions, deps: PrintQueueDeps) {
-    this.#options = options;
-    this.#deps = deps;
-    this.#outbox = new Outbox({
-      queueId: options.queueId,
-      queueName: options.name,
-      now: () => deps.clock.now(),
-      undelivered: () => this.#undelivered(),
-      mayDeliver: () => this.#runtime.lease.isOurs && !this.#runtime.isClosed && !this.#runtime.isRepeating,
-      failed: (thrown) => this.#runtime.failed(thrown),
-    });
-    this.#runtime = new QueueRuntime(options, deps, () => this.#changed());
+  constructor(parts: QueueParts) {
+    this.#parts = parts;
+    this.#outbox = new Outbox(parts, (thrown) => this.#runtime.failed(thrown));
+    this.#runtime = new QueueRuntime(parts, () => this.#changed());
   }
 
   async add(request: api.AddRequest): Promise<api.Changed> {
-    const { data, view } = await this.#runtime.ready(request.deadline);
-    const { clock, uploads, service } = this.#deps;
-    const lastRank = () => lastOf(data.items.all.map(({ rank }) => rank));
-    const written = <T>(work: Promise<T>) => this.#runtime.written(work);
-    const deps = { ...this.#options, items: data.items, uploads, service, now: () => clock.now(), lastRank, written };
-    const { record, isNew } = await addItem(deps, request);
-    return { item: view.item(record), duplicate: !isNew };
+    const { queueKey, deadline } = request;
+    const queue = await this.#runtime.ready(deadline);
+    const { items } = queue.data;
+    const itemId = items.idOf(queueKey);
+    const known = queueKey === null ? undefined : await this.#runtime.written(deadline.wait(items.find(itemId)));
+    if (known) return { item: queue.view.item(known), duplicate: true };
+    const own = await ownFile(queue, request);
+    const files = [own, ...(await alternativeFiles(queue, request))];
+    deadline.throwIfOver();
+    const make = () => {
+      const rank = rankAfter(lastOf(items.all.map((item) => item.rank)), itemId);
+      const name = request.jobName || own.filename;
+      const awaitsApproval = queue.rules.approval;
+      return newItem({ itemId, queueKey, name, files, rank, changes: request, awaitsApproval }, this.#context);
+    };
+    const { record, isNew } = await this.#runtime.written(deadline.wait(items.add(itemId, make)));
+    return { item: queue.view.item(record), duplicate: !isNew };
   }
 
   async update(target: api.ItemTarget, given: api.ItemChanges, deadline: Deadline): Promise<api.QueueItem[]> {
     const { data } = await this.#runtime.ready(deadline);
     await deadline.wait(this.#find(data, target));
     const request = { alternatives: given.alternatives, deadline, onProgress: () => undefined };
-    const alternatives = given.alternatives && (await alternativeFiles(this.#deps, request));
+    const alternatives = given.alternatives && (await alternativeFiles(this.#parts, request));
     return this.#changeAll(target, deadline, (record, { items }) => {
       const ranks = items.all.filter(({ priority }) => priority === given.priority).map(({ rank }) => rank);
       const rank = rankAfter(lastOf(ranks), record.itemId);
@@ -321,7 +136,7 @@ export class PrintQueue implements api.QueueApi {
 
   async list({ state, orderId, owner, from, limit }: api.ListFilter): Promise<api.QueueItem[]> {
     const { data, view } = await this.#runtime.ready();
-    await view.forecasts.renew();
+    await view.renewForecast();
     const order = new Map(view.plan.order.map((itemId, at) => [itemId, at]));
     const placeOf = ({ itemId }: ItemRecord) => order.get(itemId) ?? order.size;
     return data.items.all
@@ -335,7 +150,7 @@ export class PrintQueue implements api.QueueApi {
 
   async explain(target: api.ItemTarget): Promise<api.ExplainedItem[]> {
     const { data, view } = await this.#runtime.ready();
-    await view.forecasts.renew();
+    await view.renewForecast();
     return (await this.#find(data, target)).map((record) => view.explained(record));
   }
 
@@ -348,11 +163,13 @@ export class PrintQueue implements api.QueueApi {
   }
 
   endOf(itemId: string, signal: AbortSignal): Promise<api.QueueItem | null> {
-    return this.#ends.endOf(itemId, signal);
+    return this.#ends.endOf(itemId, signal, this.#runtime.loaded);
   }
 
   subscribe(onEvents: (events: readonly api.QueueEvent[]) => void): () => void {
-    return this.#outbox.subscribe(onEvents);
+    const end = this.#outbox.subscribe(onEvents);
+    this.#deliver();
+    return end;
   }
 
   watchState(onChange: (state: api.QueueFigures) => void): () => void {
@@ -366,19 +183,19 @@ export class PrintQueue implements api.QueueApi {
   /** Figures for metrics; null while the records are not loaded, or another runtime plans. */
   figures(): QueueReading | null {
     const { loaded, lease } = this.#runtime;
-    return loaded && lease.isOurs ? figuresOf(loaded, this.#options.rules) : null;
+    return loaded && lease.isOurs ? figuresOf(loaded) : null;
   }
 
   close(isRemoved = false): Promise<void> {
     this.#listeners.clear();
     this.#ends.close();
-    this.#deps.closed?.();
+    this.#parts.closed?.();
     return this.#runtime.close(isRemoved);
   }
 
   get #context() {
-    const { queueId, rules } = this.#options;
-    return { queueId, rules, now: this.#deps.clock.now() };
+    const { queueId, rules, clock } = this.#parts;
+    return { queueId, rules, now: clock.now() };
   }
 
   /** The items of a target, in their order. Throws QUEUE_ITEM_NOT_FOUND. */
@@ -413,7 +230,7 @@ export class PrintQueue implements api.QueueApi {
   async #closeGates(data: QueueData, records: readonly ItemRecord[], verdict: api.Settlement): Promise<void> {
     for (const record of records)
       for (const attempt of changes.inDoubt(record, verdict)) {
-        const id = printingId(this.#options.queueId, record.itemId, attempt);
+        const id = printingId(this.#parts.queueId, record.itemId, attempt);
         await data.gates.close(attempt, id, 'finished');
       }
   }
@@ -433,21 +250,23 @@ export class PrintQueue implements api.QueueApi {
   }
 
   #changed(): void {
-    this.#outbox.deliver();
-    this.#ends.look();
+    this.#deliver();
+    this.#ends.check(this.#runtime.loaded);
     if (this.#listeners.size === 0) return;
     const state = this.#state();
     for (const listener of this.#listeners) guard(listener)(state);
   }
 
   #state(): api.QueueFigures {
-    const { loaded, obstacle } = this.#runtime;
-    return loaded ? loaded.view.state(obstacle) : NOT_LOADED;
+    return this.#runtime.loaded?.view.state() ?? NOT_LOADED;
   }
 
-  #undelivered(): Undelivered[] {
-    const { loaded } = this.#runtime;
-    if (!loaded) return [];
+  #deliver(): void {
+    const { loaded, lease, isClosed, isRepeating } = this.#runtime;
+    if (loaded && lease.isOurs && !isClosed && !isRepeating) this.#outbox.deliver(this.#undelivered(loaded));
+  }
+
+  #undelivered(loaded: QueueContext): Undelivered[] {
     const { data } = loaded;
     const { outbox } = data.state.record;
     const ofQueue: Undelivered = {
@@ -458,7 +277,7 @@ export class PrintQueue implements api.QueueApi {
     return [...data.withEvents.all.map((record) => this.#ofItem(loaded, record)), ofQueue];
   }
 
-  #ofItem({ data, view }: Loaded, { itemId, outbox }: ItemRecord): Undelivered {
+  #ofItem({ data, view }: QueueContext, { itemId, outbox }: ItemRecord): Undelivered {
     return {
       drafts: outbox,
       complete: ({ print }) => {
@@ -473,6 +292,112 @@ export class PrintQueue implements api.QueueApi {
   }
 }
 
+const lastOf = (ranks: readonly string[]): string | null =>
+  ranks.reduce<string | null>((high, rank) => (high === null || rank > high ? rank : high), null);
+
+/** The first file of an item, stored before the item is added: a durable item never lacks it. */
+const ownFile = async (queue: FileStorage, request: AddRequest): Promise<ItemFile> =>
+  request.source
+    ? storeFile(queue, await request.deadline.wait(request.source()), request)
+    : storedFile(queue, request.jobId, request.deadline);
+
+/** The files of alternatives, stored where they were not. Throws the errors of the upload and of the service's calls. */
+async function alternativeFiles(
+  queue: FileStorage,
+  { alternatives = [], deadline, onProgress }: Pick<AddRequest, 'alternatives' | 'deadline' | 'onProgress'>,
+): Promise<ItemFile[]> {
+  const files: ItemFile[] = [];
+  for (const other of alternatives)
+    files.push(
+      'jobId' in other
+        ? await storedFile(queue, other.jobId, deadline)
+        : await storeFile(queue, { kind: 'file', path: other.filename }, { jobName: '', deadline, onProgress }),
+    );
+  return files;
+}
+
+type FileStorage = Pick<QueueParts, 'uploads' | 'service'>;
+
+async function storeFile(
+  { uploads }: FileStorage,
+  source: Source,
+  { jobName, deadline, onProgress }: Pick<AddRequest, 'jobName' | 'deadline' | 'onProgress'>,
+): Promise<ItemFile> {
+  const facts = await factsOfFile(source, deadline).catch(() => null);
+  const stored = await uploads.send(source, {
+    ...(jobName ? { jobName } : {}),
+    ...{ compress: false, reuse: true, dryRun: false, deadline },
+    onStage: (_, { percent }) => onProgress(percent),
+  });
+  const read = factsOfMetadata(stored.raw?.metadata);
+  return {
+    jobId: stored.jobId,
+    filename: stored.jobName,
+    size: stored.fileSize,
+    facts: read?.model ? read : facts,
+    isGone: false,
+  };
+}
+
+async function storedFile({ service }: FileStorage, jobId: string | null, deadline: Deadline): Promise<ItemFile> {
+  if (jobId === null)
+    throw new PrintingError('INVALID_INPUT', phrase`The stored job to print is missing: set msg.jobId.`);
+  const stored = await readStored(service, { kind: 'job', id: jobId }, { deadline });
+  if (!isUploaded(stored))
+    throw new PrintingError('NOT_ACCEPTED', phrase`The file of the stored job is not stored yet: try again later.`, {
+      ids: { jobId },
+    });
+  const facts = factsOfMetadata(readRecord(stored.metadata));
+  return { jobId, filename: text(stored.job_name), size: amount(stored.file_size), facts, isGone: false };
+}
+
+type LoadedQueue = Pick<QueueContext, 'data' | 'view'>;
+
+/** Waits for the ends of items. Each reads its record after every change, at whichever runtime that was made. */
+export class AwaitedEnds {
+  readonly #waits = new Set<(queue: LoadedQueue | null) => void>();
+  #isClosed = false;
+
+  /**
+   * Resolves with an item that has ended; null if `signal` aborts or the queue closes. Throws QUEUE_ITEM_NOT_FOUND.
+   * @param queue null: its records are not loaded
+   */
+  endOf(itemId: string, signal: AbortSignal, queue: LoadedQueue | null): Promise<QueueItem | null> {
+    const ended = new AbortController();
+    return new Promise<QueueItem | null>((resolve, reject) => {
+      let isReading = false;
+      const read = async ({ data, view }: LoadedQueue) => {
+        isReading = true;
+        // A record that can't be read now is read again after the next change.
+        const found = await data.items.find(itemId).catch(() => null);
+        isReading = false;
+        if (found === undefined) reject(itemNotFound());
+        else if (found && found.endedAt !== null) resolve(view.item(found));
+      };
+      const check = (now: LoadedQueue | null) => {
+        if (signal.aborted || this.#isClosed) return resolve(null);
+        const record = now?.data.items.get(itemId);
+        if (now && record && record.endedAt !== null) resolve(now.view.item(record));
+        else if (now && !record && !isReading) void read(now);
+      };
+      this.#waits.add(check);
+      ended.signal.addEventListener('abort', () => this.#waits.delete(check));
+      signal.addEventListener('abort', () => check(null), { signal: ended.signal });
+      check(queue);
+    }).finally(() => ended.abort());
+  }
+
+  /** Call after any change. */
+  check(queue: LoadedQueue | null): void {
+    for (const check of [...this.#waits]) check(queue);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.check(null);
+  }
+}
+
 const NOT_LOADED: api.QueueFigures = {
   waiting: 0,
   active: 0,
@@ -482,5 +407,30 @@ const NOT_LOADED: api.QueueFigures = {
   error: null,
 };
 
-const lastOf = (ranks: readonly string[]): string | null =>
-  ranks.reduce<string | null>((high, rank) => (high === null || rank > high ? rank : high), null);
+/** Reasons for which a printer is at work, or is not meant to work. */
+const NOT_IDLE: ReadonlySet<PrinterReason> = new Set([
+  ...(['BUSY', 'OFFLINE', 'STALE', 'DISABLED', 'INACTIVE', 'PAUSED'] as const),
+]);
+
+/** Figures of a queue for its metrics. */
+function figuresOf({ data, view, rules }: QueueContext): QueueReading {
+  const items: Record<ItemState, number> = {
+    ...{ waiting: 0, active: 0, held: 0, blocked: 0 },
+    ...{ finished: 0, failed: 0, cancelled: 0 },
+  };
+  for (const record of data.items.all) items[itemStateOf(record, view.canBePlanned(record))]++;
+  const wanted = view.wantedPrinters;
+  const printers = view.input.printers.map((printer) => {
+    const { clusterId, printerId } = printer;
+    const gate = data.gates.of(clusterId, printerId);
+    return {
+      clusterId,
+      printerId,
+      isPlateWaiting: gate ? isPlateToClear(gate, rules.gate) : null,
+      isIdle: wanted.has(printer) && isIdle(printer),
+    };
+  });
+  return { items, printers };
+}
+
+const isIdle = ({ obstacle }: QueuePrinter): boolean => obstacle === null || !NOT_IDLE.has(obstacle.code);

@@ -1,9 +1,9 @@
 import type { StateStore } from '../state/store';
-import { PrintQueue, type PrintQueueDeps } from './print-queue';
-import { LocalChanges } from './records/store';
-import type { QueueOptions } from './run/options';
+import { PrintQueue } from './print-queue';
+import { LocalChanges } from './records/records';
+import type { QueueOptions, QueueParts } from './run/context';
 
-type QueuesDeps = Omit<PrintQueueDeps, 'localChanges' | 'interval' | 'closed'> & {
+type QueuesDeps = Omit<QueueParts, keyof QueueOptions | 'localChanges' | 'interval' | 'closed'> & {
   /** The store as all accounts of this process know it. */
   shared: StateStore;
 };
@@ -21,7 +21,8 @@ export class Queues {
   open(options: QueueOptions): PrintQueue {
     const { shared, ...deps } = this.#deps;
     const { queueId, name } = options;
-    const queue: PrintQueue = new PrintQueue(options, {
+    const queue: PrintQueue = new PrintQueue({
+      ...options,
       ...deps,
       localChanges: LocalChanges.of(shared),
       interval: deps.watcher.jobEndInterval,

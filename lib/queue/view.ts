@@ -1,57 +1,43 @@
-import type { ClusterStatus } from '../service/cluster';
 import { PrintingError } from '../service/errors';
-import { isoTime } from '../time/clock';
-import { countCopies, itemStateOf, openAttempts } from './model/item';
+import { type Clock, isoTime } from '../time/clock';
+import { nextTurn } from '../time/concurrency';
+import { isPlateToClear, type PlateGate } from './model/gate';
+import { awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
 import { isPauseOver } from './model/queue';
-import type {
-  Attempt,
-  ExplainedItem,
-  Forecast,
-  ItemReason,
-  ItemRecord,
-  QueueExplanation,
-  QueueFigures,
-  QueueItem,
-  QueuePrinter,
-  Reason,
-} from './model/types';
+import { requirementOf } from './model/requirement';
+import { costOfFile } from './model/rules';
 import {
-  explainedAttempt,
-  Explainer,
-  explanationOf,
-  heldReason,
-  isoOrNull,
-  itemShape,
-  stuckAttempts,
-  stuckReasons,
-} from './plan/explanation';
-import { type ActivePrint, forecast, type QueueForecast, RecentForecast } from './plan/forecast';
-import { PlanInputs, type PlanInputsDeps, Refusals } from './plan/inputs';
-import { type Plan, type PlanInput, Planner } from './plan/plan';
-import { isModelPending } from './records/data';
+  type Attempt,
+  type ExplainedItem,
+  type Forecast,
+  type ItemRecord,
+  printingId,
+  type QueueExplanation,
+  type QueueFigures,
+  type QueueItem,
+  type QueuePrint,
+  type QueuePrinter,
+} from './model/types';
+import { Explainer, stuckReasonsOf, stuckSummaryOf } from './plan/explanation';
+import { type ActivePrint, type ForecastInput, type QueueForecast, SimulatedQueue } from './plan/forecast';
+import { type PlanInput, PlanInputs, type PlanSource } from './plan/inputs';
+import { type Plan, Planner } from './plan/plan';
+import { isModelPending } from './records/facts';
+import { Refusals } from './records/statuses';
 
-/** A forecast in the shape of messages (print queue, 3.2). `now`: ms since 1970. */
-const forecastShape = ({ items, orders, idleAt }: QueueForecast, now: number): Forecast => ({
-  at: isoTime(now),
-  items: [...items].map(([itemId, { startAt, endAt, clusterId }]) => ({
-    ...{ itemId, startAt: isoOrNull(startAt), endAt: isoOrNull(endAt), clusterId },
-  })),
-  orders: [...orders].map(([orderId, { endAt, late }]) => ({ orderId, endAt: isoOrNull(endAt), late })),
-  idleAt: isoOrNull(idleAt),
-});
-
-interface QueueViewDeps extends Omit<PlanInputsDeps, 'refusals'> {
+/** What a queue knows, and the time. */
+export interface ViewSource extends PlanSource {
   queueId: string;
+  clock: Clock;
 }
 
-/** A plan, and what it shows about the items. */
+/** The present plan, and what made it. */
 interface Planned {
+  planner: Planner;
   input: PlanInput;
   plan: Plan;
   /** Whether every printer of the queue was seen, so that what none of them can print is known. */
   isComplete: boolean;
-  /** Place of an item, from 1; null: it can't be planned. */
-  positionOf: (itemId: string) => number | null;
 }
 
 /** Counts of copies, and the items of which the record does not say whether they are blocked. */
@@ -64,35 +50,30 @@ interface Overview {
   toUnblock: readonly ItemRecord[];
 }
 
-/** The queue at one moment: its printers, its plan, its items in the shape of messages. */
+/** What people see of a queue at one moment: its plan, its printers, and its items in the shape of messages. */
 export class QueueView {
-  readonly #deps: QueueViewDeps;
-  readonly #planner = new Planner();
-  /** Source of the items' `eta`. */
-  readonly forecasts: RecentForecast;
   readonly refusals: Refusals;
-  #explained: Explainer | null = null;
+  readonly #source: ViewSource;
   readonly #inputs: PlanInputs;
+  readonly #planner = new Planner();
+  readonly #forecast: RecentForecast;
   #last: Planned | null = null;
-  #overview: Overview | null = null;
+  #lastExplainer: Explainer | null = null;
+  #lastOverview: Overview | null = null;
 
-  constructor(deps: QueueViewDeps) {
-    this.#deps = deps;
-    this.refusals = new Refusals(deps.clock);
-    this.#inputs = new PlanInputs({ ...deps, refusals: this.refusals });
-    this.forecasts = new RecentForecast({
-      clock: deps.clock,
-      items: () => this.input.items.length,
-      run: () => this.#forecast(),
-    });
+  constructor(source: ViewSource) {
+    this.#source = source;
+    this.refusals = new Refusals(source.clock);
+    this.#inputs = new PlanInputs(source, this.refusals);
+    this.#forecast = new RecentForecast(source.clock);
   }
 
   /** Call after anything has changed. */
   invalidate(): void {
     this.#last = null;
-    this.#overview = null;
-    this.#explained = null;
-    this.forecasts.invalidate();
+    this.#lastExplainer = null;
+    this.#lastOverview = null;
+    this.#forecast.isCurrent = false;
   }
 
   /** The present plan. */
@@ -109,109 +90,185 @@ export class QueueView {
     return this.#planner.wantedPrinters(this.input);
   }
 
-  /** The printers as they would be without one copy, whose own assignment makes its printer busy. */
-  printersWithout(itemId: string, copy: number): QueuePrinter[] {
-    return this.#inputs.printersWithout(itemId, copy);
+  /**
+   * The printers of a cluster as they would be without one copy, whose own assignment makes its printer busy, and without
+   * refusals.
+   */
+  printersWithout(itemId: string, copy: number, clusterId: string): QueuePrinter[] {
+    return this.#inputs.printersWithout(itemId, copy, clusterId, this.#now);
   }
 
-  /** Whether a status may change the plan; call it as soon as the status is recorded. */
-  differs(status: ClusterStatus): boolean {
-    return this.#inputs.differs(status);
+  /** Whether the last status of a cluster may change the plan; call it as soon as the status is recorded. */
+  differs({ clusterId }: { clusterId: string }): boolean {
+    return this.#inputs.differs(clusterId, this.#now);
   }
 
   /** When the next deadline passes, ms since 1970; Infinity: never. */
   get overdueAt(): number {
-    const { withDeadline } = this.#deps.data;
+    const { withDeadline } = this.#source.data;
     return withDeadline.all.reduce((first, { deadline }) => Math.min(first, (deadline ?? Infinity) + 1), Infinity);
   }
 
   /** When a pause ends by itself, ms since 1970; Infinity: never. */
   get pauseEndsAt(): number {
-    const { paused, pausedPrinters } = this.#deps.data.state.record;
-    const now = this.#deps.clock.now();
+    const { paused, pausedPrinters } = this.#source.data.state.record;
+    const now = this.#now;
     const pauses = [...(paused ? [paused] : []), ...Object.values(pausedPrinters)];
     return Math.min(Infinity, ...pauses.map(({ until }) => (until !== null && until > now ? until : Infinity)));
   }
 
   /** Whether a copy of an item could be printed by some printer, as far as is known. */
   canBePlanned(record: ItemRecord): boolean {
-    const { isComplete, positionOf } = this.#planned;
-    if (!isComplete || positionOf(record.itemId) !== null) return true;
-    const now = this.#deps.clock.now();
+    if (!this.#planned.isComplete || this.#positionOf(record) !== null) return true;
+    const now = this.#now;
     const isLater = (record.notBefore !== null && record.notBefore > now) || isModelPending(record, now);
-    if (isLater || countCopies(record).waiting === 0 || record.isHeld || record.awaitsApproval) return true;
-    return this.#explainer.canBeTaken(record.itemId);
+    if (isLater || countCopies(record).waiting === 0 || awaitsRelease(record)) return true;
+    return this.#explainer.isPrintable(record.itemId);
   }
 
+  /** Counts over all items, made once for each plan. */
+  get overview(): Overview {
+    return (this.#lastOverview ??= this.#count());
+  }
+
+  /** An item in the shape of messages (print queue, 4). */
   item(record: ItemRecord): QueueItem {
-    const position = this.#planned.positionOf(record.itemId);
-    const canBePlanned = this.canBePlanned(record);
-    const reasons = this.#waits(record) ? this.#explainer.summaryOf(record.itemId) : stuckReasons(record);
-    const waitingFor = reasons.map(({ code, printers, sentence }) => ({ code, printers, text: sentence }));
-    const eta = this.forecasts.etaOf(record.itemId);
-    return itemShape(record, this.#deps, { position, canBePlanned, eta, waitingFor });
+    const { queueId, rules, views } = this.#source;
+    const [file] = record.files;
+    const facts = file?.facts ?? null;
+    const { nozzles: _, ...requires } = requirementOf(record.require, facts, views.materialOf);
+    const reasons = isWaiting(record) ? this.#explainer.summaryOf(record.itemId) : stuckSummaryOf(record);
+    const eta = this.#forecast.etaOf(record.itemId);
+    return {
+      itemId: record.itemId,
+      queueId,
+      queueKey: record.queueKey,
+      orderId: record.orderId,
+      name: record.name,
+      owner: record.owner,
+      costCode: record.costCode,
+      jobId: file?.jobId ?? null,
+      fileSize: file?.size ?? null,
+      state: itemStateOf(record, this.canBePlanned(record)),
+      held: awaitsRelease(record),
+      priority: record.priority,
+      position: this.#positionOf(record),
+      createdAt: isoTime(record.createdAt),
+      notBefore: isoOrNull(record.notBefore),
+      deadline: isoOrNull(record.deadline),
+      endedAt: isoOrNull(record.endedAt),
+      copies: { ...countCopies(record) },
+      requires,
+      estimate: {
+        seconds: facts?.seconds ?? null,
+        volumes: facts?.volumes ?? [],
+        weights: facts?.weights ?? [],
+        cost: costOfFile(rules.prices, facts, facts?.seconds ?? null),
+      },
+      eta: eta && { startAt: isoTime(eta.startAt), endAt: isoTime(eta.endAt) },
+      waitingFor: reasons.map(({ code, printers, sentence }) => ({ code, printers, text: sentence })),
+      prints: record.prints.map(printShape),
+    };
   }
 
   /** An item with the reason of each printer. */
   explained(record: ItemRecord): ExplainedItem {
-    const ofItem = ({ code, sentence }: Reason<ItemReason>) => ({ ...NOWHERE, code, text: sentence });
-    if (!this.#waits(record)) {
-      const held = heldReason(record);
-      const stuck = stuckAttempts(record).map(explainedAttempt);
-      return { ...this.item(record), waitingFor: held ? [ofItem(held), ...stuck] : stuck };
-    }
-    const { own, printers } = this.#explainer.reasonsOf(record.itemId);
-    const general = own.map(ofItem);
-    const each = printers.map(({ printer, reason }) => {
-      const { clusterId, printerId, clusterName } = printer;
-      return { clusterId, printerId, clusterName, code: reason.code, text: reason.sentence };
+    const { own, printers } = isWaiting(record) ? this.#explainer.reasonsOf(record.itemId) : stuckReasonsOf(record);
+    const general = own.map(({ code, sentence }) => ({ ...NOWHERE, code, text: sentence }));
+    const each = printers.map(({ printer: { clusterId, printerId, clusterName }, reason }) => {
+      const { code, sentence: text } = reason;
+      return { clusterId, printerId, clusterName, code, text };
     });
     return { ...this.item(record), waitingFor: [...general, ...each] };
   }
 
-  #waits(record: ItemRecord): boolean {
-    return record.endedAt === null && countCopies(record).waiting > 0;
-  }
-
-  /** The queue's printers and figures. */
+  /**
+   * The queue's printers and figures. `current`: the copy that occupies a printer, or else the one whose part waits on its
+   * plate; null if the print there is not of this queue.
+   */
   explanation(): QueueExplanation {
-    const { data, queueId, rules, clock } = this.#deps;
-    const context = { data, queueId, rules, now: clock.now(), copies: this.overview };
-    return explanationOf(this.input.printers, context);
+    const { data, rules } = this.#source;
+    const { printers } = this.input;
+    const { waiting, active } = this.overview;
+    const { paused } = data.state.record;
+    const gateOf = ({ clusterId, printerId }: QueuePrinter): PlateGate | undefined => {
+      const gate = data.gates.of(clusterId, printerId);
+      return gate && isPlateToClear(gate, rules.gate) ? gate : undefined;
+    };
+    const parts = this.#printsBy(new Set(printers.flatMap((printer) => gateOf(printer)?.ended?.id ?? [])));
+    const open = data.open.all.flatMap((record) =>
+      openAttempts(record).map((attempt) => ({ itemId: record.itemId, attempt })),
+    );
+    return {
+      printers: printers.map((printer) => {
+        const { clusterId, printerId, clusterName, obstacle, lastUsedAt, usedFor } = printer;
+        const awaiting = gateOf(printer);
+        const here =
+          open.find(
+            ({ attempt }) => attempt.clusterId === clusterId && (printerId === null || attempt.printerId === printerId),
+          ) ?? parts.get(awaiting?.ended?.id ?? '');
+        const { copy = 0, attempt = 0, clusterJobId = null } = here?.attempt ?? {};
+        return {
+          ...{ clusterId, printerId, clusterName, free: obstacle === null },
+          plate: awaiting ? 'awaiting' : 'clear',
+          code: obstacle?.code ?? null,
+          text: obstacle?.sentence ?? null,
+          lastUsedAt: isoOrNull(lastUsedAt),
+          hours: Math.round(usedFor / 36_000) / 100,
+          current: here ? { itemId: here.itemId, copy, attempt, clusterJobId } : null,
+        };
+      }),
+      paused: paused && this.#isPaused ? { until: isoOrNull(paused.until), reason: paused.reason } : null,
+      ...{ waiting, active },
+    };
   }
 
   /** Figures for a node's status. */
-  state(obstacle: Reason<ItemReason> | null): QueueFigures {
-    const { data, clock } = this.#deps;
-    const { paused } = data.state.record;
-    const blocked = data.blocked.all;
-    const isPaused = paused !== null && !isPauseOver(paused, clock.now());
-    const error = obstacle && new PrintingError('NOT_ACCEPTED', obstacle.sentence);
+  state(): QueueFigures {
+    const blocked = this.#source.data.blocked.all;
+    const obstacle = this.#source.obstacle();
     const [first] = blocked;
     const [reason] = first ? this.item(first).waitingFor : [];
-    const firstReason = reason ? { code: reason.code, text: reason.text } : null;
-    // A printed copy whose plate is not judged yet is active, but nothing prints it.
-    const { waiting } = this.overview;
-    return { waiting, active: this.input.printing, blocked: blocked.length, firstReason, isPaused, error };
+    return {
+      waiting: this.overview.waiting,
+      // A printed copy whose plate is not judged yet is active, but nothing prints it.
+      active: this.input.printing,
+      blocked: blocked.length,
+      firstReason: reason ? { code: reason.code, text: reason.text } : null,
+      isPaused: this.#isPaused,
+      error: obstacle && new PrintingError('NOT_ACCEPTED', obstacle.sentence),
+    };
   }
 
   /** Runs the plan forward. The result also becomes the items' `eta`. */
   async forecast(): Promise<Forecast> {
-    return forecastShape(await this.forecasts.make(), this.#deps.clock.now());
+    const { items, orders, idleAt } = await this.#forecast.make(this.#forecastInput());
+    return {
+      at: isoTime(this.#now),
+      items: [...items].map(([itemId, { startAt, endAt, clusterId }]) => ({
+        ...{ itemId, startAt: isoOrNull(startAt), endAt: isoOrNull(endAt), clusterId },
+      })),
+      orders: [...orders].map(([orderId, { endAt, late }]) => ({ orderId, endAt: isoOrNull(endAt), late })),
+      idleAt: isoOrNull(idleAt),
+    };
   }
 
-  /** Items that the forecast expects to end after their deadlines. */
+  /** Renews the items' `eta` if anything has changed since the last forecast, unless that costs too much. */
+  async renewForecast(): Promise<void> {
+    if (this.#forecast.isDue(this.input.items.length)) await this.#forecast.make(this.#forecastInput());
+  }
+
+  /** Items that a new forecast expects to end after their deadlines. */
   async lateItems(): Promise<string[]> {
-    const { items } = await this.forecasts.make();
-    const open = this.#deps.data.items.all;
-    return open
+    const { items } = await this.#forecast.make(this.#forecastInput());
+    return this.#source.data.items.all
       .filter(({ itemId, deadline }) => deadline !== null && (items.get(itemId)?.endAt ?? -Infinity) > deadline)
       .map(({ itemId }) => itemId);
   }
 
-  #forecast(): Promise<QueueForecast> {
-    const { data, clock, rules } = this.#deps;
-    const { input } = this.#planned;
+  #forecastInput(): ForecastInput {
+    const { data, rules } = this.#source;
+    const { input } = this;
     const orders = new Map(
       data.items.all.flatMap(({ itemId, orderId, endedAt }) =>
         orderId === null || endedAt !== null ? [] : [[itemId, orderId] as const],
@@ -220,51 +277,148 @@ export class QueueView {
     const active = data.open.all.flatMap((record) => openAttempts(record).map((one) => activePrint(record, one)));
     // A start that no status shows yet begins soon.
     const nextStartAt = Math.min(input.nextStartAt, input.now + rules.stagger);
-    return forecast({ ...input, nextStartAt, orders, active }, { clock });
+    return { ...input, nextStartAt, orders, active };
   }
 
-  /** Made once for each plan. */
-  get overview(): Overview {
-    return (this.#overview ??= this.#look());
+  /** The queue's prints with these ids of printings. */
+  #printsBy(ids: ReadonlySet<string>): ReadonlyMap<string, { itemId: string; attempt: Attempt }> {
+    const { data, queueId } = this.#source;
+    const found = new Map<string, { itemId: string; attempt: Attempt }>();
+    if (ids.size === 0) return found;
+    for (const { itemId, prints } of data.items.all)
+      for (const attempt of prints) {
+        const id = printingId(queueId, itemId, attempt);
+        if (ids.has(id)) found.set(id, { itemId, attempt });
+      }
+    return found;
   }
 
-  #look(): Overview {
+  #count(): Overview {
     let [waiting, active] = [0, 0];
     const [toBlock, toUnblock]: [ItemRecord[], ItemRecord[]] = [[], []];
-    for (const record of this.#deps.data.items.all) {
+    for (const record of this.#source.data.items.all) {
       if (record.endedAt !== null && !record.blocked.is) continue;
       const counts = countCopies(record);
       const state = itemStateOf(record, this.canBePlanned(record));
-      const isKept = record.isHeld || record.awaitsApproval;
-      if ((state === 'waiting' || state === 'active') && !isKept) waiting += counts.waiting;
+      if ((state === 'waiting' || state === 'active') && !awaitsRelease(record)) waiting += counts.waiting;
       active += counts.active;
       if ((state === 'blocked') !== record.blocked.is) (record.blocked.is ? toUnblock : toBlock).push(record);
     }
     return { waiting, active, toBlock, toUnblock };
   }
 
+  get #now(): number {
+    return this.#source.clock.now();
+  }
+
+  get #isPaused(): boolean {
+    const { paused } = this.#source.data.state.record;
+    return paused !== null && !isPauseOver(paused, this.#now);
+  }
+
+  /** Place of an item in the order of the present plan, from 1; null: it can't be planned. */
+  #positionOf({ itemId }: ItemRecord): number | null {
+    return this.#planned.planner.positionOf(itemId);
+  }
+
   get #explainer(): Explainer {
-    return (this.#explained ??= new Explainer(this.#planner, this.#planned.input));
+    const { planner, input } = this.#planned;
+    return (this.#lastExplainer ??= new Explainer(planner, input));
   }
 
   get #planned(): Planned {
-    return (this.#last ??= this.#plan());
+    return (this.#last ??= this.#makePlan());
   }
 
-  #plan(): Planned {
-    const input = this.#inputs.make();
+  #makePlan(): Planned {
+    const { views } = this.#source;
+    const clusterIds = this.#source.clusterIds();
+    const input = this.#inputs.make(this.#now);
     const plan = this.#planner.plan(input);
-    const { clusterIds, views } = this.#deps;
-    const ids = clusterIds();
-    const isComplete = ids.length > 0 && ids.every((clusterId) => views.get(clusterId) !== undefined);
-    return { input, plan, isComplete, positionOf: (itemId) => this.#planner.positionOf(itemId) };
+    const isComplete = clusterIds.length > 0 && clusterIds.every((clusterId) => views.get(clusterId) !== undefined);
+    return { planner: this.#planner, input, plan, isComplete };
   }
 }
 
+export const printShape = (attempt: Attempt): QueuePrint => ({
+  copy: attempt.copy,
+  attempt: attempt.attempt,
+  clusterId: attempt.clusterId,
+  clusterName: attempt.clusterName,
+  printerId: attempt.printerId,
+  clusterJobId: attempt.clusterJobId,
+  state: attempt.state,
+  startedAt: isoOrNull(attempt.startedAt),
+  endedAt: isoOrNull(attempt.endedAt),
+  seconds: attempt.seconds,
+  cost: attempt.cost,
+});
+
+const isoOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));
+
 const NOWHERE = { clusterId: null, printerId: null, clusterName: null } as const;
+
+/** Whether copies of an item wait, so that its plan explains why. */
+const isWaiting = (record: ItemRecord): boolean => record.endedAt === null && countCopies(record).waiting > 0;
 
 function activePrint({ itemId, files }: ItemRecord, { clusterId, file, startedAt, assignedAt }: Attempt): ActivePrint {
   const startAt = startedAt ?? assignedAt;
   const seconds = files[file]?.facts?.seconds ?? null;
   return { itemId, clusterId, startAt, endAt: seconds === null ? null : startAt + seconds * 1000 };
+}
+
+/** Age up to which a forecast still gives the `eta` of items, ms. */
+const KEPT = 60_000;
+/** Least time between two forecasts for the `eta` of items, ms, and the share of the time that they may occupy. */
+const SHORTEST_AGE = 1_000;
+export const FORECAST_SHARE = 0.05;
+/** Most items for which a forecast is made without being asked for. */
+const ITEMS = 1_000;
+/** Time for which a forecast may occupy the event loop at a stretch, ms. */
+const STRETCH = 4;
+
+/** The last forecast of a queue, from which its items have their `eta`. */
+class RecentForecast {
+  /** Whether nothing has changed since the forecast began. */
+  isCurrent = false;
+  #last: QueueForecast | null = null;
+  /** Monotonic, ms. */
+  #madeAt = -Infinity;
+  #took = 0;
+
+  constructor(private readonly clock: Clock) {}
+
+  async make(input: ForecastInput): Promise<QueueForecast> {
+    const startedAt = this.clock.monotonic();
+    this.isCurrent = true;
+    this.#last = await runForecast(input, this.clock);
+    this.#madeAt = this.clock.monotonic();
+    this.#took = this.#madeAt - startedAt;
+    return this.#last;
+  }
+
+  /** Whether another forecast of so many items is worth its time. */
+  isDue(items: number): boolean {
+    const age = this.clock.monotonic() - this.#madeAt;
+    return !this.isCurrent && items <= ITEMS && age >= Math.max(SHORTEST_AGE, this.#took / FORECAST_SHARE);
+  }
+
+  /** When an item begins and ends, ms since 1970; null: unknown. */
+  etaOf(itemId: string): { startAt: number; endAt: number } | null {
+    if (this.clock.monotonic() - this.#madeAt > KEPT) return null;
+    const { startAt = null, endAt = null } = this.#last?.items.get(itemId) ?? {};
+    return startAt === null || endAt === null ? null : { startAt, endAt };
+  }
+}
+
+/** Runs a forecast to its end, and lets the event loop turn meanwhile. */
+export async function runForecast(input: ForecastInput, clock: Clock): Promise<QueueForecast> {
+  const queue = new SimulatedQueue(input);
+  let since = clock.monotonic();
+  while (queue.step()) {
+    if (clock.monotonic() - since < STRETCH) continue;
+    await nextTurn();
+    since = clock.monotonic();
+  }
+  return queue.result();
 }

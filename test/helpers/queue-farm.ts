@@ -1,7 +1,7 @@
 import type { CallOptions } from '../../lib/account/api-client';
 import { Dispatcher } from '../../lib/print/dispatcher';
 import { JobListReader } from '../../lib/print/job-list-reader';
-import { LocalChanges } from '../../lib/queue/records/store';
+import { LocalChanges } from '../../lib/queue/records/records';
 import { PrintQueue } from '../../lib/queue/print-queue';
 import type { AddRequest, QueueEvent, QueueItem } from '../../lib/queue/model/types';
 import type { QueueRules } from '../../lib/queue/model/rules';
@@ -142,18 +142,16 @@ export class QueueFarm {
     } as unknown as Watcher;
     const jobListReader = new JobListReader(farm);
     const { store } = memory;
-    const queue = new PrintQueue(
-      { queueId: 'queue', name: 'Queue', rules: { ...RULES, printers: CLUSTERS, ...rules } },
-      {
-        ...{ service: farm, store, watcher, jobListReader, clock: memory.clock, localChanges: LocalChanges.of(store) },
-        scope: () => Promise.resolve(account.scope),
-        signIn: account,
-        dispatcher: new Dispatcher({ service: farm, jobListReader, clock: memory.clock, warn: () => undefined }),
-        jobControl: { run: () => Promise.reject(new Error('unused')) },
-        uploads: { send: () => Promise.reject(new Error('unused')) },
-        ...{ topic: ['account', 'service'], runtimeName: `runtime ${this.runtimes.length + 1}`, interval: 60 * SECOND },
-      },
-    );
+    const queue = new PrintQueue({
+      ...{ queueId: 'queue', name: 'Queue', rules: { ...RULES, printers: CLUSTERS, ...rules } },
+      ...{ service: farm, store, watcher, jobListReader, clock: memory.clock, localChanges: LocalChanges.of(store) },
+      scope: () => Promise.resolve(account.scope),
+      signIn: account,
+      dispatcher: new Dispatcher({ service: farm, jobListReader, clock: memory.clock, warn: () => undefined }),
+      jobControl: { run: () => Promise.reject(new Error('unused')) },
+      uploads: { send: () => Promise.reject(new Error('unused')) },
+      ...{ topic: ['account', 'service'], runtimeName: `runtime ${this.runtimes.length + 1}`, interval: 60 * SECOND },
+    });
     const events: QueueEvent[] = [];
     queue.subscribe((received) => events.push(...received));
     const runtime = { memory, queue, events, listeners };

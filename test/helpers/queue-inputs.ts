@@ -1,6 +1,8 @@
 import fc from 'fast-check';
-import type { PlanInput, PlanItem } from '../../lib/queue/plan/plan';
-import { printerKey, type PrinterReason, type QueuePrinter, type Requirement } from '../../lib/queue/model/types';
+import type { PlanInput, PlanItem } from '../../lib/queue/plan/inputs';
+import { type Plan, Planner } from '../../lib/queue/plan/plan';
+import type { Requirement } from '../../lib/queue/model/requirement';
+import { printerKey, type PrinterReason, type QueuePrinter } from '../../lib/queue/model/types';
 import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { phrase } from '../../lib/words/sentence';
 
@@ -93,6 +95,21 @@ export const planInput = (input: Partial<PlanInput> = {}): PlanInput => ({
   obstacle: null,
   ...input,
 });
+
+/** Runs the tests of a suite in UTC. */
+export function inUtc(): void {
+  const zone = process.env.TZ;
+  before(() => {
+    process.env.TZ = 'UTC';
+  });
+  after(() => {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  });
+}
+
+/** The plan of an input by a planner that has planned nothing before. */
+export const plan = (input: PlanInput): Plan => new Planner().plan(input);
 
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null, freq: 3 });
 const some = <T>(...choices: T[]) => fc.constantFrom(...choices);

@@ -17,6 +17,7 @@ import type {
 } from '../../lib/queue/model/types';
 import type { Deadline } from '../../lib/time/deadline';
 import { phrase } from '../../lib/words/sentence';
+import { requirement } from './queue-inputs';
 
 export const queueItem = (changes: Partial<QueueItem> = {}): QueueItem => ({
   itemId: 'item-1',
@@ -37,17 +38,7 @@ export const queueItem = (changes: Partial<QueueItem> = {}): QueueItem => ({
   deadline: null,
   endedAt: null,
   copies: { total: 1, waiting: 1, active: 0, good: 0, rejected: 0, failed: 0, held: 0, unknown: 0 },
-  requires: {
-    models: ['Model X'],
-    printCores: [],
-    materials: [],
-    buildPlate: null,
-    tags: [],
-    printers: null,
-    volumes: [],
-    size: null,
-    sources: { models: 'file' },
-  },
+  requires: requirement({ models: ['Model X'] }),
   estimate: { seconds: 600, volumes: [], weights: [], cost: null },
   eta: null,
   waitingFor: [{ code: 'BUSY', printers: 2, text: phrase`No answer from the printer` }],

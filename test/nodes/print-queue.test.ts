@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import type { NodeMessage } from 'node-red';
 import { Client } from '../../lib/client';
 import type { PrintQueue } from '../../lib/queue/print-queue';
-import type { QueueOptions } from '../../lib/queue/run/options';
+import type { QueueOptions } from '../../lib/queue/run/context';
 import type { QueueEvent, QueueItem } from '../../lib/queue/model/types';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';

@@ -4,7 +4,7 @@ import { PrintingError } from '../../service/errors';
 import type { PrintJob } from '../../service/print-job';
 import type { Printer } from '../../service/printer';
 import { phrase } from '../../words/sentence';
-import { hasBegun } from './item';
+import { hasBegun, isJobOver } from './item';
 import type { QueueRules } from './rules';
 
 /**
@@ -55,7 +55,7 @@ interface PlateVerdict {
 /** Whether the plate is known to be clear (print queue, rule 3). A printer without a gate was not seen yet. */
 export function isClear({ printing, ended }: PlateGate, mode: QueueRules['gate']): boolean {
   if (printing) return false;
-  return !ended || isOver(ended, mode);
+  return !ended || isCleared(ended, mode);
 }
 
 /** Whether the plate waits to be cleared: no print is under way. */
@@ -63,7 +63,7 @@ export const isPlateToClear = (gate: PlateGate, mode: QueueRules['gate']): boole
   !gate.printing && !isClear(gate, mode);
 
 /** Whether the plate of an ended print is clear. */
-export function isOver(
+export function isCleared(
   { outcome, cleanup, hadShownCleanup, clearedAt }: EndedPrint,
   mode: QueueRules['gate'],
 ): boolean {
@@ -150,10 +150,7 @@ const isBusy = ({ status }: Printer): boolean => status === 'printing' || status
 
 /** A job that occupies the plate; one that waits for a clear plate has ended. */
 const isPrinting = (job: PrintJob): boolean =>
-  job.clusterJobId !== null && !isPlateWaiting(job) && hasBegun(job) && !hasSettled(job);
-
-const hasSettled = ({ state, status }: PrintJob): boolean =>
-  (state === 'finished' || state === 'failed' || state === 'aborted') && status !== 'aborting';
+  job.clusterJobId !== null && !isPlateWaiting(job) && hasBegun(job) && !isJobOver(job);
 
 function firstSight(
   { clusterId, name, hostGuid }: ClusterStatus,

@@ -1,18 +1,14 @@
 import { isPlateWaiting } from '../../events/printer-edges';
 import { isUnderWay, type PrintJob } from '../../service/print-job';
-import type { Attempt, AttemptState, ItemRecord, ItemState, QueueEventDraft, QueueEventType } from './types';
-
-/** Numbers of copies by state, as in QueueItem. */
-interface CopyCounts {
-  total: number;
-  waiting: number;
-  active: number;
-  good: number;
-  rejected: number;
-  failed: number;
-  held: number;
-  unknown: number;
-}
+import type {
+  Attempt,
+  AttemptState,
+  CopyCounts,
+  ItemRecord,
+  ItemState,
+  QueueEventDraft,
+  QueueEventType,
+} from './types';
 
 const OPEN: readonly AttemptState[] = ['assigned', 'dispatched', 'printing', 'unknown'];
 
@@ -70,6 +66,9 @@ export const isBeingSent = (record: ItemRecord): boolean => record.prints.some((
 /** Whether an attempt's job can neither begin nor be removed without a person. */
 export const isStuck = ({ state, recall }: Attempt): boolean => state === 'dispatched' && (recall?.isStuck ?? false);
 
+/** Whether a person holds the item, or has not approved it yet. */
+export const awaitsRelease = ({ isHeld, awaitsApproval }: ItemRecord): boolean => isHeld || awaitsApproval;
+
 /** Whether every copy has ended: good, failed or cancelled. */
 export function hasEnded(record: ItemRecord): boolean {
   const { waiting, active, held, unknown } = countCopies(record);
@@ -90,16 +89,16 @@ export function itemStateOf(record: ItemRecord, canBePlanned = true): ItemState 
       return !attempt || !isStuck(attempt);
     });
   if (active) return 'active';
-  const isKept = record.isHeld || record.awaitsApproval;
-  if (waiting > 0 && !isKept && canBePlanned && !record.files.every(({ isGone }) => isGone)) return 'waiting';
-  const isBlocked = unknown > 0 || record.prints.some(isStuck) || (waiting > 0 && !isKept);
+  const isWithheld = awaitsRelease(record);
+  if (waiting > 0 && !isWithheld && canBePlanned && !record.files.every(({ isGone }) => isGone)) return 'waiting';
+  const isBlocked = unknown > 0 || record.prints.some(isStuck) || (waiting > 0 && !isWithheld);
   if (isBlocked) return 'blocked';
   if (held > 0 || waiting > 0) return 'held';
   if (failed > 0) return 'failed';
   return copiesIn(record, 'cancelled').length > 0 ? 'cancelled' : 'finished';
 }
 
-/** The items to which a condition applies. A queue looks at few of its items often, at all of them rarely. */
+/** The items to which a condition applies. A queue reads few of its items often, all of them rarely. */
 export class ItemIndex {
   readonly #items = new Map<string, ItemRecord>();
 
@@ -137,6 +136,7 @@ function waitsSince({ prints, waitsSince, notBefore }: ItemRecord, of: Attempt):
   return Math.max(waitsSince, notBefore ?? 0, ...ends);
 }
 
+/** Whether an attempt is recorded as begun; `hasBegun` is what the service shows of its job. */
 const hasStarted = ({ startedAt }: Attempt): boolean => startedAt !== null;
 const nameOf = ({ copy, attempt }: Attempt): string => `${copy}/${attempt}`;
 
@@ -156,10 +156,10 @@ export function withItemEvent(
   record: ItemRecord,
   { queueId, now }: ChangeContext,
   type: QueueEventType,
-  { occurrence, value = null }: { occurrence?: number; value?: unknown } = {},
+  occurrence?: number,
 ): ItemRecord {
   const id = eventId(queueId, type, record.itemId, ...(occurrence === undefined ? [] : [occurrence]));
-  return queued(record, { id, type, at: now, print: null, clusterId: null, clusterName: null, value });
+  return queued(record, { id, type, at: now, print: null, clusterId: null, clusterName: null, value: null });
 }
 
 /** Adds an event of an attempt, unless it has caused one of that type. `at`: when it happened, if that is known. */
@@ -184,12 +184,12 @@ export function concluded(record: ItemRecord, context: ChangeContext): ItemRecor
   if (ended === (record.endedAt !== null)) return record;
   if (!ended) {
     const reopened: ItemRecord = { ...record, endedAt: null, isRemoved: false };
-    return withItemEvent(reopened, context, 'item.reopened', { occurrence: record.ends });
+    return withItemEvent(reopened, context, 'item.reopened', record.ends);
   }
   const after: ItemRecord = { ...record, endedAt: context.now, ends: record.ends + 1 };
   const state = itemStateOf(after);
   const type = state === 'cancelled' ? 'item.cancelled' : state === 'failed' ? 'item.failed' : 'item.finished';
-  return withItemEvent(after, context, type, { occurrence: after.ends });
+  return withItemEvent(after, context, type, after.ends);
 }
 
 /** The record without delivered events. */
@@ -203,6 +203,13 @@ const queued = (record: ItemRecord, draft: QueueEventDraft): ItemRecord => ({
   outbox: [...record.outbox, draft],
 });
 
-/** Whether a job has begun on its printer: the printer heats, prints, or waits for a clear plate. */
+/**
+ * Whether the service shows that a job has begun on its printer: the printer heats, prints, or waits for a clear plate.
+ * An attempt records that as its `startedAt`.
+ */
 export const hasBegun = (job: PrintJob): boolean =>
   isUnderWay(job) || job.status === 'pre_print' || isPlateWaiting(job) || (job.timeElapsed ?? 0) > 0;
+
+/** Whether a job has ended on its printer, also while it waits there for a clear plate. */
+export const isJobOver = ({ state, status }: PrintJob): boolean =>
+  (state === 'finished' || state === 'failed' || state === 'aborted') && status !== 'aborting';

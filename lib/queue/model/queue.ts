@@ -1,15 +1,12 @@
 import { PrintingError } from '../../service/errors';
 import { phrase } from '../../words/sentence';
-import { isOver, type PlateGate } from './gate';
-import { copiesIn, eventId } from './item';
+import { isCleared, type PlateGate } from './gate';
+import { type ChangeContext, copiesIn, eventId } from './item';
 import type { Prices, QueueRules } from './rules';
-import { type ItemRecord, printerKey, type PrinterTarget, type QueueEventDraft, type QueuePrinter } from './types';
+import { type ItemRecord, type Pause, printerKey, type PrinterTarget, type QueueEventDraft } from './types';
 
-interface PauseState {
-  /** ms since 1970; null: until it is resumed. */
-  until: number | null;
-  reason: string | null;
-}
+/** A pause of the queue or of one printer. */
+export type PauseState = Omit<Pause, 'printer'>;
 
 /** Saved state of a queue beside its items, under `['queue-state', ...scope, queueId]`. */
 export interface QueueRecord {
@@ -46,11 +43,6 @@ export const NEW_QUEUE: QueueRecord = {
 
 const HOUR = 3_600_000;
 
-interface QueueChange {
-  queueId: string;
-  now: number;
-}
-
 /** Pauses the queue or a printer; null resumes it. */
 export function paused(record: QueueRecord, printer: PrinterTarget | null, pause: PauseState | null): QueueRecord {
   if (!printer) return { ...record, paused: pause };
@@ -59,7 +51,7 @@ export function paused(record: QueueRecord, printer: PrinterTarget | null, pause
   return { ...record, pausedPrinters: pause ? { ...others, [key]: pause } : others };
 }
 
-/** Pauses that are over by now. */
+/** Whether a pause has ended by itself. */
 export const isPauseOver = ({ until }: PauseState, now: number): boolean => until !== null && until <= now;
 
 /**
@@ -70,17 +62,17 @@ export function plateFollowed(
   record: QueueRecord,
   gate: PlateGate,
   mode: QueueRules['gate'],
-  { queueId, now }: QueueChange,
+  { queueId, now }: ChangeContext,
 ): QueueRecord {
   const key = printerKey(gate);
   const { ended, closings, clusterId, clusterName } = gate;
   const known = record.plates[key];
   const before = known ?? { closing: closings, isAwaiting: false };
-  const isAwaiting = ended !== null && !isOver(ended, mode);
+  const isAwaiting = ended !== null && !isCleared(ended, mode);
   const isNew = before.closing !== closings;
   if (known && !isNew && known.isAwaiting === isAwaiting) return record;
-  // A person cleared the plate before anybody looked, for example while no runtime planned.
-  const isMissed = isNew && !isAwaiting && ended !== null && !isOver({ ...ended, clearedAt: null }, mode);
+  // A person cleared the plate before a runtime saw it, for example while no runtime planned.
+  const isMissed = isNew && !isAwaiting && ended !== null && !isCleared({ ...ended, clearedAt: null }, mode);
   const event = (type: 'plate.awaiting' | 'plate.cleared', closing: number): QueueEventDraft => {
     const isOpening = type === 'plate.cleared';
     // An earlier plate was cleared before the print that ended last.
@@ -94,7 +86,7 @@ export function plateFollowed(
   const events: QueueEventDraft[] = [];
   // Another print has begun since, or the plate was cleared.
   if (before.isAwaiting && (isNew || !isAwaiting)) events.push(event('plate.cleared', before.closing));
-  // A later look may show that the print did not end as it seemed, so that its plate is not clear after all.
+  // A later status may show that the print did not end as it seemed, so that its plate is not clear after all.
   if (isMissed || (isAwaiting && (isNew || !before.isAwaiting))) events.push(event('plate.awaiting', closings));
   if (isMissed) events.push(event('plate.cleared', closings));
   const plates = { ...record.plates, [key]: { closing: closings, isAwaiting } };
@@ -102,7 +94,7 @@ export function plateFollowed(
 }
 
 /** Records whether a copy is active or waiting; adds `queue.idle` when there is none any more. */
-export function busyFollowed(record: QueueRecord, isBusy: boolean, { queueId, now }: QueueChange): QueueRecord {
+export function busyFollowed(record: QueueRecord, isBusy: boolean, { queueId, now }: ChangeContext): QueueRecord {
   if (record.isBusy === isBusy) return record;
   if (isBusy) return { ...record, isBusy };
   const idles = record.idles + 1;
@@ -125,7 +117,7 @@ export function orderFollowed(
   orderId: string,
   ends: number,
   value: unknown,
-  { queueId, now }: QueueChange,
+  { queueId, now }: ChangeContext,
 ): QueueRecord {
   const before = record.orders[orderId] ?? { ends: 0, reports: record.reports ?? 0 };
   if (ends <= before.ends) return record;
@@ -176,7 +168,7 @@ export function observedEnds(
   state: QueueRecord,
   items: readonly ItemRecord[],
   { currency }: Prices,
-  context: { queueId: string; now: number },
+  context: ChangeContext,
 ): QueueRecord {
   const orders = new Map<string, ItemRecord[]>();
   for (const item of items) {
@@ -218,7 +210,7 @@ const PRINTED: readonly string[] = ['finished', 'rejected'];
  */
 export function pausedPrinters(
   record: QueueRecord,
-  printers: readonly QueuePrinter[],
+  printers: readonly PrinterTarget[],
   { clusterId, printerId }: PrinterTarget,
   pause: PauseState | null,
 ): QueueRecord {

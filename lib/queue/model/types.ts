@@ -1,9 +1,10 @@
 import { asPrintingError, PrintingError } from '../../service/errors';
 import type { Material } from '../../service/printer';
 import type { Deadline } from '../../time/deadline';
-import type { FileFacts, MaterialNeed } from '../../toolpath/facts';
+import type { FileFacts } from '../../toolpath/facts';
 import type { Source } from '../../upload/content';
 import { phrase, type Sentence } from '../../words/sentence';
+import type { Require, Requirement } from './requirement';
 
 /** The operations of one queue, for flows and the editor (print queue, 3.2). All throw PrintingError. */
 export interface QueueApi {
@@ -127,27 +128,8 @@ export interface QueueItem {
   notBefore: string | null;
   deadline: string | null;
   endedAt: string | null;
-  copies: {
-    total: number;
-    waiting: number;
-    active: number;
-    good: number;
-    rejected: number;
-    failed: number;
-    held: number;
-    unknown: number;
-  };
-  requires: {
-    models: readonly string[] | null;
-    printCores: readonly (string | null)[];
-    materials: readonly (MaterialNeed | null)[];
-    buildPlate: string | null;
-    tags: readonly string[];
-    printers: readonly string[] | null;
-    volumes: readonly (number | null)[];
-    size: { x: number; y: number; z: number } | null;
-    sources: Readonly<Record<string, RequirementSource>>;
-  };
+  copies: CopyCounts;
+  requires: Omit<Requirement, 'nozzles'>;
   estimate: {
     seconds: number | null;
     volumes: readonly (number | null)[];
@@ -157,6 +139,18 @@ export interface QueueItem {
   eta: { startAt: string; endAt: string } | null;
   waitingFor: readonly { code: PrinterReason | ItemReason; printers: number; text: Sentence }[];
   prints: readonly QueuePrint[];
+}
+
+/** Numbers of copies by state. */
+export interface CopyCounts {
+  total: number;
+  waiting: number;
+  active: number;
+  good: number;
+  rejected: number;
+  failed: number;
+  held: number;
+  unknown: number;
 }
 
 export interface QueuePrint {
@@ -222,6 +216,31 @@ export interface QueueEvent {
   value: unknown;
 }
 
+/** Types of the queue's events (print queue, 4). */
+export type QueueEventType =
+  | 'item.queued'
+  | 'item.approval'
+  | 'item.cancelled'
+  | 'item.finished'
+  | 'item.failed'
+  | 'item.reopened'
+  | 'item.blocked'
+  | 'item.unblocked'
+  | 'item.overdue'
+  | 'order.finished'
+  | 'print.dispatched'
+  | 'print.started'
+  | 'print.finished'
+  | 'print.rejected'
+  | 'print.failed'
+  | 'print.aborted'
+  | 'print.recalled'
+  | 'print.unknown'
+  | 'print.extra'
+  | 'plate.awaiting'
+  | 'plate.cleared'
+  | 'queue.idle';
+
 /** Figures of a queue for a node's status. */
 export interface QueueFigures {
   waiting: number;
@@ -233,6 +252,83 @@ export interface QueueFigures {
   isPaused: boolean;
   /** Why nothing is planned: no store, not signed in …; null: it is. */
   error: PrintingError | null;
+}
+
+/** An item whose end is awaited. */
+export interface AwaitedItem {
+  itemId: string;
+  /** Whether the message added a queue key that was known. */
+  duplicate: boolean;
+}
+
+/** An item that has ended, and why it is not finished. */
+export interface ItemEnd {
+  item: QueueItem | null;
+  error: PrintingError | null;
+}
+
+export type WatchedQueue = Pick<QueueApi, 'endOf'>;
+
+/** Resolves once the item has ended; null if `signal` aborts before. Never rejects. */
+export async function itemEnd(
+  queue: WatchedQueue,
+  { itemId }: AwaitedItem,
+  signal: AbortSignal,
+): Promise<ItemEnd | null> {
+  try {
+    const item = await queue.endOf(itemId, signal);
+    return item && { item, error: errorOf(item) };
+  } catch (thrown) {
+    return { item: null, error: asPrintingError(thrown) };
+  }
+}
+
+function errorOf({ state, name, itemId }: QueueItem): PrintingError | null {
+  const shown = name ?? itemId;
+  const details = { ids: { itemId } };
+  switch (state) {
+    case 'failed':
+      return new PrintingError(
+        'PRINT_FAILED',
+        phrase`The prints of this item failed: ${shown}. Check the printers, then retry it.`,
+        details,
+      );
+    case 'cancelled':
+      return new PrintingError('PRINT_FAILED', phrase`This item was removed from the queue: ${shown}.`, details);
+    default:
+      return null;
+  }
+}
+
+/** Receives the figures of the queues of an account. */
+export interface QueueMeter {
+  /** Adds an open queue. The returned function removes it. */
+  attach(source: QueueSource): () => void;
+  /** A print of the queue has begun; `ms`: the time that its copy waited. */
+  waited(queueId: string, ms: number): void;
+}
+
+export interface QueueSource {
+  queueId: string;
+  name: string | null;
+  /** Present figures; null while the queue is not loaded, or another runtime plans it. */
+  figures(): QueueReading | null;
+}
+
+export interface QueueReading {
+  /** Listed items by state. */
+  items: Readonly<Record<ItemState, number>>;
+  printers: readonly PrinterReading[];
+}
+
+interface PrinterReading {
+  clusterId: string;
+  /** Null: the only printer of its cluster. */
+  printerId: string | null;
+  /** Whether its plate waits for a person; null: the printer was not seen yet. */
+  isPlateWaiting: boolean | null;
+  /** Whether it stands idle while an item waits that suits it and may start. */
+  isIdle: boolean;
 }
 
 /** Saved record of an item, under the key `['queue-item', ...scope, queueId, itemId]`. Times in ms since 1970. */
@@ -306,6 +402,7 @@ export interface Attempt {
   state: AttemptState;
   assignedAt: number;
   dispatchedAt: number | null;
+  /** When its job was first seen to have begun (`hasBegun`). */
   startedAt: number | null;
   endedAt: number | null;
   /** Time that it printed, s. */
@@ -346,6 +443,20 @@ export type AttemptState =
   | 'recalled'
   | 'unknown';
 
+/** A saved event. `item` and `print` are filled in when it is delivered. */
+export interface QueueEventDraft {
+  /** Made of the observed fact: two runtimes that report the same fact use the same id. */
+  id: string;
+  type: QueueEventType;
+  /** ms since 1970. */
+  at: number;
+  /** Copy and attempt of the print; null for other events. */
+  print: { copy: number; attempt: number } | null;
+  clusterId: string | null;
+  clusterName: string | null;
+  value: unknown;
+}
+
 /** Print key of an attempt: `queue/item/copy/attempt`. */
 export const attemptKey = (
   queueId: string,
@@ -360,44 +471,35 @@ export const printingId = (
   attempt: Pick<Attempt, 'copy' | 'attempt' | 'clusterJobId'>,
 ): string => attempt.clusterJobId ?? attemptKey(queueId, itemId, attempt);
 
-/** Types of the queue's events (print queue, 4). */
-export type QueueEventType =
-  | 'item.queued'
-  | 'item.approval'
-  | 'item.cancelled'
-  | 'item.finished'
-  | 'item.failed'
-  | 'item.reopened'
-  | 'item.blocked'
-  | 'item.unblocked'
-  | 'item.overdue'
-  | 'order.finished'
-  | 'print.dispatched'
-  | 'print.started'
-  | 'print.finished'
-  | 'print.rejected'
-  | 'print.failed'
-  | 'print.aborted'
-  | 'print.recalled'
-  | 'print.unknown'
-  | 'print.extra'
-  | 'plate.awaiting'
-  | 'plate.cleared'
-  | 'queue.idle';
-
-/** A saved event. `item` and `print` are filled in when it is delivered. */
-export interface QueueEventDraft {
-  /** Made of the observed fact: two runtimes that report the same fact use the same id. */
-  id: string;
-  type: QueueEventType;
-  /** ms since 1970. */
-  at: number;
-  /** Copy and attempt of the print; null for other events. */
-  print: { copy: number; attempt: number } | null;
-  clusterId: string | null;
+/** A printer, as the plan sees it at one moment. */
+export interface QueuePrinter {
+  clusterId: string;
+  /** Null: the only printer of its cluster, or unknown. */
+  printerId: string | null;
   clusterName: string | null;
-  value: unknown;
+  /** Null members are unknown, such as those of a printer that is offline since the first sight. */
+  model: string | null;
+  extruders: readonly PlannedExtruder[] | null;
+  buildPlate: string | null;
+  tags: readonly string[];
+  /** The reason for which it can't print any item now; null: it is free. */
+  obstacle: Reason<PrinterReason> | null;
+  /** For the choice among several, ms since 1970 and ms; null: never used by this queue. */
+  lastUsedAt: number | null;
+  usedFor: number;
+  /** For the forecast: when its present print ends, ms since 1970; null: unknown or none. */
+  freeAt: number | null;
 }
+
+export interface PlannedExtruder {
+  printCore: string | null;
+  material: Material | null;
+  /** mm³. */
+  volumeLeft: number | null;
+}
+
+/** Key of a printer within its account. */
+export const printerKey = ({ clusterId, printerId }: PrinterTarget): string => JSON.stringify([clusterId, printerId]);
 
 /** Reason for which a printer can't print a copy (print queue, 4), in the order of precedence after suitability. */
 export type PrinterReason =
@@ -433,161 +535,7 @@ export type ItemReason =
   | 'UPLOAD'
   | 'NO_STORE';
 
-/** Reasons of a printer at which a copy of ours is stuck. */
-export const REFUSED = {
-  code: 'REFUSED',
-  sentence: phrase`The service asked for changes at this printer.`,
-} as const;
-export const OUTCOME_UNKNOWN = {
-  code: 'OUTCOME_UNKNOWN',
-  sentence: phrase`It is unknown whether the printer has printed a copy: look there and settle it.`,
-} as const;
-
 export interface Reason<Code = PrinterReason | ItemReason> {
   code: Code;
   sentence: Sentence;
 }
-
-/** Receives the figures of the queues of an account. */
-export interface QueueMeter {
-  /** Adds an open queue. The returned function removes it. */
-  attach(source: QueueSource): () => void;
-  /** A print of the queue has begun; `ms`: the time that its copy waited. */
-  waited(queueId: string, ms: number): void;
-}
-
-export interface QueueSource {
-  queueId: string;
-  name: string | null;
-  /** Present figures; null while the queue is not loaded, or another runtime plans it. */
-  figures(): QueueReading | null;
-}
-
-export interface QueueReading {
-  /** Listed items by state. */
-  items: Readonly<Record<ItemState, number>>;
-  printers: readonly PrinterState[];
-}
-
-/** A printer of a queue. */
-interface PrinterState {
-  clusterId: string;
-  /** Null: the only printer of its cluster. */
-  printerId: string | null;
-  /** Whether its plate waits for a person; null: the printer was not seen yet. */
-  isPlateWaiting: boolean | null;
-  /** Whether it stands idle while an item waits that suits it and may start. */
-  isIdle: boolean;
-}
-
-/** Requirement as a message gives it (`msg.require`); a member that is missing comes from the file. */
-export interface Require {
-  models?: readonly string[];
-  printCores?: readonly (string | null)[];
-  materials?: readonly (MaterialNeed | null)[];
-  buildPlate?: string;
-  tags?: readonly string[];
-  /** Cluster ids. */
-  printers?: readonly string[];
-}
-
-type RequirementSource = 'service' | 'file' | 'message' | 'unknown';
-
-/** Requirement of one file: the message's members over the file's. */
-export interface Requirement {
-  /** Null: unknown. */
-  models: readonly string[] | null;
-  printCores: readonly (string | null)[];
-  materials: readonly (MaterialNeed | null)[];
-  buildPlate: string | null;
-  tags: readonly string[];
-  /** Null: any. */
-  printers: readonly string[] | null;
-  volumes: readonly (number | null)[];
-  /** Diameters of the nozzles, mm, of extruders without a print core. */
-  nozzles: readonly (number | null)[];
-  size: { x: number; y: number; z: number } | null;
-  sources: Readonly<
-    Record<
-      'models' | 'printCores' | 'materials' | 'buildPlate' | 'tags' | 'printers' | 'volumes' | 'size',
-      RequirementSource
-    >
-  >;
-}
-
-/** An item whose end is awaited. */
-export interface AwaitedItem {
-  itemId: string;
-  /** Whether the message added a queue key that was known. */
-  duplicate: boolean;
-}
-
-/** An item that has ended, and why it is not finished. */
-export interface ItemEnd {
-  item: QueueItem | null;
-  error: PrintingError | null;
-}
-
-export type WatchedQueue = Pick<QueueApi, 'endOf'>;
-
-/** Resolves once the item has ended; null if `signal` aborts before. Never rejects. */
-export async function itemEnd(
-  queue: WatchedQueue,
-  { itemId }: AwaitedItem,
-  signal: AbortSignal,
-): Promise<ItemEnd | null> {
-  try {
-    const item = await queue.endOf(itemId, signal);
-    return item && { item, error: errorOf(item) };
-  } catch (thrown) {
-    return { item: null, error: asPrintingError(thrown) };
-  }
-}
-
-function errorOf({ state, name, itemId }: QueueItem): PrintingError | null {
-  const shown = name ?? itemId;
-  const details = { ids: { itemId } };
-  switch (state) {
-    case 'failed':
-      return new PrintingError(
-        'PRINT_FAILED',
-        phrase`The prints of this item failed: ${shown}. Check the printers, then retry it.`,
-        details,
-      );
-    case 'cancelled':
-      return new PrintingError('PRINT_FAILED', phrase`This item was removed from the queue: ${shown}.`, details);
-    default:
-      return null;
-  }
-}
-
-/** A printer, as the plan sees it at one moment. */
-export interface QueuePrinter {
-  clusterId: string;
-  /** Null: the only printer of its cluster, or unknown. */
-  printerId: string | null;
-  clusterName: string | null;
-  /** Null members are unknown, such as those of a printer that is offline since the first sight. */
-  model: string | null;
-  extruders: readonly PlannedExtruder[] | null;
-  buildPlate: string | null;
-  tags: readonly string[];
-  /** The reason for which it can't print any item now; null: it is free. */
-  obstacle: Reason<PrinterReason> | null;
-  /** For the choice among several, ms since 1970 and ms; null: never used by this queue. */
-  lastUsedAt: number | null;
-  usedFor: number;
-  /** For the forecast: when its present print ends, ms since 1970; null: unknown or none. */
-  freeAt: number | null;
-}
-
-export interface PlannedExtruder {
-  printCore: string | null;
-  material: Material | null;
-  /** mm³. */
-  volumeLeft: number | null;
-}
-
-/** Key of a printer within its account. */
-export const printerKey = ({ clusterId, printerId }: Pick<QueuePrinter, 'clusterId' | 'printerId'>): string =>
-  JSON.stringify([clusterId, printerId]);

@@ -1,29 +1,18 @@
 import { isWithin, nextOpening } from '../../rules/hours';
 import { isoTime } from '../../time/clock';
 import { phrase } from '../../words/sentence';
-import { isPlateToClear, type PlateGate } from '../model/gate';
-import { countCopies, isStuck, itemStateOf, openAttempts } from '../model/item';
-import { isPauseOver } from '../model/queue';
-import { type MaterialFinder, requirementOf } from '../model/requirement';
-import { costOfFile, type QueueRules } from '../model/rules';
+import { countCopies, isStuck } from '../model/item';
 import {
-  type Attempt,
-  type ExplainedItem,
   type ItemReason,
   type ItemRecord,
-  OUTCOME_UNKNOWN,
   printerKey,
   type PrinterReason,
-  printingId,
-  type QueueExplanation,
-  type QueueItem,
-  type QueuePrint,
   type QueuePrinter,
   type Reason,
-  REFUSED,
 } from '../model/types';
-import type { QueueData } from '../records/data';
-import { type Decision, findOnly, NONE, type PlanInput, Planner, type Turn, type WaitingReasons } from './plan';
+import type { PlanInput } from './inputs';
+import { type Decision, findOnly, NONE, type Planner, type Turn } from './plan';
+import { OUTCOME_UNKNOWN, REFUSED } from './printers';
 import {
   choiceMismatch,
   lowMaterial,
@@ -33,138 +22,13 @@ import {
   toolMismatch,
 } from './suitability';
 
-/** Facts about an item that only the queue as a whole knows. */
-interface ItemPlace {
-  /** Null: the item can't be planned. */
-  position: number | null;
-  canBePlanned: boolean;
-  eta: { startAt: number; endAt: number } | null;
-  waitingFor: QueueItem['waitingFor'];
-}
-
-interface ShapeContext {
-  queueId: string;
-  rules: Pick<QueueRules, 'prices'>;
-  views: { materialOf: MaterialFinder };
-}
-
-/** An item in the shape of messages (print queue, 4). */
-export function itemShape(record: ItemRecord, { queueId, rules, views }: ShapeContext, place: ItemPlace): QueueItem {
-  const [file] = record.files;
-  const facts = file?.facts ?? null;
-  const { nozzles: _, ...requires } = requirementOf(record.require, facts, views.materialOf);
-  const { eta } = place;
-  return {
-    itemId: record.itemId,
-    queueId,
-    queueKey: record.queueKey,
-    orderId: record.orderId,
-    name: record.name,
-    owner: record.owner,
-    costCode: record.costCode,
-    jobId: file?.jobId ?? null,
-    fileSize: file?.size ?? null,
-    state: itemStateOf(record, place.canBePlanned),
-    held: record.isHeld || record.awaitsApproval,
-    priority: record.priority,
-    position: place.position,
-    createdAt: isoTime(record.createdAt),
-    notBefore: isoOrNull(record.notBefore),
-    deadline: isoOrNull(record.deadline),
-    endedAt: isoOrNull(record.endedAt),
-    copies: { ...countCopies(record) },
-    requires,
-    estimate: {
-      seconds: facts?.seconds ?? null,
-      volumes: facts?.volumes ?? [],
-      weights: facts?.weights ?? [],
-      cost: costOfFile(rules.prices, facts, facts?.seconds ?? null),
-    },
-    eta: eta && { startAt: isoTime(eta.startAt), endAt: isoTime(eta.endAt) },
-    waitingFor: place.waitingFor,
-    prints: record.prints.map(printShape),
-  };
-}
-
-export const printShape = (attempt: Attempt): QueuePrint => ({
-  copy: attempt.copy,
-  attempt: attempt.attempt,
-  clusterId: attempt.clusterId,
-  clusterName: attempt.clusterName,
-  printerId: attempt.printerId,
-  clusterJobId: attempt.clusterJobId,
-  state: attempt.state,
-  startedAt: isoOrNull(attempt.startedAt),
-  endedAt: isoOrNull(attempt.endedAt),
-  seconds: attempt.seconds,
-  cost: attempt.cost,
-});
-
-export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));
-
-interface ExplanationContext {
-  data: Pick<QueueData, 'open' | 'items' | 'gates' | 'state'>;
-  queueId: string;
-  rules: Pick<QueueRules, 'gate'>;
-  now: number;
-  copies: { waiting: number; active: number };
-}
-
-/**
- * Each printer of a queue, with the reason for which it can't print. `current`: the copy that occupies it, or else the one
- * whose part waits on its plate; null if the print there is not of this queue.
- */
-export function explanationOf(
-  printers: readonly QueuePrinter[],
-  { data, queueId, rules, now, copies }: ExplanationContext,
-): QueueExplanation {
-  const open = data.open.all.flatMap((record) =>
-    openAttempts(record).map((attempt) => ({ attempt, itemId: record.itemId })),
-  );
-  const gateOf = ({ clusterId, printerId }: QueuePrinter): PlateGate | undefined => {
-    const gate = data.gates.of(clusterId, printerId);
-    return gate && isPlateToClear(gate, rules.gate) ? gate : undefined;
-  };
-  const parts = partsOf(new Set(printers.flatMap((printer) => gateOf(printer)?.ended?.id ?? [])), { data, queueId });
-  const { paused } = data.state.record;
-  const isPaused = paused !== null && !isPauseOver(paused, now);
-  return {
-    printers: printers.map((printer) => {
-      const { clusterId, printerId, clusterName, obstacle, lastUsedAt, usedFor } = printer;
-      const awaiting = gateOf(printer);
-      const here =
-        open.find(
-          ({ attempt }) => attempt.clusterId === clusterId && (printerId === null || attempt.printerId === printerId),
-        ) ?? parts.get(awaiting?.ended?.id ?? '');
-      const { copy = 0, attempt = 0, clusterJobId = null } = here?.attempt ?? {};
-      return {
-        ...{ clusterId, printerId, clusterName, free: obstacle === null },
-        plate: awaiting ? 'awaiting' : 'clear',
-        code: obstacle?.code ?? null,
-        text: obstacle?.sentence ?? null,
-        lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
-        hours: Math.round(usedFor / 36_000) / 100,
-        current: here ? { itemId: here.itemId, copy, attempt, clusterJobId } : null,
-      };
-    }),
-    paused: isPaused ? { until: isoOrNull(paused.until), reason: paused.reason } : null,
-    ...copies,
-  };
-}
-
-/** The queue's attempts among these printings, by the id of the printing. */
-function partsOf(
-  ids: ReadonlySet<string>,
-  { data, queueId }: Pick<ExplanationContext, 'data' | 'queueId'>,
-): ReadonlyMap<string, { attempt: Attempt; itemId: string }> {
-  const parts = new Map<string, { attempt: Attempt; itemId: string }>();
-  if (ids.size === 0) return parts;
-  for (const { itemId, prints } of data.items.all)
-    for (const attempt of prints) {
-      const id = printingId(queueId, itemId, attempt);
-      if (ids.has(id)) parts.set(id, { attempt, itemId });
-    }
-  return parts;
+/** Why an item waits: reasons of the item and the queue, then each printer that can't print it, with its first reason. */
+interface WaitingReasons {
+  own: readonly Reason<ItemReason>[];
+  printers: readonly {
+    printer: Pick<QueuePrinter, 'clusterId' | 'printerId' | 'clusterName'>;
+    reason: Reason<PrinterReason>;
+  }[];
 }
 
 /** A reason and the number of printers that it applies to; 0 for a reason of the item or the queue. */
@@ -180,10 +44,6 @@ interface Verdict {
 
 /** Reasons that leave the configuration of a printer unknown. */
 const UNSEEN: readonly PrinterReason[] = ['OFFLINE', 'STALE'];
-
-/** Why an item waits at the moment of a plan; the caller plans many items with one `Explainer`. */
-export const reasonsOf = (itemId: string, input: PlanInput): WaitingReasons =>
-  new Explainer(new Planner(), input).reasonsOf(itemId);
 
 /** Explains one plan: why each item waits. Requirements are compared with each kind of printer once. */
 export class Explainer {
@@ -235,7 +95,7 @@ export class Explainer {
   }
 
   /** Whether a printer could print an item as it is configured, or one that is offline is not known well enough. */
-  canBeTaken(itemId: string): boolean {
+  isPrintable(itemId: string): boolean {
     const turn = this.#planner.turnOf(itemId);
     return turn?.fault === null && !this.#isHopeless(turn);
   }
@@ -358,33 +218,30 @@ export class Explainer {
 /** A time in a sentence; hours that never begin have none. */
 const timeOf = (ms: number): string => (ms < Infinity ? isoTime(ms) : '–');
 
-/** The attempts with which only a person can help: of unknown outcome, or with a job that can't be removed. */
-export const stuckAttempts = ({ prints }: ItemRecord): Attempt[] =>
-  prints.filter((attempt) => attempt.state === 'unknown' || isStuck(attempt));
-
-const reasonOf = ({ state }: Attempt) => (state === 'unknown' ? OUTCOME_UNKNOWN : REFUSED);
-
 /** A copy whose print was aborted: whether it is still wanted is unknown. */
 const ABORTED = { code: 'HELD', sentence: phrase`A print of it was aborted: release it or remove it.` } as const;
 
-/** The reason of an item that waits for a person because prints of it were aborted; null: none was. */
-export const heldReason = (record: ItemRecord): Reason<ItemReason> | null =>
-  countCopies(record).held > 0 ? ABORTED : null;
-
-/** The reasons of an item that waits for a person alone, with the number of their printers. */
-export function stuckReasons(record: ItemRecord): ReasonCount[] {
-  const attempts = stuckAttempts(record);
-  const held = heldReason(record);
-  const stuck = [OUTCOME_UNKNOWN, REFUSED].flatMap((reason) => {
-    const printers = new Set(attempts.filter((attempt) => reasonOf(attempt) === reason).map(printerKey));
-    return printers.size > 0 ? [{ ...reason, printers: printers.size }] : [];
-  });
-  return held ? [{ ...held, printers: 0 }, ...stuck] : stuck;
+/**
+ * Why an item waits that only a person can help: aborted copies, attempts of unknown outcome, and jobs that can't be
+ * removed.
+ */
+export function stuckReasonsOf(record: ItemRecord): WaitingReasons {
+  const stuck = record.prints.filter((attempt) => attempt.state === 'unknown' || isStuck(attempt));
+  return {
+    own: countCopies(record).held > 0 ? [ABORTED] : [],
+    printers: stuck.map((attempt) => ({
+      printer: attempt,
+      reason: attempt.state === 'unknown' ? OUTCOME_UNKNOWN : REFUSED,
+    })),
+  };
 }
 
-/** The reason of a stuck attempt, with its printer. */
-export function explainedAttempt(attempt: Attempt): ExplainedItem['waitingFor'][number] {
-  const { clusterId, printerId, clusterName } = attempt;
-  const { code, sentence } = reasonOf(attempt);
-  return { clusterId, printerId, clusterName, code, text: sentence };
+/** The same reasons, with the number of printers in place of the printers. */
+export function stuckSummaryOf(record: ItemRecord): ReasonCount[] {
+  const { own, printers } = stuckReasonsOf(record);
+  const counts = [OUTCOME_UNKNOWN, REFUSED].map((reason) => {
+    const here = printers.filter((one) => one.reason === reason);
+    return { ...reason, printers: new Set(here.map(({ printer }) => printerKey(printer))).size };
+  });
+  return [...own.map((reason) => ({ ...reason, printers: 0 })), ...counts.filter((count) => count.printers > 0)];
 }

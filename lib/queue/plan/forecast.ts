@@ -1,10 +1,41 @@
 import { nextClosing } from '../../rules/hours';
-import { type Clock, systemClock } from '../../time/clock';
-import { nextTurn } from '../../time/concurrency';
-import { phrase } from '../../words/sentence';
 import { afterHours } from '../model/rules';
 import type { QueuePrinter } from '../model/types';
-import { type Choice, type Decision, HOUR, type PlanInput, type PlanItem, Planner } from './plan';
+import type { PlanInput, PlanItem } from './inputs';
+import { ASSUMED_SECONDS, type Choice, type Decision, Planner } from './plan';
+import { BUSY } from './printers';
+
+/** The state of a queue from which a forecast starts. `items` has all that have not ended, also without waiting copies. */
+export interface ForecastInput extends PlanInput {
+  /** Order of each item that belongs to one, by item. */
+  orders: ReadonlyMap<string, string>;
+  /** Prints of the queue that are assigned, dispatched or printing. */
+  active: readonly ActivePrint[];
+}
+
+export interface ActivePrint {
+  itemId: string;
+  clusterId: string;
+  /** ms since 1970; an unknown end counts as an hour from now. */
+  startAt: number;
+  endAt: number | null;
+}
+
+/** Result of a forecast; null: unknown, or beyond its end. Times in ms since 1970. */
+export interface QueueForecast {
+  items: ReadonlyMap<string, ItemForecast>;
+  orders: ReadonlyMap<string, { endAt: number | null; late: boolean }>;
+  /** When no copy is active or waiting, apart from items that can't be planned. */
+  idleAt: number | null;
+}
+
+interface ItemForecast {
+  /** Start of its first print, present or coming, and the cluster. */
+  startAt: number | null;
+  clusterId: string | null;
+  /** End of its last copy. */
+  endAt: number | null;
+}
 
 /** Number of plans of a forecast, and of those that are made for a single moment. */
 const STEPS = 3_000;
@@ -12,12 +43,16 @@ const EXACT = 1_000;
 /** Share of the time from now that later plans cover. */
 const COARSE = 0.01;
 
-const BUSY = { code: 'BUSY' as const, sentence: phrase`It is printing.` };
-
-/** A queue in simulated time. Every step plans, and goes on to the next moment at which a plan may differ. */
-class SimulatedQueue {
+/**
+ * Runs the plan forward in simulated time. Each step plans, and goes on to the next moment at which a plan may differ. The
+ * first step is the present plan; the forecast ends after 3,000 steps. Each of the first 1,000 assigns the printers that
+ * become free at one moment. Each later one also assigns the printers that become free within the next hundredth of the
+ * time from now, at their own moments. Materials never run out, and a printer that waits for a person stays unavailable,
+ * unless it waits for its plate to be cleared.
+ */
+export class SimulatedQueue {
   readonly #input: ForecastInput;
-  readonly #planner: Planner;
+  readonly #planner = new Planner();
   #items: PlanItem[];
   #printers: QueuePrinter[];
   /** When each printer becomes free, ms since 1970. */
@@ -34,14 +69,13 @@ class SimulatedQueue {
   #nextStartAt: number;
   #steps = 0;
 
-  constructor(input: ForecastInput, planner: Planner) {
+  constructor(input: ForecastInput) {
     this.#input = input;
-    this.#planner = planner;
     this.#items = [...input.items];
     this.#printers = [...input.printers];
     this.#now = input.now;
     this.#nextStartAt = input.nextStartAt;
-    const soon = input.now + HOUR * 1000;
+    const soon = input.now + ASSUMED_SECONDS * 1000;
     // A print that takes longer than estimated ends now at the earliest.
     const active = input.active.map((print) => ({ ...print, endAt: Math.max(input.now, print.endAt ?? soon) }));
     for (const { itemId, ...print } of active) this.#record(itemId, print);
@@ -53,7 +87,7 @@ class SimulatedQueue {
     this.#ends = [...active.map(({ endAt }) => endAt), ...Array.from({ length: unknown }, () => soon)];
   }
 
-  /** Plans, and moves on; false once nothing more can happen. */
+  /** Plans, and goes on to the next moment. Returns false once nothing more can happen: `result` is complete then. */
   step(): boolean {
     const decision = this.#decide();
     if (this.#steps === 0) this.#notePlanned();
@@ -116,7 +150,7 @@ class SimulatedQueue {
       const { itemId, files } = turn.item;
       const printer = this.#printers[at] as QueuePrinter;
       const startAt = Math.max(this.#now, this.#freeAt[at] ?? 0);
-      const duration = (files[file]?.seconds ?? HOUR) * 1000;
+      const duration = (files[file]?.seconds ?? ASSUMED_SECONDS) * 1000;
       const endAt = startAt + duration;
       this.#record(itemId, { clusterId: printer.clusterId, startAt, endAt });
       this.#ends.push(endAt);
@@ -207,166 +241,3 @@ const withoutCopies = (item: PlanItem, copies: ReadonlySet<number>): PlanItem =>
   isFront: false,
   avoid: new Set(),
 });
-
-/** Time for which a forecast may occupy the event loop at a stretch, ms. */
-const STRETCH = 4;
-
-/**
- * Runs the plan forward in simulated time. The first step is the present plan; the forecast ends after 3,000 plans. Each of
- * the first 1,000 assigns the printers that become free at one moment. Each later one also assigns the printers that
- * become free within the next hundredth of the time from now, at their own moments. Materials never run out, and a
- * printer that waits for a person stays unavailable, unless it waits for its plate to be cleared.
- */
-export async function forecast(
-  input: ForecastInput,
-  { clock = systemClock, planner = new Planner() }: { clock?: Clock; planner?: Planner } = {},
-): Promise<QueueForecast> {
-  const queue = new SimulatedQueue(input, planner);
-  let since = clock.monotonic();
-  while (queue.step()) {
-    if (clock.monotonic() - since < STRETCH) continue;
-    await nextTurn();
-    since = clock.monotonic();
-  }
-  return queue.result();
-}
-
-/** The state of a queue from which a forecast starts. `items` has all that have not ended, also without waiting copies. */
-export interface ForecastInput extends PlanInput {
-  /** Order of each item that belongs to one, by item. */
-  orders: ReadonlyMap<string, string>;
-  /** Prints of the queue that are assigned, dispatched or printing. */
-  active: readonly ActivePrint[];
-}
-
-export interface ActivePrint {
-  itemId: string;
-  clusterId: string;
-  /** ms since 1970; an unknown end counts as an hour from now. */
-  startAt: number;
-  endAt: number | null;
-}
-
-/** Result of a forecast; null: unknown, or beyond its end. Times in ms since 1970. */
-export interface QueueForecast {
-  items: ReadonlyMap<string, ItemForecast>;
-  orders: ReadonlyMap<string, { endAt: number | null; late: boolean }>;
-  /** When no copy is active or waiting, apart from items that can't be planned. */
-  idleAt: number | null;
-}
-
-interface ItemForecast {
-  /** Start of its first print, present or coming, and the cluster. */
-  startAt: number | null;
-  clusterId: string | null;
-  /** End of its last copy. */
-  endAt: number | null;
-}
-
-/** Age up to which a forecast still gives the `eta` of items, ms. */
-const KEPT = 60_000;
-/** Least time between two forecasts for the `eta` of items, ms, and the share of the time that they may occupy. */
-const SHORTEST_AGE = 1_000;
-const SHARE = 0.05;
-/** Most items for which a forecast is made without being asked for. */
-const ITEMS = 1_000;
-
-interface RecentForecastDeps {
-  clock: Clock;
-  /** Number of items of a forecast. */
-  items: () => number;
-  run: () => Promise<QueueForecast>;
-}
-
-/** The last forecast of a queue, from which its items have their `eta`. */
-export class RecentForecast {
-  readonly #deps: RecentForecastDeps;
-  #last: QueueForecast | null = null;
-  /** Monotonic, ms. */
-  #madeAt = -Infinity;
-  #took = 0;
-  #isCurrent = false;
-
-  constructor(deps: RecentForecastDeps) {
-    this.#deps = deps;
-  }
-
-  /** Call after anything has changed. */
-  invalidate(): void {
-    this.#isCurrent = false;
-  }
-
-  async make(): Promise<QueueForecast> {
-    const { clock, run } = this.#deps;
-    const startedAt = clock.monotonic();
-    this.#isCurrent = true;
-    this.#last = await run();
-    this.#madeAt = clock.monotonic();
-    this.#took = this.#madeAt - startedAt;
-    return this.#last;
-  }
-
-  /** Makes a forecast if anything has changed since the last one, unless that costs too much. */
-  async renew(): Promise<void> {
-    const { clock, items } = this.#deps;
-    const age = clock.monotonic() - this.#madeAt;
-    if (this.#isCurrent || items() > ITEMS || age < Math.max(SHORTEST_AGE, this.#took / SHARE)) return;
-    await this.make();
-  }
-
-  /** When an item begins and ends, ms since 1970; null: unknown. */
-  etaOf(itemId: string): { startAt: number; endAt: number } | null {
-    if (this.#deps.clock.monotonic() - this.#madeAt > KEPT) return null;
-    const { startAt = null, endAt = null } = this.#last?.items.get(itemId) ?? {};
-    return startAt === null || endAt === null ? null : { startAt, endAt };
-  }
-}
-
-/** Least time between two forecasts, ms, and the share of the time that they may occupy. */
-const CHECK_EVERY = 60_000;
-
-interface LateForecastDeps {
-  clock: Clock;
-  /** Whether an item has a deadline that it may still meet. */
-  isNeeded: () => boolean;
-  /** Items that the forecast expects to end after their deadlines. */
-  lateItems: () => Promise<readonly string[]>;
-  /** Records that an item will be late. */
-  found: (itemId: string) => Promise<void>;
-  failed: (thrown: unknown) => void;
-}
-
-/** Finds the items whose deadlines can't be met by the forecast, now and then, beside the rounds of the planner. */
-export class LateForecast {
-  readonly #deps: LateForecastDeps;
-  #isRunning = false;
-  /** Monotonic, ms. */
-  #dueAt = -Infinity;
-
-  constructor(deps: LateForecastDeps) {
-    this.#deps = deps;
-  }
-
-  /** Time until the next forecast, ms; Infinity if none is needed. */
-  get wait(): number {
-    const { clock, isNeeded } = this.#deps;
-    if (this.#isRunning) return CHECK_EVERY;
-    return isNeeded() ? Math.max(0, this.#dueAt - clock.monotonic()) : Infinity;
-  }
-
-  /** Never rejects. */
-  async look(): Promise<void> {
-    if (this.wait > 0) return;
-    const { clock, lateItems, found, failed } = this.#deps;
-    this.#isRunning = true;
-    const startedAt = clock.monotonic();
-    try {
-      for (const itemId of await lateItems()) await found(itemId);
-    } catch (thrown) {
-      failed(thrown);
-    }
-    const took = clock.monotonic() - startedAt;
-    this.#dueAt = clock.monotonic() + Math.max(CHECK_EVERY, took / SHARE);
-    this.#isRunning = false;
-  }
-}

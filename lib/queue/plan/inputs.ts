@@ -1,31 +1,61 @@
-import type { ClusterStatus } from '../../service/cluster';
-import type { PrintingError } from '../../service/errors';
-import type { Clock } from '../../time/clock';
-import { phrase, type Sentence } from '../../words/sentence';
-import { isStuck, openAttempts } from '../model/item';
+import { phrase } from '../../words/sentence';
+import { isStuck, waitingCopies } from '../model/item';
 import { isPauseOver } from '../model/queue';
-import { requirementOf } from '../model/requirement';
+import { type MaterialFinder, type Requirement, requirementOf } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
-import {
-  type Attempt,
-  type ItemReason,
-  type ItemRecord,
-  printerKey,
-  type PrinterReason,
-  type QueuePrinter,
-  type Reason,
-} from '../model/types';
+import { type ItemReason, type ItemRecord, printerKey, type QueuePrinter, type Reason } from '../model/types';
 import type { QueueData } from '../records/data';
-import { type PlanInput, planItem, type PlanItem, wasRefused } from './plan';
-import { BoardCache, type BoardInput, type ClusterViews, configurationOf, printerBoard } from './printers';
-import { mismatchOf } from './suitability';
+import type { ClusterViews, Refusals } from '../records/statuses';
+import { BoardCache, type BoardInput, configurationOf, openByCluster, printerBoard } from './printers';
 
-export interface PlanInputsDeps {
+/** An item that owes copies, as the plan sees it. */
+export interface PlanItem {
+  itemId: string;
+  priority: number;
+  rank: string;
+  createdAt: number;
+  deadline: number | null;
+  notBefore: number | null;
+  /** The item's files, in the order of preference. */
+  files: readonly PlanFile[];
+  /** Copies that wait, in the order in which they are printed. */
+  waiting: readonly number[];
+  /** Whether the first waiting copy was rejected, and goes to the front of its priority. */
+  isFront: boolean;
+  /** Keys of printers (`printerKey`) on which the first waiting copy failed: others are preferred. */
+  avoid: ReadonlySet<string>;
+  /** Keys of printers at which the service refused a file of this item. */
+  refused: ReadonlySet<string>;
+  /** Why nothing of it may start: held, awaits approval, no file …; null: it may. */
+  obstacle: Reason<ItemReason> | null;
+}
+
+export interface PlanFile {
+  requirement: Requirement;
+  /** s; null: unknown. */
+  seconds: number | null;
+  isStored: boolean;
+}
+
+export interface PlanInput {
+  items: readonly PlanItem[];
+  printers: readonly QueuePrinter[];
   rules: QueueRules;
-  clock: Clock;
+  /** ms since 1970. */
+  now: number;
+  /** Prints of this queue that are assigned, dispatched or printing. */
+  printing: number;
+  /** From when the next start is allowed by `stagger`, ms since 1970. */
+  nextStartAt: number;
+  /** Why the whole queue starts nothing; null: it may. */
+  obstacle: Reason<ItemReason> | null;
+}
+
+/** What a queue knows, from which its plans are made. */
+export interface PlanSource {
+  rules: QueueRules;
   data: QueueData;
   views: ClusterViews;
-  refusals: Refusals;
   /** Clusters of the queue. */
   clusterIds: () => readonly string[];
   /** Why the whole queue starts nothing, apart from its pause; null: it may. */
@@ -34,102 +64,65 @@ export interface PlanInputsDeps {
   staleAfter: number;
 }
 
-/** The items of a plan, and the state from which they were made. */
-interface PlanItems {
-  version: number;
-  materialCount: number;
-  /** Whether some of them depend on the configurations of printers too. */
-  areBound: boolean;
-  items: readonly PlanItem[];
-}
-
-/** Makes the input of each plan. Unchanged parts keep their identity, by which the planner recognises them. */
+/**
+ * Makes the input of each plan from the queue's records and the statuses of its printers. Unchanged parts stay the same
+ * objects, by which the planner recognises them. `now`: ms since 1970.
+ */
 export class PlanInputs {
-  readonly #deps: PlanInputsDeps;
+  readonly #source: PlanSource;
+  readonly #refusals: Refusals;
   readonly #board = new BoardCache();
-  #known = new WeakMap<ItemRecord, PlanItem>();
-  #last: PlanItems = { version: -1, materialCount: 0, areBound: false, items: [] };
+  readonly #itemCache = new ItemCache();
+  /** Open prints by cluster, as of a version of the items: each status needs them. */
+  #open = { version: -1, prints: openByCluster([]) };
 
-  constructor(deps: PlanInputsDeps) {
-    this.#deps = deps;
+  constructor(source: PlanSource, refusals: Refusals) {
+    this.#source = source;
+    this.#refusals = refusals;
   }
 
-  make(): PlanInput {
-    const { data, rules, clock, obstacle } = this.#deps;
-    const now = clock.now();
-    const printers = this.#board.printers(this.#boardInput(now));
-    const open = data.open.all.flatMap(openAttempts);
+  make(now: number): PlanInput {
+    const { data, rules, views } = this.#source;
+    const board = this.#boardInput(now);
+    const printers = this.#board.printers(board);
     const { paused } = data.state.record;
-    const isPaused = paused !== null && !isPauseOver(paused, now);
+    let printing = 0;
+    for (const prints of board.open.values())
+      for (const { attempt } of prints) if (attempt.state !== 'unknown' && !isStuck(attempt)) printing++;
     return {
-      items: this.#items(printers),
+      items: this.#itemCache.items(data, views, printers),
       printers,
       rules,
       now,
-      printing: open.filter((attempt) => attempt.state !== 'unknown' && !isStuck(attempt)).length,
+      printing,
       nextStartAt: data.nextStartAt(rules.stagger),
-      obstacle: obstacle() ?? (isPaused ? pausedBy(paused.reason) : null),
+      obstacle: this.#source.obstacle() ?? (paused && !isPauseOver(paused, now) ? pausedFor(paused.reason) : null),
     };
   }
 
-  /** Whether a status may change the plan, compared with the last input. */
-  differs({ clusterId }: Pick<ClusterStatus, 'clusterId'>): boolean {
-    const { views, clock } = this.#deps;
-    return (
-      this.#board.differs(this.#boardInput(clock.now()), clusterId) || views.materialCount !== this.#last.materialCount
-    );
+  /** Whether the last status of a cluster may change the plan, compared with the last input. */
+  differs(clusterId: string, now: number): boolean {
+    return this.#board.differs(this.#boardInput(now), clusterId) || this.#itemCache.isOutdatedBy(this.#source.views);
   }
 
-  /** The printers as they would be without one copy, whose own assignment makes its printer busy, and without refusals. */
-  printersWithout(itemId: string, copy: number): QueuePrinter[] {
-    const input = this.#boardInput(this.#deps.clock.now(), { itemId, copy });
-    return printerBoard({ ...input, refusalOf: () => null });
+  /** The printers of a cluster as they would be without one copy of the queue, and without refusals. */
+  printersWithout(itemId: string, copy: number, clusterId: string, now: number): QueuePrinter[] {
+    const open = openByCluster(this.#source.data.open.all, { itemId, copy });
+    const refusals = { reasonOf: () => null };
+    return printerBoard({ ...this.#boardInput(now), clusterIds: [clusterId], open, refusals });
   }
 
-  #items(printers: readonly QueuePrinter[]): readonly PlanItem[] {
-    const { data, views } = this.#deps;
+  #boardInput(now: number): BoardInput {
+    const { data, views, rules, staleAfter } = this.#source;
     const { version } = data.items;
-    const { materialCount } = views;
-    const last = this.#last;
-    if (version === last.version && materialCount === last.materialCount && !last.areBound) return last.items;
-    if (materialCount !== last.materialCount) this.#known = new WeakMap();
-    const records = data.items.all.filter((record) => record.endedAt === null);
-    const areBound = records.some(wasRefused);
-    const configurations = new Map(
-      areBound ? printers.map((printer) => [printerKey(printer), configurationOf(printer)]) : [],
-    );
-    const items = records.map((record) => this.#item(record, configurations));
-    this.#last = { version, materialCount, areBound, items };
-    return items;
-  }
-
-  #item(record: ItemRecord, configurations: ReadonlyMap<string, string>): PlanItem {
-    const known = this.#known.get(record);
-    if (known && !wasRefused(record)) return known;
-    const item = planItem(record, configurations, this.#deps.views.materialOf);
-    this.#known.set(record, item);
-    return item;
-  }
-
-  #suits(attempt: Attempt, printer: QueuePrinter): boolean {
-    const { data, rules, views } = this.#deps;
-    const record = data.open.all.find(({ prints }) => prints.includes(attempt));
-    const needs = record && requirementOf(record.require, record.files[attempt.file]?.facts ?? null, views.materialOf);
-    return needs !== undefined && mismatchOf(needs, printer, rules) === null;
-  }
-
-  #boardInput(now: number, without?: { itemId: string; copy: number }): BoardInput {
-    const { data, rules, views, refusals, clusterIds, staleAfter } = this.#deps;
-    const { pausedPrinters } = data.state.record;
-    const paused = new Map(Object.entries(pausedPrinters).filter(([, pause]) => !isPauseOver(pause, now)));
+    if (version !== this.#open.version) this.#open = { version, prints: openByCluster(data.open.all) };
     return {
-      clusterIds: clusterIds(),
-      viewOf: (clusterId) => views.get(clusterId),
-      gateOf: (clusterId, printerId) => data.gates.of(clusterId, printerId),
-      open: data.openByCluster(without),
-      suits: (attempt, printer) => this.#suits(attempt, printer),
-      paused,
-      refusalOf: (clusterId) => refusals.reasonOf(clusterId),
+      clusterIds: this.#source.clusterIds(),
+      views,
+      gates: data.gates,
+      refusals: this.#refusals,
+      open: this.#open.prints,
+      pausedPrinters: data.state.record.pausedPrinters,
       usage: data.usage(),
       rules,
       now,
@@ -138,43 +131,97 @@ export class PlanInputs {
   }
 }
 
-const pausedBy = (reason: string | null): Reason<ItemReason> => ({
+const pausedFor = (reason: string | null): Reason<ItemReason> => ({
   code: 'QUEUE_PAUSED',
   sentence: reason ? phrase`The queue is paused: ${reason}.` : phrase`The queue is paused.`,
 });
 
-/** Time after a refusal until the queue sends to the same printer again, ms. */
-const LASTS = 60_000;
+/** The items of the last plan, and the state from which they were made. */
+class ItemCache {
+  #byRecord = new WeakMap<ItemRecord, PlanItem>();
+  #items: readonly PlanItem[] = [];
+  #version = -1;
+  #materialCount = 0;
+  /** Whether some of them depend on the configurations of printers too. */
+  #areBound = false;
 
-/** Clusters to which a copy could not go a moment ago although they seemed free, and why. */
-export class Refusals {
-  readonly #all = new Map<string, { until: number; reason: Reason<PrinterReason> }>();
-
-  constructor(private readonly clock: Clock) {}
-
-  add(clusterId: string, sentence: Sentence): void {
-    this.#all.set(clusterId, { until: this.clock.monotonic() + LASTS, reason: { code: 'BUSY', sentence } });
+  /** Whether a material became known that may complete a requirement. */
+  isOutdatedBy({ materialCount }: ClusterViews): boolean {
+    return materialCount !== this.#materialCount;
   }
 
-  /** The same object while a refusal lasts; null without one. */
-  reasonOf(clusterId: string): Reason<PrinterReason> | null {
-    const { until, reason } = this.#all.get(clusterId) ?? {};
-    return reason && (until ?? 0) > this.clock.monotonic() ? reason : null;
-  }
-
-  /** Time until the next refusal is over, ms; Infinity without one. */
-  get wait(): number {
-    const now = this.clock.monotonic();
-    return [...this.#all.values()].reduce(
-      (first, { until }) => (until > now ? Math.min(first, until - now) : first),
-      Infinity,
+  items({ items }: QueueData, views: ClusterViews, printers: readonly QueuePrinter[]): readonly PlanItem[] {
+    const isOutdated = this.isOutdatedBy(views);
+    if (items.version === this.#version && !isOutdated && !this.#areBound) return this.#items;
+    if (isOutdated) this.#byRecord = new WeakMap();
+    const records = items.all.filter((record) => record.endedAt === null);
+    this.#version = items.version;
+    this.#materialCount = views.materialCount;
+    this.#areBound = records.some(wasRefused);
+    const configurations = new Map(
+      this.#areBound ? printers.map((printer) => [printerKey(printer), configurationOf(printer)]) : [],
     );
+    return (this.#items = records.map((record) => this.#item(record, configurations, views.materialOf)));
+  }
+
+  #item(record: ItemRecord, configurations: ReadonlyMap<string, string>, find: MaterialFinder): PlanItem {
+    const known = this.#byRecord.get(record);
+    if (known && !wasRefused(record)) return known;
+    const item = planItem(record, configurations, find);
+    this.#byRecord.set(record, item);
+    return item;
   }
 }
 
-export const RESERVED = phrase`Another print queue has a print at the printer.`;
-export const NOT_FREE = phrase`The printer was no longer free just before a print was sent.`;
-export const unread = (error: PrintingError): Sentence =>
-  phrase`The printer could not be read just before a print was sent: ${error.sentence}`;
-export const refusedBy = (error: PrintingError): Sentence =>
-  phrase`The service refused a print on the printer: ${error.sentence}`;
+/** The item as the plan sees it; `configurations`: present ones by `printerKey`. */
+function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string>, find: MaterialFinder): PlanItem {
+  const waiting = waitingCopies(record);
+  const [first] = waiting;
+  const isFront = first !== undefined && record.front.includes(first);
+  const failed = record.prints.filter(
+    ({ copy, state }) => copy === first && (state === 'failed' || state === 'rejected'),
+  );
+  return {
+    itemId: record.itemId,
+    priority: record.priority,
+    rank: record.rank,
+    createdAt: record.createdAt,
+    deadline: record.deadline,
+    notBefore: record.notBefore,
+    files: record.files.map(({ facts, jobId, isGone }) => ({
+      requirement: requirementOf(record.require, facts, find),
+      seconds: facts?.seconds ?? null,
+      isStored: jobId !== null && !isGone,
+    })),
+    waiting,
+    isFront,
+    avoid: new Set(failed.map(printerKey)),
+    refused: refusingPrinters(record, configurations),
+    obstacle: obstacleOf(record),
+  };
+}
+
+/** Whether the service refused the item at some printer: its plan then depends on the printers' configurations. */
+const wasRefused = ({ prints }: ItemRecord): boolean => prints.some(({ recall }) => recall?.why === 'changes');
+
+/** Printers at which the service asked for changes, as long as their configuration is the same. */
+function refusingPrinters({ prints }: ItemRecord, configurations: ReadonlyMap<string, string>): Set<string> {
+  const refused = prints.filter(
+    (attempt) =>
+      attempt.recall?.why === 'changes' && configurations.get(printerKey(attempt)) === attempt.recall.configuration,
+  );
+  return new Set(refused.map(printerKey));
+}
+
+/** The reason in the item itself for which nothing of it may start; null: it may. */
+function obstacleOf({ awaitsApproval, isHeld, files }: ItemRecord): Reason<ItemReason> | null {
+  if (awaitsApproval) return APPROVAL;
+  if (isHeld) return HELD;
+  if (files.every(({ isGone }) => isGone)) return GONE;
+  return files.some(({ jobId, isGone }) => jobId !== null && !isGone) ? null : UPLOAD;
+}
+
+const APPROVAL = { code: 'APPROVAL', sentence: phrase`It waits for its release.` } as const;
+const HELD = { code: 'HELD', sentence: phrase`It is held.` } as const;
+const UPLOAD = { code: 'UPLOAD', sentence: phrase`Its file is not stored yet.` } as const;
+const GONE = { code: 'UPLOAD', sentence: phrase`The service no longer has its file: add it anew.` } as const;

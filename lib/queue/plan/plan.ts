@@ -1,19 +1,27 @@
 import { isWithin, nextClosing, nextOpening } from '../../rules/hours';
-import { phrase } from '../../words/sentence';
-import { waitingCopies } from '../model/item';
-import { type MaterialFinder, requirementOf } from '../model/requirement';
+import type { Requirement } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
-import {
-  type ItemReason,
-  type ItemRecord,
-  printerKey,
-  type PrinterReason,
-  type QueuePrinter,
-  type Reason,
-  type Requirement,
-} from '../model/types';
-import { Fleet } from './printers';
-import { isLow, type RequirementGroup, RequirementGroups } from './suitability';
+import type { QueuePrinter } from '../model/types';
+import type { PlanFile, PlanInput, PlanItem } from './inputs';
+import { Fleet, isLow, type RequirementGroup, RequirementGroups } from './suitability';
+
+export interface Assignment {
+  itemId: string;
+  copy: number;
+  /** Index in the item's files. */
+  file: number;
+  clusterId: string;
+  printerId: string | null;
+}
+
+export interface Plan {
+  /** Copies to start now. */
+  assignments: readonly Assignment[];
+  /** Items in the order of their turn: those that can be planned. */
+  order: readonly string[];
+  /** When the plan may change by time alone (hours, stagger, notBefore, pause), ms since 1970; Infinity: never. */
+  nextAt: number;
+}
 
 /** An item in a plan, with what the plan knows about it beyond its record. */
 export interface Turn {
@@ -55,11 +63,12 @@ interface TurnFile {
   volumes: Requirement['volumes'] | null;
 }
 
+/** No printer, and no place in the order. */
 export const NONE = -1;
 const SEVERAL = -2;
 
 /** Duration of a copy whose estimate is unknown, s (print queue, 8). */
-export const HOUR = 3600;
+export const ASSUMED_SECONDS = 3600;
 
 /** Makes or renews the turn of an item. */
 export function turnOf(item: PlanItem, groups: RequirementGroups, { match }: Pick<QueueRules, 'match'>): Turn {
@@ -87,7 +96,7 @@ export function turnOf(item: PlanItem, groups: RequirementGroups, { match }: Pic
     group: files.length === 1 ? (files[0]?.group ?? null) : null,
     files,
     fault,
-    seconds: item.files[files[0]?.index ?? 0]?.seconds ?? HOUR,
+    seconds: item.files[files[0]?.index ?? 0]?.seconds ?? ASSUMED_SECONDS,
     key: 0,
     position: NONE,
     only: NONE,
@@ -108,7 +117,7 @@ function onlyPrinter({ item, files }: Turn, fleet: Fleet): number {
   for (const { group, volumes } of files) {
     const { suitable } = group;
     for (const at of suitable) {
-      if (at === only || !takes(item, volumes, at, fleet)) continue;
+      if (at === only || !accepts(item, volumes, at, fleet)) continue;
       if (only !== NONE) return SEVERAL;
       only = at;
     }
@@ -117,7 +126,7 @@ function onlyPrinter({ item, files }: Turn, fleet: Fleet): number {
 }
 
 /** Whether a printer that suits a file's group has enough material for it, and did not refuse the item. */
-export function takes(item: PlanItem, volumes: TurnFile['volumes'], at: number, fleet: Fleet): boolean {
+export function accepts(item: PlanItem, volumes: TurnFile['volumes'], at: number, fleet: Fleet): boolean {
   const printer = fleet.printers[at];
   if (!printer || (volumes !== null && isLow(volumes, printer))) return false;
   return item.refused.size === 0 || !item.refused.has(fleet.keyAt(at));
@@ -158,7 +167,7 @@ function latestStart({ item, files, seconds }: Turn): number {
 
 /** More than the seconds of any print. */
 const CLASS = 1e9;
-/** Changes between staffed and unstaffed hours to look ahead: seven weeks of working days. */
+/** Changes between staffed and unstaffed hours that are foreseen: seven weeks of working days. */
 const CHANGES = 70;
 
 /** First what ends in staffed hours, the shortest first, then what ends before they begin again, the longest first. */
@@ -212,7 +221,7 @@ function assignCopies(turns: readonly Turn[], fleet: Fleet, free: readonly numbe
 class Run {
   readonly choices: Choice[] = [];
   /** 1 for each printer that is given away. */
-  readonly #taken: Uint8Array;
+  readonly #assigned: Uint8Array;
   /** For each printer: when the oldest item that has no other printer was added, ms since 1970. */
   readonly #since: Float64Array;
   #id = 0;
@@ -223,7 +232,7 @@ class Run {
     private readonly most: number,
   ) {
     const { length } = fleet.printers;
-    this.#taken = new Uint8Array(length);
+    this.#assigned = new Uint8Array(length);
     this.#since = new Float64Array(length);
   }
 
@@ -260,7 +269,7 @@ class Run {
           ? (this.#choose(turn, avoid) ?? this.#choose(turn, NO_PRINTERS))
           : this.#choose(turn, NO_PRINTERS);
       if (!choice) return;
-      this.#taken[choice.printer] = 1;
+      this.#assigned[choice.printer] = 1;
       this.choices.push({ turn, copy: waiting[at] ?? 0, ...choice });
     }
   }
@@ -281,12 +290,12 @@ class Run {
     let isAnyLeft = false;
     for (let place = group.cursor; place < this.free.length; place++) {
       const at = this.free[place] ?? 0;
-      if (this.#taken[at] === 1 || isSuitable[at] !== 1) {
+      if (this.#assigned[at] === 1 || isSuitable[at] !== 1) {
         if (place === group.cursor) group.cursor++;
         continue;
       }
       if (this.#isReserved(turn, at)) continue;
-      if ((avoid.size === 0 || !avoid.has(this.fleet.keyAt(at))) && takes(turn.item, volumes, at, this.fleet))
+      if ((avoid.size === 0 || !avoid.has(this.fleet.keyAt(at))) && accepts(turn.item, volumes, at, this.fleet))
         return at;
       isAnyLeft = true;
     }
@@ -311,12 +320,10 @@ export interface Decision {
   mayStart: boolean;
 }
 
-/** The assignment of waiting copies to free printers (print queue, rule 11); the same input gives the same plan. */
-export const plan = (input: PlanInput): Plan => new Planner().plan(input);
-
 /**
- * Plans again and again, and computes only what has changed since the last plan. It recognises changes by identity: pass
- * an item, a printer or the rules as a new object if, and only if, they changed.
+ * Assigns waiting copies to free printers; the same input gives the same plan (print queue, rule 11). Each plan computes
+ * only what has changed since the last one. It recognises changes by identity: pass an item, a printer or the rules as a
+ * new object if, and only if, they changed.
  */
 export class Planner {
   #rules: QueueRules | null = null;
@@ -404,9 +411,9 @@ export class Planner {
     for (const { item, files } of order)
       for (const { group, volumes } of files) {
         const others = (left.get(group) ?? group.suitable).filter((at) => {
-          const isTaken = takes(item, volumes, at, this.#fleet);
-          if (isTaken) wanted.add(input.printers[at] as QueuePrinter);
-          return !isTaken;
+          if (!accepts(item, volumes, at, this.#fleet)) return true;
+          wanted.add(input.printers[at] as QueuePrinter);
+          return false;
         });
         left.set(group, others);
       }
@@ -519,127 +526,3 @@ function startsLeft({ rules, printing }: PlanInput): number {
   const left = rules.maxPrinting > 0 ? Math.max(0, rules.maxPrinting - printing) : Infinity;
   return rules.stagger > 0 ? Math.min(1, left) : left;
 }
-
-/** An item that owes copies, as the plan sees it. */
-export interface PlanItem {
-  itemId: string;
-  priority: number;
-  rank: string;
-  createdAt: number;
-  deadline: number | null;
-  notBefore: number | null;
-  /** The item's files, in the order of preference. */
-  files: readonly PlanFile[];
-  /** Copies that wait, in the order in which they are printed. */
-  waiting: readonly number[];
-  /** Whether the first waiting copy was rejected, and goes to the front of its priority. */
-  isFront: boolean;
-  /** Keys of printers (`printerKey`) on which the first waiting copy failed: others are preferred. */
-  avoid: ReadonlySet<string>;
-  /** Keys of printers at which the service refused a file of this item. */
-  refused: ReadonlySet<string>;
-  /** Why nothing of it may start: held, awaits approval, no file …; null: it may. */
-  obstacle: Reason<ItemReason> | null;
-}
-
-interface PlanFile {
-  requirement: Requirement;
-  /** s; null: unknown. */
-  seconds: number | null;
-  isStored: boolean;
-}
-
-export interface PlanInput {
-  items: readonly PlanItem[];
-  printers: readonly QueuePrinter[];
-  rules: QueueRules;
-  /** ms since 1970. */
-  now: number;
-  /** Prints of this queue that are assigned, dispatched or printing. */
-  printing: number;
-  /** From when the next start is allowed by `stagger`, ms since 1970. */
-  nextStartAt: number;
-  /** Why the whole queue starts nothing; null: it may. */
-  obstacle: Reason<ItemReason> | null;
-}
-
-export interface Assignment {
-  itemId: string;
-  copy: number;
-  /** Index in the item's files. */
-  file: number;
-  clusterId: string;
-  printerId: string | null;
-}
-
-export interface Plan {
-  /** Copies to start now. */
-  assignments: readonly Assignment[];
-  /** Items in the order of their turn: those that can be planned. */
-  order: readonly string[];
-  /** When the plan may change by time alone (hours, stagger, notBefore, pause), ms since 1970; Infinity: never. */
-  nextAt: number;
-}
-
-/** Why an item waits: reasons of item and queue first, then the printers per reason. */
-export interface WaitingReasons {
-  own: readonly Reason<ItemReason>[];
-  printers: readonly { printer: QueuePrinter; reason: Reason<PrinterReason> }[];
-}
-
-/** The item as the plan sees it; `configurations`: present ones by `printerKey`. */
-export function planItem(
-  record: ItemRecord,
-  configurations: ReadonlyMap<string, string>,
-  find: MaterialFinder,
-): PlanItem {
-  const waiting = waitingCopies(record);
-  const [first] = waiting;
-  const isFront = first !== undefined && record.front.includes(first);
-  const failed = record.prints.filter(
-    ({ copy, state }) => copy === first && (state === 'failed' || state === 'rejected'),
-  );
-  return {
-    itemId: record.itemId,
-    priority: record.priority,
-    rank: record.rank,
-    createdAt: record.createdAt,
-    deadline: record.deadline,
-    notBefore: record.notBefore,
-    files: record.files.map(({ facts, jobId, isGone }) => ({
-      requirement: requirementOf(record.require, facts, find),
-      seconds: facts?.seconds ?? null,
-      isStored: jobId !== null && !isGone,
-    })),
-    waiting,
-    isFront,
-    avoid: new Set(failed.map(printerKey)),
-    refused: refusedBy(record, configurations),
-    obstacle: obstacleOf(record),
-  };
-}
-
-/** Whether the service refused the item at some printer: its plan then depends on the printers' configurations. */
-export const wasRefused = ({ prints }: ItemRecord): boolean => prints.some(({ recall }) => recall?.why === 'changes');
-
-/** Printers at which the service asked for changes, as long as their configuration is the same. */
-function refusedBy({ prints }: ItemRecord, configurations: ReadonlyMap<string, string>): Set<string> {
-  const refused = prints.filter(
-    (attempt) =>
-      attempt.recall?.why === 'changes' && configurations.get(printerKey(attempt)) === attempt.recall.configuration,
-  );
-  return new Set(refused.map(printerKey));
-}
-
-/** The reason in the item itself for which nothing of it may start; null: it may. */
-function obstacleOf({ awaitsApproval, isHeld, files }: ItemRecord): Reason<ItemReason> | null {
-  if (awaitsApproval) return APPROVAL;
-  if (isHeld) return HELD;
-  if (files.every(({ isGone }) => isGone)) return GONE;
-  return files.some(({ jobId, isGone }) => jobId !== null && !isGone) ? null : UPLOAD;
-}
-
-const APPROVAL = { code: 'APPROVAL', sentence: phrase`It waits for its release.` } as const;
-const HELD = { code: 'HELD', sentence: phrase`It is held.` } as const;
-const UPLOAD = { code: 'UPLOAD', sentence: phrase`Its file is not stored yet.` } as const;
-const GONE = { code: 'UPLOAD', sentence: phrase`The service no longer has its file: add it anew.` } as const;

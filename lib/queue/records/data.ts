@@ -1,131 +1,31 @@
-import type { ApiClient } from '../../account/api-client';
 import type { ClusterStatus } from '../../service/cluster';
-import { asPrintingError } from '../../service/errors';
 import type { Lock } from '../../state/membership';
 import type { Key, Scope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
-import type { Deadline } from '../../time/deadline';
-import type { FileFacts } from '../../toolpath/facts';
-import { factsOfMetadata } from '../../toolpath/read-facts';
-import { readStored } from '../../upload/send';
-import type { PlateGate } from '../model/gate';
 import { isStuck, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
-import { type Attempt, type ItemFile, type ItemRecord, printerKey, type QueueMeter } from '../model/types';
+import { NEW_QUEUE, type QueueRecord } from '../model/queue';
+import type { QueueRules } from '../model/rules';
+import { type Attempt, type ItemRecord, printerKey, type QueueMeter } from '../model/types';
+import { isUnread } from './facts';
 import { PlateGates } from './gates';
 import { ItemStore, Reservations } from './items';
-import { SavedQueue } from './queue';
-import { LocalChanges, QueueStore } from './store';
+import { type LocalChanges, PLANNER, QueueStore, Records } from './records';
 
-/** Time between two reads of a stored job whose file the service has not parsed yet, ms. */
-const EVERY = 60_000;
-/** Number of reads after which an unparsed file counts as one without metadata. */
-const MOST = 12;
-/** The same for a file that states its own facts. */
-const MOST_OF_KNOWN = 3;
-/** Age up to which the facts of an item may still come, ms. */
-const PENDING_FOR = (MOST + 1) * EVERY;
-/** Timeout of a read, ms. */
-const READ_FOR = 30_000;
-
-interface FactsReaderDeps {
-  service: ApiClient;
-  clock: Clock;
-  closing: Deadline;
-  /** Saves the facts of a file. */
-  found: (itemId: string, jobId: string, facts: FileFacts) => Promise<void>;
-  failed: (thrown: unknown) => void;
-}
-
-/** Whether the service may still find the model of a file that neither the message nor the file names. */
-export const isModelPending = ({ createdAt, files, require }: ItemRecord, now: number): boolean =>
-  now - createdAt < PENDING_FOR &&
-  require?.models === undefined &&
-  files.some(({ facts, jobId, isGone }) => !facts && jobId !== null && !isGone);
-
-/** Whether the service may state facts about a file of an item. */
-const isUnread = ({ endedAt, files }: ItemRecord): boolean => endedAt === null && files.some(isFileUnread);
-
-const isFileUnread = ({ jobId, facts, isGone }: ItemFile): boolean =>
-  jobId !== null && !isGone && facts?.source !== 'service';
-
-/** A stored job without metadata so far: its items, and whether all of them know the file's own facts. */
-interface Unread {
-  itemIds: string[];
-  isKnown: boolean;
-}
-
-/** Reads the service's facts about the files, which precede the files' own (print queue, 6). */
-export class FactsReader {
-  readonly #deps: FactsReaderDeps;
-  /** Reads so far, and when the next one is due, monotonic ms, by stored job. */
-  readonly #tries = new Map<string, { count: number; dueAt: number }>();
-  #isReading = false;
-
-  constructor(deps: FactsReaderDeps) {
-    this.#deps = deps;
-  }
-
-  /** Time until the next read, ms; Infinity without one. */
-  get wait(): number {
-    const now = this.#deps.clock.monotonic();
-    return [...this.#tries.values()].reduce((first, { dueAt }) => Math.min(first, Math.max(0, dueAt - now)), Infinity);
-  }
-
-  /** Reads the next file that is due, one at a time. Never rejects. */
-  async read(items: Iterable<ItemRecord>): Promise<void> {
-    if (this.#isReading) return;
-    this.#isReading = true;
-    const unread = new Map<string, Unread>();
-    for (const { itemId, files } of [...items].filter(isUnread))
-      for (const { jobId, facts } of files.filter(isFileUnread)) {
-        if (jobId === null) continue;
-        const about = unread.get(jobId) ?? { itemIds: [], isKnown: true };
-        about.itemIds.push(itemId);
-        about.isKnown &&= facts !== null;
-        unread.set(jobId, about);
-      }
-    for (const jobId of this.#tries.keys()) if (!unread.has(jobId)) this.#tries.delete(jobId);
-    for (const [jobId, about] of unread) if (this.#isDue(jobId)) await this.#readOne(jobId, about);
-    this.#isReading = false;
-  }
-
-  #isDue(jobId: string): boolean {
-    const now = this.#deps.clock.monotonic();
-    const known = this.#tries.get(jobId);
-    if (known) return known.dueAt <= now;
-    this.#tries.set(jobId, { count: 0, dueAt: now + EVERY });
-    return false;
-  }
-
-  async #readOne(jobId: string, { itemIds, isKnown }: Unread): Promise<void> {
-    const { service, clock, closing, found, failed } = this.#deps;
-    const limit = closing.within(READ_FOR);
-    const count = (this.#tries.get(jobId)?.count ?? 0) + 1;
-    const dueAt = count < (isKnown ? MOST_OF_KNOWN : MOST) ? clock.monotonic() + EVERY : Infinity;
-    this.#tries.set(jobId, { count, dueAt });
-    try {
-      const stored = await readStored(service, { kind: 'job', id: jobId }, { deadline: limit });
-      const facts = factsOfMetadata(stored.metadata);
-      // Without the model, the service knows no more than the file states.
-      if (facts && (facts.model !== null || !isKnown)) for (const itemId of itemIds) await found(itemId, jobId, facts);
-    } catch (thrown) {
-      // The service is asked again; only the store's failure concerns the queue.
-      if (asPrintingError(thrown).code === 'FILE_NOT_WRITABLE') failed(thrown);
-    }
-    limit.end();
-  }
-}
-
-interface QueueDataDeps {
+/** The parts of a queue that its records need. */
+interface QueueDataParts {
+  queueId: string;
+  rules: Pick<QueueRules, 'keepFor'>;
   store: StateStore;
   /** Changes of the records in this process. */
   localChanges: LocalChanges;
-  scope: Scope;
   clock: Clock;
-  queueId: string;
-  keepFor: number;
   meter?: QueueMeter | undefined;
+}
+
+/** The owner of the records. */
+interface QueueDataOwner {
+  /** Lease under which this runtime plans; null: none is needed, or this runtime does not plan. */
   lease: () => Lock | null;
   /** Called after any change, here or at another runtime. */
   changed: () => void;
@@ -150,7 +50,9 @@ export class QueueData {
   readonly unread = new ItemIndex(isUnread);
   /** Items with attempts that a status may concern: open ones, and those that could still show up. */
   readonly #unsettled = new ItemIndex(({ prints }) => !prints.every(isOver));
-  readonly #deps: QueueDataDeps;
+  readonly #queueId: string;
+  readonly #clock: Clock;
+  readonly #owner: QueueDataOwner;
   readonly #usage = new Map<string, Usage>();
   /** Ended attempts whose time is counted. */
   readonly #counted = new Set<string>();
@@ -159,29 +61,24 @@ export class QueueData {
   readonly #end: () => void;
   #isLoaded = false;
 
-  constructor(deps: QueueDataDeps) {
-    const { store, localChanges, scope, clock, queueId, keepFor, lease, changed } = deps;
+  constructor(parts: QueueDataParts, scope: Scope, owner: QueueDataOwner) {
+    const { queueId, rules, store, localChanges, clock, meter } = parts;
     const noticed = (key: Key) => this.#notified(key);
-    this.#deps = deps;
+    this.#queueId = queueId;
+    this.#clock = clock;
+    this.#owner = owner;
     this.scope = scope;
-    const records = new QueueStore(store, scope, lease, (key) => localChanges.report(key, noticed));
+    const records = new QueueStore(store, scope, owner.lease, (key) => localChanges.report(key, noticed));
     this.items = new ItemStore({
-      store: records,
-      queueId,
-      clock,
-      keepFor,
-      changed: (_, after) => this.#changed(_, after),
-      waited: (ms) => deps.meter?.waited(queueId, ms),
+      ...{ store: records, queueId, clock, keepFor: rules.keepFor },
+      changed: (before, after) => this.#changed(before, after),
+      waited: (ms) => meter?.waited(queueId, ms),
     });
-    this.gates = new PlateGates(records, clock, changed);
-    this.state = new SavedQueue(records, queueId, changed);
+    this.gates = new PlateGates(records, clock, owner.changed);
+    this.state = new SavedQueue(records, queueId, owner.changed);
     this.reservations = new Reservations(records);
     const ends = [localChanges.listen(noticed), store.onChange?.((key) => this.#notified(key))];
     this.#end = () => ends.forEach((end) => end?.());
-  }
-
-  get isLoaded(): boolean {
-    return this.#isLoaded;
   }
 
   /** Reads everything. Rejects while the store can't be read. */
@@ -189,24 +86,11 @@ export class QueueData {
     await Promise.all([this.state.load(), this.gates.load(), this.items.load()]);
     this.items.forget(this.state.record.oldBefore);
     this.#isLoaded = true;
-    this.#deps.changed();
+    this.#owner.changed();
   }
 
   close(): void {
     this.#end();
-  }
-
-  /** Open attempts by cluster, without those of one copy. */
-  openByCluster(without?: { itemId: string; copy: number }): Map<string, Attempt[]> {
-    const found = new Map<string, Attempt[]>();
-    for (const record of this.open.all)
-      for (const attempt of openAttempts(record)) {
-        if (record.itemId === without?.itemId && attempt.copy === without.copy) continue;
-        const here = found.get(attempt.clusterId) ?? [];
-        found.set(attempt.clusterId, here);
-        here.push(attempt);
-      }
-    return found;
   }
 
   /** Use of the printers by this queue, by `printerKey`. */
@@ -219,9 +103,8 @@ export class QueueData {
     if (stagger === 0) return 0;
     // A print that was sent may begin to heat at any moment.
     if (this.open.all.some(({ prints }) => prints.some(isToBegin))) return Infinity;
-    const { clock } = this.#deps;
-    const since = clock.monotonic() - this.#lastStart.monotonic;
-    const now = clock.now();
+    const since = this.#clock.monotonic() - this.#lastStart.monotonic;
+    const now = this.#clock.now();
     // A start in the future was dated by a wrong clock.
     const dated = this.#lastStart.at <= now ? this.#lastStart.at + stagger : 0;
     return Math.max(dated, now + stagger - since);
@@ -233,11 +116,9 @@ export class QueueData {
     return this.#unsettled.all.filter(({ prints }) => prints.some(isHere));
   }
 
-  /** The gates that have a verdict on a print, by the print. */
-  verdicts(): Map<string, { good: boolean; gate: PlateGate }> {
-    const found = new Map<string, { good: boolean; gate: PlateGate }>();
-    for (const gate of this.gates.all) for (const { id, good } of gate.verdicts) found.set(id, { good, gate });
-    return found;
+  /** The verdicts of people on prints, by print: whether the part is good. */
+  verdicts(): Map<string, boolean> {
+    return new Map(this.gates.all.flatMap(({ verdicts }) => verdicts.map(({ id, good }) => [id, good] as const)));
   }
 
   #changed(before: ItemRecord | undefined, after: ItemRecord | undefined): void {
@@ -245,7 +126,7 @@ export class QueueData {
     for (const [at, attempt] of (after?.prints ?? []).entries()) this.#count(itemId, attempt, before?.prints[at]);
     const { open, withEvents, blocked, withDeadline, unread } = this;
     for (const index of [open, withEvents, blocked, withDeadline, unread, this.#unsettled]) index.update(itemId, after);
-    if (this.#isLoaded) this.#deps.changed();
+    if (this.#isLoaded) this.#owner.changed();
   }
 
   /** Counts an attempt that was sent; its time once, when it has ended. */
@@ -257,7 +138,7 @@ export class QueueData {
       const { monotonic } = this.#lastStart;
       // A record that is read at the start may be of any age.
       this.#lastStart = this.#isLoaded
-        ? { at, monotonic: this.#deps.clock.monotonic() }
+        ? { at, monotonic: this.#clock.monotonic() }
         : { at: Math.max(at, this.#lastStart.at), monotonic };
     }
     const key = printerKey(attempt);
@@ -272,25 +153,75 @@ export class QueueData {
   async #reloadState(): Promise<void> {
     await this.state.load();
     this.items.forget(this.state.record.oldBefore);
-    this.#deps.changed();
+    this.#owner.changed();
   }
 
   /** Another runtime has changed a record; null: any may have changed. */
   #notified(key: Key | null): void {
-    const { scope, queueId, failed } = this.#deps;
+    const { failed } = this.#owner;
     if (key === null) return void (this.#isLoaded && this.load().catch(failed));
     const [kind, ...words] = key;
-    if (scope.some((word, at) => words[at] !== word)) return;
-    const [first = '', second = ''] = words.slice(scope.length);
+    if (this.scope.some((word, at) => words[at] !== word)) return;
+    const [first = '', second = ''] = words.slice(this.scope.length);
     const work =
-      kind === 'queue-item' && first === queueId
+      kind === 'queue-item' && first === this.#queueId
         ? this.items.reload(second)
         : kind === 'queue-plate'
           ? this.gates.reload({ clusterId: first, printerId: second || null })
-          : kind === 'queue-state' && first === queueId
+          : kind === 'queue-state' && first === this.#queueId
             ? this.#reloadState()
             : null;
     work?.catch(failed);
+  }
+}
+
+/** Id of the only record of its kind. */
+const ONLY = '';
+
+/** The state of one queue in the store: its pauses, ended orders and own events. */
+class SavedQueue {
+  readonly #store: QueueStore;
+  readonly #key: Key;
+  readonly #records: Records<QueueRecord>;
+
+  /** @param hasEvents called after a change while events wait for their delivery */
+  constructor(store: QueueStore, queueId: string, hasEvents: () => void) {
+    this.#store = store;
+    this.#key = store.keyOf('queue-state', queueId);
+    this.#records = new Records({
+      ...{ store, keyOf: () => this.#key, idOf: () => ONLY },
+      changed: (_, after) => {
+        if (after && after.outbox.length > 0) hasEvents();
+      },
+    });
+  }
+
+  get record(): QueueRecord {
+    return this.#records.get(ONLY) ?? NEW_QUEUE;
+  }
+
+  load(): Promise<void> {
+    return this.#records.load(this.#stored());
+  }
+
+  async *#stored(): AsyncGenerator<QueueRecord> {
+    const record = await this.#store.get<QueueRecord>(this.#key);
+    if (record) yield record;
+  }
+
+  /** Changes the state; a change that returns the same record is not written. */
+  async change(change: (record: QueueRecord) => QueueRecord, { asPlanner = false } = {}): Promise<void> {
+    if (asPlanner && change(this.record) === this.record) return;
+    const changed = (current?: QueueRecord) => {
+      const next = change(current ?? NEW_QUEUE);
+      return next === NEW_QUEUE ? current : next;
+    };
+    await this.#records.update(ONLY, changed, { asPlanner });
+  }
+
+  /** Writes the state as it is. Rejects while the store can't be written. */
+  async probe(): Promise<void> {
+    await this.#records.update(ONLY, (current) => ({ ...(current ?? NEW_QUEUE) }), PLANNER);
   }
 }
 

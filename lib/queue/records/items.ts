@@ -6,7 +6,7 @@ import { phrase } from '../../words/sentence';
 import { openAttempts, waitsOver } from '../model/item';
 import { rankBetween } from '../model/rank';
 import type { ItemRecord } from '../model/types';
-import type { QueueStore } from './store';
+import { type QueueStore, Records } from './records';
 
 /** Least time for which a queue key is known, ms. */
 const KEY_KEPT = 90 * 24 * 3_600_000;
@@ -36,37 +36,37 @@ interface ItemChange {
 /** The items of a queue: one record each. The list in memory is rebuilt from the records alone. */
 export class ItemStore {
   readonly #deps: ItemStoreDeps;
-  readonly #items = new Map<string, ItemRecord>();
+  readonly #records: Records<ItemRecord>;
   #version = 0;
   readonly #startedAt: { now: number; monotonic: number };
 
   constructor(deps: ItemStoreDeps) {
     this.#deps = deps;
     this.#startedAt = { now: deps.clock.now(), monotonic: deps.clock.monotonic() };
+    this.#records = new Records({
+      store: deps.store,
+      keyOf: this.#key,
+      idOf: ({ itemId }) => itemId,
+      changed: (before, after) => {
+        this.#version++;
+        deps.changed(before, after);
+      },
+    });
   }
 
   /** Reads all records. Rejects while the store can't be read. */
-  async load(): Promise<void> {
+  load(): Promise<void> {
     const { store, queueId } = this.#deps;
-    const found = new Map<string, ItemRecord>();
-    const before = new Map(this.#items);
-    for await (const record of store.list<ItemRecord>(store.keyOf('queue-item', queueId)))
-      found.set(record.itemId, record);
-    const doubtful: string[] = [];
-    for (const itemId of new Set([...before.keys(), ...this.#items.keys(), ...found.keys()]))
-      if (this.#items.get(itemId) === before.get(itemId)) this.#set(itemId, found.get(itemId));
-      else doubtful.push(itemId);
-    // Of an item that changed during the listing, either state may be the newer one.
-    for (const itemId of doubtful) await this.reload(itemId);
+    return this.#records.load(store.list<ItemRecord>(store.keyOf('queue-item', queueId)));
   }
 
   /** The listed items: without those that ended long ago. */
   get all(): ItemRecord[] {
-    return [...this.#items.values()];
+    return this.#records.all;
   }
 
   get size(): number {
-    return this.#items.size;
+    return this.#records.size;
   }
 
   /** Grows with each change of an item. */
@@ -75,7 +75,7 @@ export class ItemStore {
   }
 
   get(itemId: string): ItemRecord | undefined {
-    return this.#items.get(itemId);
+    return this.#records.get(itemId);
   }
 
   /** Id of a new item; that of a known queue key is always the same. */
@@ -89,7 +89,7 @@ export class ItemStore {
 
   /** Reads an item that may have been added by another runtime, or have ended long ago. */
   async find(itemId: string): Promise<ItemRecord | undefined> {
-    return this.#items.get(itemId) ?? (await this.#deps.store.get<ItemRecord>(this.#key(itemId)));
+    return this.get(itemId) ?? (await this.#deps.store.get<ItemRecord>(this.#key(itemId)));
   }
 
   /** Adds an item unless it exists. Resolves when it is durable. */
@@ -114,9 +114,8 @@ export class ItemStore {
   }
 
   /** Reads an item again that another runtime has changed. */
-  async reload(itemId: string): Promise<void> {
-    // An update waits for a change of this runtime that is being written; a plain read would not.
-    await this.#update(itemId, (current) => current);
+  reload(itemId: string): Promise<void> {
+    return this.#records.reload(itemId);
   }
 
   /**
@@ -133,8 +132,8 @@ export class ItemStore {
   /** Drops old items from memory, and none that ended at `before` or later; the store removes their records. */
   forget(before: number): void {
     const cutoff = Math.min(before, this.#cutoff);
-    for (const [itemId, { endedAt, outbox }] of this.#items)
-      if (endedAt !== null && endedAt < cutoff && outbox.length === 0) this.#set(itemId, undefined);
+    for (const { itemId, endedAt, outbox } of this.all)
+      if (endedAt !== null && endedAt < cutoff && outbox.length === 0) this.#records.forget(itemId);
   }
 
   get #cutoff(): number {
@@ -146,11 +145,10 @@ export class ItemStore {
     change: (current: ItemRecord | undefined) => ItemRecord | undefined,
     asPlanner = false,
   ): Promise<ItemRecord | undefined> {
-    const { store } = this.#deps;
     const made = { change: false };
     let waits: number[] = [];
-    const record = await store.update<ItemRecord>(
-      this.#key(itemId),
+    const record = await this.#records.update(
+      itemId,
       (current) => {
         const next = change(current);
         made.change = next !== current;
@@ -159,7 +157,6 @@ export class ItemStore {
       },
       { asPlanner },
     );
-    this.#set(itemId, record);
     for (const ms of waits) this.#deps.waited?.(ms);
     if (record && made.change && record.endedAt !== null && record.outbox.length === 0) await this.#mayGo(record);
     return record;
@@ -181,16 +178,7 @@ export class ItemStore {
     return queueKey === null ? keepFor : Math.max(keepFor, KEY_KEPT);
   }
 
-  #set(itemId: string, record: ItemRecord | undefined): void {
-    const before = this.#items.get(itemId);
-    if (before === record) return;
-    this.#version++;
-    if (record) this.#items.set(itemId, record);
-    else this.#items.delete(itemId);
-    this.#deps.changed(before, record);
-  }
-
-  #key = (itemId: string): Key => this.#deps.store.keyOf('queue-item', this.#deps.queueId, itemId);
+  readonly #key = (itemId: string): Key => this.#deps.store.keyOf('queue-item', this.#deps.queueId, itemId);
 }
 
 export const itemNotFound = (): PrintingError =>

@@ -1,3 +1,4 @@
+import type { Clock } from '../../time/clock';
 import { guard } from '../../time/guard';
 import type { QueueEvent, QueueEventDraft } from '../model/types';
 
@@ -13,16 +14,11 @@ export interface Undelivered {
   remove: (ids: ReadonlySet<string>) => Promise<void>;
 }
 
-interface OutboxDeps {
+/** The parts of a queue that its outbox needs. */
+interface OutboxParts {
   queueId: string;
-  queueName: string | null;
-  now: () => number;
-  /** The records that may have undelivered events. */
-  undelivered: () => readonly Undelivered[];
-  /** Only the runtime that plans delivers. */
-  mayDeliver: () => boolean;
-  /** The delivered events could not be removed; `deliver` is to be called again. */
-  failed: (thrown: unknown) => void;
+  name: string | null;
+  clock: Clock;
 }
 
 type Receiver = (events: readonly QueueEvent[]) => void;
@@ -32,7 +28,8 @@ type Receiver = (events: readonly QueueEvent[]) => void;
  * no node is there it waits, and then comes late (print queue, 4).
  */
 export class Outbox {
-  readonly #deps: OutboxDeps;
+  readonly #parts: OutboxParts;
+  readonly #failed: (thrown: unknown) => void;
   readonly #receivers = new Set<Receiver>();
   /** Delivered events that may still be in their records. */
   readonly #delivered = new Set<string>();
@@ -40,24 +37,25 @@ export class Outbox {
   /** Events that were there before a node was. */
   readonly #waited = new Set<string>();
 
-  constructor(deps: OutboxDeps) {
-    this.#deps = deps;
+  /** @param failed called when delivered events could not be removed; `deliver` is to be called again */
+  constructor(parts: OutboxParts, failed: (thrown: unknown) => void) {
+    this.#parts = parts;
+    this.#failed = failed;
   }
 
-  /** Returns a function that ends the subscription. */
+  /** Call `deliver` then, as events may have waited. Returns a function that ends the subscription. */
   subscribe(receiver: Receiver): () => void {
     // A copy, as one function may be subscribed twice.
     const own: Receiver = (events) => receiver(events);
     this.#receivers.add(own);
-    this.deliver();
     return () => this.#receivers.delete(own);
   }
 
-  /** Delivers the waiting events, in the order in which they happened. */
-  deliver(): void {
-    const { undelivered, mayDeliver, failed } = this.#deps;
-    if (!mayDeliver()) return;
-    const records = undelivered();
+  /**
+   * Delivers the waiting events, in the order in which they happened. Only the runtime that plans delivers.
+   * @param records all that may have undelivered events
+   */
+  deliver(records: readonly Undelivered[]): void {
     const fresh = records.flatMap(({ drafts, complete }) => {
       let order = -Infinity;
       return drafts
@@ -81,30 +79,30 @@ export class Outbox {
       this.#delivered.add(draft.id);
       this.#waited.delete(draft.id);
     }
-    for (const record of records) this.#remove(record, failed);
+    for (const record of records) this.#remove(record);
   }
 
-  #remove({ drafts, remove }: Undelivered, failed: (thrown: unknown) => void): void {
+  #remove({ drafts, remove }: Undelivered): void {
     const ids = new Set(drafts.map(({ id }) => id).filter((id) => !this.#removing.has(id)));
     if (ids.size === 0) return;
     for (const id of ids) this.#removing.add(id);
     remove(ids)
       .then(() => ids.forEach((id) => this.#delivered.delete(id)))
-      .catch(failed)
+      .catch(this.#failed)
       .finally(() => ids.forEach((id) => this.#removing.delete(id)));
   }
 
   #event(draft: QueueEventDraft, about: Pick<QueueEvent, 'item' | 'print'>): QueueEvent {
-    const { queueId, queueName, now } = this.#deps;
+    const { queueId, name, clock } = this.#parts;
     const { id, type, at, clusterId, clusterName, value } = draft;
-    const late = this.#waited.has(id) || now() - at > LATE;
+    const late = this.#waited.has(id) || clock.now() - at > LATE;
     return {
       id,
       type,
       at: new Date(at).toISOString(),
       late,
       queueId,
-      queueName,
+      queueName: name,
       ...about,
       clusterId,
       clusterName,

@@ -1,90 +1,389 @@
-import type { JobControl } from '../../control/job-control';
+import { type Dispatched, type KeyOf, Ledger } from '../../print/ledger';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
 import type { PrintJob } from '../../service/print-job';
-import type { Clock } from '../../time/clock';
+import type { Lock } from '../../state/membership';
 import { type Deadline, underDeadline } from '../../time/deadline';
 import { AGAIN, retryUntil, WORK_IN_PROGRESS } from '../../time/retry';
+import { isGone } from '../../upload/send';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
-import type { Watcher } from '../../watch/watcher';
-import type { Sentence } from '../../words/sentence';
+import { phrase, type Sentence } from '../../words/sentence';
 import type { EndedPrint } from '../model/gate';
-import { hasBegun, isOpen } from '../model/item';
+import { hasBegun, isOpen, lastAttempt, openAttempts } from '../model/item';
 import * as changes from '../model/item-changes';
-import { type AssignedPrint, type AttemptOf, findAttempt } from '../model/item-changes';
+import { type AttemptOf, findAttempt } from '../model/item-changes';
 import { requirementOf } from '../model/requirement';
-import type { QueueRules } from '../model/rules';
-import { type Attempt, type ItemRecord, printingId, type Recall } from '../model/types';
-import { NOT_FREE, unread } from '../plan/inputs';
-import type { ClusterViews } from '../plan/printers';
+import { costOfFile } from '../model/rules';
+import { type Attempt, attemptKey, type ItemRecord, printingId, type Recall } from '../model/types';
+import type { Assignment } from '../plan/plan';
+import { configurationOf } from '../plan/printers';
 import { mismatchOf } from '../plan/suitability';
-import type { PlateGates } from '../records/gates';
-import type { ItemStore } from '../records/items';
-import { PLANNER } from '../records/store';
-import type { QueueView } from '../view';
-import type { Dispatches } from './dispatch';
+import { reservationOf } from '../records/items';
+import { PLANNER } from '../records/records';
+import type { QueueContext } from './context';
 
-interface AttemptKeeperDeps {
-  queueId: string;
-  rules: QueueRules;
-  clock: Pick<Clock, 'now' | 'monotonic'>;
-  items: ItemStore;
-  gates: PlateGates;
-  dispatches: Dispatches;
-  watcher: Pick<Watcher, 'follow'>;
-  /** Ends with the planner's tenure. */
-  signal: AbortSignal;
-  recall: (attempt: Attempt & { clusterJobId: string }) => Promise<RecallOutcome>;
-  /** Present configuration of an attempt's printer. */
-  configurationOf: (attempt: Attempt) => string | null;
-  costOf: (record: ItemRecord, attempt: Attempt, seconds: number | null) => number | null;
-  /** Work that failed is to be tried again. */
-  failed: (thrown: unknown) => void;
-}
-
+/** Longest time for a dispatch with its search, ms. */
+const DISPATCH = 180_000;
+/** Backoff for an outcome that the store refused, ms. */
+const REPEAT = { first: 1_000, longest: 60_000 };
+/** Reads of a printer after a dispatch, until its print shows, ms. */
+const READS = { first: 5_000, longest: 20_000, within: 36_000 };
 /** Time within which a print appears that the service accepted without naming it, ms. */
 const SHOWN_WITHIN = 900_000;
+/** Time within which a removal must be proven (print queue, rule 6), and time for the removal itself, ms. */
+const PROOF = { within: 120_000, removal: 60_000 };
 
-/** Follows the dispatched prints of a queue to their ends, on the shared polls, and recalls those that do not begin. */
-export class AttemptKeeper {
-  readonly #deps: AttemptKeeperDeps;
-  /** Attempts whose end is followed, and attempts whose job is being changed. */
+/**
+ * The attempts of a queue to print its copies, during one tenure of its planner. Each is sent exactly once: the assignment
+ * is durable before anything is sent, and the print key `queue/item/copy/attempt` identifies its one dispatch (print queue,
+ * rule 5). A copy leaves its printer only with proof. From top to bottom: an attempt is assigned, sent, settled where its
+ * outcome is open, followed on the shared polls, recalled where it does not begin, and ended.
+ */
+export class Attempts {
+  readonly #queue: QueueContext;
+  readonly #deadline: Deadline;
+  readonly #ledger: Ledger;
+  /** Copies that are being assigned, sent or settled, and their clusters. */
+  readonly #sending = new Map<string, string>();
+  /** Sends and settlements, which a close does not cut off. */
+  readonly #underWay = new Set<Promise<unknown>>();
+  /** Attempts whose end is followed, and attempts whose job is being removed. */
   readonly #followed = new Set<string>();
   readonly #busy = new Set<string>();
-  /** When dispatched attempts were first kept, monotonic, and their age then, ms: the wall clock may be set at any time. */
+  /** When dispatched attempts were first seen here, monotonic, and their age then, ms: the wall clock may be set at any time. */
   readonly #waits = new Map<string, { since: number; before: number }>();
+  /** Verdicts that were applied. */
+  readonly #judged = new Set<string>();
 
-  constructor(deps: AttemptKeeperDeps) {
-    this.#deps = deps;
+  /**
+   * @param deadline ends with the tenure: nothing more is sent
+   * @param lock the lease under which this runtime plans; null: none is needed
+   */
+  constructor(queue: QueueContext, deadline: Deadline, lock: Lock | null) {
+    this.#queue = queue;
+    this.#deadline = deadline;
+    this.#ledger = new Ledger(queue.store, queue.data.scope, lock ? [lock] : []);
   }
 
-  /** Follows and recalls the attempts of an item, as its record and the time demand. */
-  keep(record: ItemRecord): void {
-    for (const attempt of record.prints) {
-      if (attempt.state !== 'dispatched') this.#waits.delete(nameOf(record.itemId, attempt));
-      if (!isOpen(attempt) || attempt.state === 'assigned') continue;
-      if (attempt.clusterJobId !== null) this.#follow(record.itemId, attempt, attempt.clusterJobId);
-      const why = this.#recallOf(record, attempt);
-      if (this.#isLost(record, attempt))
-        this.#run(record.itemId, attempt, () =>
-          this.#change(record.itemId, (now) => changes.unknown(now, attempt, this.#context)),
-        );
-      if (why) this.#run(record.itemId, attempt, () => this.#recall(record.itemId, attempt, why));
+  /** Settles what earlier tenures left open. Rejects if that can't be written; nothing may be planned before. */
+  async restore(): Promise<void> {
+    const { data, queueId } = this.#queue;
+    const left = data.open.all.flatMap(assignedOf);
+    await data.reservations.restore(queueId, data.open.all);
+    await Promise.all(left.map(([itemId, attempt]) => this.#settle(itemId, attempt)));
+  }
+
+  /** Resolves when the outcomes of all sends are written, or can't be. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+  }
+
+  /** Leaves to other queues the printers at which no copy has an open attempt. Rejects if that can't be written. */
+  async release(): Promise<void> {
+    const { data, queueId } = this.#queue;
+    const wanted = new Map(this.#sending);
+    for (const record of data.open.all)
+      for (const { copy, clusterId } of openAttempts(record))
+        wanted.set(reservationOf(queueId, record.itemId, copy), clusterId);
+    await data.reservations.keepOnly(wanted);
+  }
+
+  // Assign
+
+  /**
+   * Assigns copies to printers, and sends those whose assignment is durable. Returns whether another queue has a printer
+   * of them, so that the rest is to be planned anew. Rejects if an assignment can't be written.
+   */
+  async assign(assignments: readonly Assignment[]): Promise<boolean> {
+    const outcomes = await Promise.allSettled(assignments.map((assignment) => this.#assign(assignment)));
+    for (const [at, { itemId, clusterId }] of assignments.entries()) {
+      const outcome = outcomes[at];
+      if (outcome?.status !== 'fulfilled' || !outcome.value) continue;
+      if (outcome.value === 'reserved') this.#refuse(clusterId, RESERVED);
+      else this.#track(this.#send(itemId, outcome.value));
+    }
+    const failure = outcomes.find(({ status }) => status === 'rejected');
+    if (failure?.status === 'rejected') throw failure.reason;
+    return outcomes.some((outcome) => outcome.status === 'fulfilled' && outcome.value === 'reserved');
+  }
+
+  /** Resolves with the durable attempt; `reserved`: another queue has the printer; null: the item was changed meanwhile. */
+  async #assign({ itemId, ...print }: Assignment): Promise<Attempt | 'reserved' | null> {
+    const { data, views, queueId } = this.#queue;
+    const { clusterId, copy } = print;
+    const view = views.get(clusterId);
+    const holder = reservationOf(queueId, itemId, copy);
+    if (this.#sending.has(holder)) return null;
+    this.#sending.set(holder, clusterId);
+    let attempt: Attempt | undefined;
+    let isAssigned = false;
+    const change = (record: ItemRecord) => {
+      attempt = undefined;
+      if (!mayStart(record)) return record;
+      const after = changes.assigned(record, { ...print, clusterName: view?.status.name ?? null }, this.#context);
+      if (after !== record) attempt = lastAttempt(after, copy);
+      return after;
+    };
+    try {
+      const most = Math.max(1, view?.printers.length ?? 1);
+      if (!(await data.reservations.reserve(clusterId, holder, most))) return 'reserved';
+      await this.#write(itemId, change);
+      isAssigned = attempt !== undefined;
+      return attempt ?? null;
+    } finally {
+      if (!isAssigned) this.#sending.delete(holder);
     }
   }
 
-  /** When an attempt will have waited too long for its beginning, ms since 1970; Infinity: never. */
-  dueAt(record: ItemRecord): number {
-    const { rules, clock } = this.#deps;
-    if (rules.startWithin === 0) return Infinity;
-    const waiting = record.prints.filter(({ state, recall }) => state === 'dispatched' && !recall?.isStuck);
-    const left = waiting.map((attempt) => rules.startWithin - this.#waited(record, attempt));
-    return clock.now() + Math.min(Infinity, ...left);
+  /** Keeps copies from a cluster for a while; they may go to others at once. */
+  #refuse(clusterId: string, why: Sentence): void {
+    const { view } = this.#queue;
+    view.refusals.add(clusterId, why);
+    view.invalidate();
+  }
+
+  // Send
+
+  async #send(itemId: string, assigned: Attempt): Promise<void> {
+    try {
+      // Another runtime may have taken it back meanwhile.
+      const attempt = this.#find(itemId, assigned);
+      if (!attempt) return;
+      const key = this.#keyOf(itemId, attempt);
+      await this.#underKey(key, (held, limit) => this.#sendUnder(held, key, itemId, attempt, limit));
+    } catch {
+      // The outcome could not be written, or the key not be locked: the ledger knows what was sent.
+      await this.#determine(itemId, assigned);
+    } finally {
+      this.#sending.delete(reservationOf(this.#queue.queueId, itemId, assigned.copy));
+    }
+    await this.#awaitSight(itemId, assigned);
+  }
+
+  async #sendUnder(ledger: Ledger, key: KeyOf, itemId: string, attempt: Attempt, deadline: Deadline): Promise<void> {
+    const { data, dispatcher } = this.#queue;
+    const record = data.items.get(itemId);
+    const jobId = record?.files[attempt.file]?.jobId ?? null;
+    const isRight = record && jobId !== null && (await this.#mayGo(record, attempt, deadline));
+    if (!isRight) return this.#unassign(itemId, attempt);
+    let done: Dispatched;
+    try {
+      done = await dispatcher.dispatch(ledger, { ...key, jobId, startNow: true, note: null, deadline });
+    } catch (thrown) {
+      const error = asPrintingError(thrown);
+      if (error.code === 'PRINT_OUTCOME_UNKNOWN') return this.#lose(itemId, attempt);
+      // After every other error of a dispatch, nothing was printed.
+      await this.#unassign(itemId, attempt);
+      return this.#refused(itemId, attempt, jobId, error);
+    }
+    await this.#sent(itemId, attempt, done);
+  }
+
+  /** Reads the printer again, and decides by its present status (print queue, rule 2). Never rejects. */
+  async #mayGo(record: ItemRecord, { clusterId, copy, file }: Attempt, deadline: Deadline): Promise<boolean> {
+    const { view, views, rules, obstacle } = this.#queue;
+    let why: Sentence | null = null;
+    try {
+      await this.#read(clusterId, deadline);
+      const requirement = requirementOf(record.require, record.files[file]?.facts ?? null, views.materialOf);
+      const isFree = view
+        .printersWithout(record.itemId, copy, clusterId)
+        .some((printer) => printer.obstacle === null && mismatchOf(requirement, printer, rules) === null);
+      if (!isFree) why = NOT_FREE;
+      view.invalidate();
+    } catch (thrown) {
+      why = unread(asPrintingError(thrown));
+    }
+    if (obstacle()) return false;
+    if (why) this.#refuse(clusterId, why);
+    return why === null;
+  }
+
+  /** The service refused a print, so that nothing was sent: the printer is not free, or the file is gone. */
+  async #refused(itemId: string, { clusterId, file }: Attempt, jobId: string, error: PrintingError): Promise<void> {
+    const isFile = error.code === 'NOT_FOUND' && (await isGone(this.#queue.service, jobId, this.#deadline));
+    if (isFile) await this.#write(itemId, (record) => changes.withoutFile(record, file));
+    else this.#refuse(clusterId, refusedBy(error));
+  }
+
+  /** Reads a printer a few times after a dispatch, until it shows the print. Never rejects. */
+  async #awaitSight(itemId: string, { copy, clusterId }: Attempt): Promise<void> {
+    const { data, views } = this.#queue;
+    const limit = this.#deadline.within(READS.within);
+    const check = async (reads: number) => {
+      const attempt = data.open.get(itemId)?.prints.findLast((one) => one.copy === copy);
+      const { jobs } = views.get(clusterId)?.status ?? { jobs: [] };
+      const isListed = jobs.some((job) => job.clusterJobId === attempt?.clusterJobId);
+      if (attempt?.state !== 'dispatched' || isListed) return;
+      if (reads > 0) await this.observe(await this.#read(clusterId, limit));
+      return AGAIN;
+    };
+    await retryUntil(limit, READS, check).catch(() => undefined);
+    limit.end();
+  }
+
+  // Settle
+
+  /** Determines the outcomes of the assignments that are not being sent here, such as those that could not be written. */
+  settle(): void {
+    for (const [itemId, attempt] of this.#queue.data.open.all.flatMap(assignedOf))
+      this.#track(this.#settle(itemId, attempt), { quietly: true });
+  }
+
+  async #settle(itemId: string, attempt: Attempt): Promise<void> {
+    const holder = reservationOf(this.#queue.queueId, itemId, attempt.copy);
+    if (this.#sending.has(holder)) return;
+    this.#sending.set(holder, attempt.clusterId);
+    await this.#determine(itemId, attempt).finally(() => this.#sending.delete(holder));
+  }
+
+  async #determine(itemId: string, of: AttemptOf): Promise<void> {
+    await retryUntil(this.#deadline, REPEAT, async () => {
+      const attempt = this.#find(itemId, of);
+      if (attempt?.state !== 'assigned') return;
+      const key = this.#keyOf(itemId, attempt);
+      await this.#underKey(key, async (held, limit) => {
+        const entry = await held.find(key);
+        // Nothing is sent without an entry.
+        if (!entry) return this.#unassign(itemId, attempt);
+        if (entry.done) return this.#sent(itemId, attempt, entry.done);
+        const found = await this.#queue.dispatcher.searchAgain(held, key, entry, limit).catch((thrown: unknown) => {
+          const error = asPrintingError(thrown);
+          if (error.code === 'PRINT_OUTCOME_UNKNOWN') return undefined;
+          throw error;
+        });
+        await (found ? this.#sent(itemId, attempt, found) : this.#lose(itemId, attempt));
+      });
+    });
+  }
+
+  /** Runs work under the lock of a print key. Inside it, the dispatcher locks the job: always in this order. */
+  #underKey(key: KeyOf, work: (held: Ledger, limit: Deadline) => Promise<void>): Promise<void> {
+    const { clock } = this.#queue;
+    return underDeadline(clock, { ms: DISPATCH, parent: this.#deadline }, (deadline) =>
+      this.#ledger.waitForKey(key, work, deadline),
+    );
+  }
+
+  async #sent(itemId: string, attempt: Attempt, { clusterJobId }: Dispatched): Promise<void> {
+    await this.#write(itemId, (record) => changes.dispatched(record, attempt, clusterJobId, this.#context));
+  }
+
+  async #lose(itemId: string, attempt: Attempt): Promise<void> {
+    await this.#write(itemId, (record) => changes.unknown(record, attempt, this.#context));
+  }
+
+  async #unassign(itemId: string, attempt: Attempt): Promise<void> {
+    await this.#write(itemId, (record) => changes.unassigned(record, attempt, this.#context));
+  }
+
+  // Follow
+
+  /** Compares the attempts on a cluster with its status; its gates are up to date. Never rejects. */
+  async observe(status: ClusterStatus): Promise<void> {
+    if (this.#deadline.aborted) return;
+    try {
+      for (const record of this.#queue.data.concernedBy(status))
+        for (const attempt of record.prints.filter(({ clusterId }) => clusterId === status.clusterId))
+          await this.#observe(record.itemId, attempt, status);
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  async #observe(itemId: string, attempt: Attempt, status: ClusterStatus): Promise<void> {
+    if (attempt.state === 'assigned' || this.#busy.has(nameOf(itemId, attempt))) return;
+    if (!mayShowUp(attempt) && !isOpen(attempt)) return;
+    const id = attempt.clusterJobId ?? (await this.#findPrint(itemId, attempt, status));
+    if (id === null) return;
+    if (isOpen(attempt)) return this.#observeOpen(itemId, attempt, id, status);
+    const job = [...status.jobs, ...status.history].find(({ clusterJobId }) => clusterJobId === id);
+    if (job && (attempt.clusterJobId === null || hasBegun(job)))
+      await this.#change(itemId, (record) => changes.showedUp(record, attempt, id, this.#context));
+  }
+
+  /**
+   * Finds in a status the print of an attempt whose printing is not known by name. Returns its id once it is there.
+   * Rejects while the store can't be read.
+   */
+  async #findPrint(itemId: string, attempt: Attempt, status: ClusterStatus): Promise<string | null> {
+    const { dispatcher, jobListReader } = this.#queue;
+    const key = this.#keyOf(itemId, attempt);
+    const listing = jobListReader.publish(status.clusterId, status);
+    await dispatcher.settle(this.#ledger, key, listing, this.#deadline);
+    return (await this.#ledger.find(key))?.done?.clusterJobId ?? null;
+  }
+
+  async #observeOpen(itemId: string, attempt: Attempt, id: string, status: ClusterStatus): Promise<void> {
+    const listed = status.jobs.find(({ clusterJobId }) => clusterJobId === id);
+    const past = status.history.find(({ clusterJobId }) => clusterJobId === id);
+    // The lists of an offline printer may be old.
+    const isCurrent = status.online !== false && !status.stale;
+    if (listed && isCurrent && hasBegun(listed)) await this.#begin(itemId, attempt, listed, id);
+    else if (listed || attempt.clusterJobId === null)
+      await this.#change(itemId, (record) => changes.dispatched(record, attempt, id, this.#context));
+    else if (past && endOf(past) !== 'ended') await this.#end(itemId, attempt, { outcome: endOf(past), job: past });
+    if (!listed || !isCurrent || hasBegun(listed)) return;
+    const why = isRefused(listed) ? 'changes' : isOvertaken(listed, status) ? 'overtaken' : null;
+    if (why === null || attempt.recall) return;
+    const recall = this.#newRecall(why, why === 'changes' ? this.#configurationOf(attempt) : null);
+    await this.#change(itemId, (record) => changes.recallWanted(record, attempt, recall));
+  }
+
+  async #begin(itemId: string, attempt: Attempt, { printerId }: PrintJob, clusterJobId: string): Promise<void> {
+    if (attempt.state === 'printing') return;
+    const found = { clusterJobId, printerId: attempt.printerId === null ? null : printerId };
+    await this.#change(itemId, (record) => changes.started(record, attempt, found, this.#context));
+  }
+
+  /** Follows and recalls the dispatched attempts, as their records and the time demand. */
+  follow(): void {
+    for (const record of this.#queue.data.open.all)
+      for (const attempt of record.prints) {
+        const { itemId } = record;
+        if (attempt.state !== 'dispatched') this.#waits.delete(nameOf(itemId, attempt));
+        if (!isOpen(attempt) || attempt.state === 'assigned') continue;
+        if (attempt.clusterJobId !== null) this.#followEnd(itemId, attempt, attempt.clusterJobId);
+        const why = this.#recallOf(record, attempt);
+        if (this.#isLost(record, attempt))
+          this.#run(itemId, attempt, () => this.#change(itemId, (now) => changes.unknown(now, attempt, this.#context)));
+        if (why) this.#run(itemId, attempt, () => this.#recall(itemId, attempt, why));
+      }
+  }
+
+  #followEnd(itemId: string, attempt: Attempt, clusterJobId: string): void {
+    const name = nameOf(itemId, attempt);
+    if (this.#followed.has(name)) return;
+    this.#followed.add(name);
+    this.#queue.watcher
+      .follow(attempt.clusterId, clusterJobId, { signal: this.#deadline.signal })
+      .then(async (end) => {
+        const open = this.#find(itemId, attempt);
+        if (open && isOpen(open) && !this.#deadline.aborted) await this.#end(itemId, open, end);
+      })
+      .catch((thrown: unknown) => {
+        // The next round follows it again.
+        this.#followed.delete(name);
+        this.#failed(thrown);
+      });
+  }
+
+  // Recall
+
+  /** Times at which attempts will have waited too long for their beginnings, ms since 1970. */
+  get dueTimes(): number[] {
+    const { rules, clock, data } = this.#queue;
+    if (rules.startWithin === 0) return [];
+    return data.open.all.flatMap((record) =>
+      record.prints
+        .filter(({ state, recall }) => state === 'dispatched' && !recall?.isStuck)
+        .map((attempt) => clock.now() + rules.startWithin - this.#waited(record, attempt)),
+    );
   }
 
   /** Time since the dispatch of an attempt, ms. */
   #waited({ itemId }: ItemRecord, attempt: Attempt): number {
-    const { clock } = this.#deps;
+    const { clock } = this.#queue;
     const name = nameOf(itemId, attempt);
     const before = Math.max(0, clock.now() - (attempt.dispatchedAt ?? 0));
     const wait = this.#waits.get(name) ?? { since: clock.monotonic(), before };
@@ -92,76 +391,79 @@ export class AttemptKeeper {
     return wait.before + clock.monotonic() - wait.since;
   }
 
-  /** Compares an item's attempts on a cluster with its status. Rejects if a change can't be written. */
-  async observe(record: ItemRecord, status: ClusterStatus): Promise<void> {
-    const { itemId } = record;
-    for (const attempt of record.prints.filter((one) => one.clusterId === status.clusterId)) {
-      if (attempt.state === 'assigned' || this.#busy.has(nameOf(itemId, attempt))) continue;
-      if (mayShowUp(attempt)) {
-        const id = attempt.clusterJobId ?? (await this.#deps.dispatches.lookFor(itemId, attempt, status));
-        const job = id === null ? undefined : find(status, id);
-        if (id !== null && job && (attempt.clusterJobId === null || hasBegun(job)))
-          await this.#change(itemId, (now) => changes.showedUp(now, attempt, id, this.#context));
-      } else if (isOpen(attempt)) await this.#observeOpen(record, attempt, status);
-    }
+  #recallOf(record: ItemRecord, attempt: Attempt): Recall['why'] | null {
+    const { startWithin } = this.#queue.rules;
+    const { state, clusterJobId, recall } = attempt;
+    if (state !== 'dispatched' || clusterJobId === null || recall?.isStuck) return null;
+    if (record.isRemoved) return 'removed';
+    if (recall) return recall.why;
+    return startWithin > 0 && this.#waited(record, attempt) >= startWithin ? 'late' : null;
   }
 
-  /** Records the verdict on a part, which a person gave with its plate. */
-  async judge(itemId: string, of: AttemptOf, good: boolean): Promise<void> {
-    await this.#change(itemId, (record) => changes.judged(record, of, good, this.#context));
+  /** Whether the service accepted a print that never appeared under any name. */
+  #isLost(record: ItemRecord, attempt: Attempt): boolean {
+    const within = this.#queue.rules.startWithin || SHOWN_WITHIN;
+    const isUnnamed = attempt.state === 'dispatched' && attempt.clusterJobId === null;
+    return isUnnamed && this.#waited(record, attempt) >= within;
   }
 
-  async #observeOpen({ itemId }: ItemRecord, attempt: Attempt, status: ClusterStatus): Promise<void> {
-    const id = attempt.clusterJobId ?? (await this.#deps.dispatches.lookFor(itemId, attempt, status));
-    if (id === null) return;
-    const named = () => this.#change(itemId, (record) => changes.dispatched(record, attempt, id, this.#context));
-    const listed = status.jobs.find(({ clusterJobId }) => clusterJobId === id);
-    const past = status.history.find(({ clusterJobId }) => clusterJobId === id);
-    // The lists of an offline printer may be old.
-    const isCurrent = status.online !== false && !status.stale;
-    if (listed && isCurrent && hasBegun(listed)) await this.#started(itemId, attempt, listed, id);
-    else if (listed || attempt.clusterJobId === null) await named();
-    else if (past && endOf(past) !== 'ended') await this.#ended(itemId, attempt, { outcome: endOf(past), job: past });
-    if (!listed || !isCurrent || hasBegun(listed)) return;
-    const why = isRefused(listed) ? 'changes' : isOvertaken(listed, status) ? 'overtaken' : null;
-    if (why === null || attempt.recall) return;
-    const recall = this.#newRecall(why, why === 'changes' ? this.#deps.configurationOf(attempt) : null);
-    await this.#change(itemId, (record) => changes.recallWanted(record, attempt, recall));
+  async #recall(itemId: string, attempt: Attempt, why: Recall['why']): Promise<void> {
+    const { clusterJobId } = attempt;
+    if (clusterJobId === null) return;
+    const wanted = attempt.recall ?? this.#newRecall(why, null);
+    await this.#change(itemId, (record) => changes.recallWanted(record, attempt, wanted));
+    const outcome = await this.#removeJob(attempt.clusterId, clusterJobId);
+    if (this.#deadline.aborted) return;
+    const context = this.#context;
+    await this.#change(itemId, (record) => {
+      if (outcome === 'gone') return changes.recalled(record, attempt, context);
+      if (outcome === 'begun') return changes.started(record, attempt, { clusterJobId, printerId: null }, context);
+      if (outcome === 'refused' && wanted.why === 'changes')
+        return changes.recallWanted(record, attempt, { ...wanted, isStuck: true });
+      return changes.unknown(record, attempt, context);
+    });
   }
 
-  async #started(itemId: string, attempt: Attempt, { printerId }: PrintJob, clusterJobId: string): Promise<void> {
-    if (attempt.state === 'printing') return;
-    await this.#change(itemId, (record) =>
-      changes.started(
-        record,
-        attempt,
-        { clusterJobId, printerId: attempt.printerId === null ? null : printerId },
-        this.#context,
-      ),
-    );
-  }
-
-  #follow(itemId: string, attempt: Attempt, clusterJobId: string): void {
-    const name = nameOf(itemId, attempt);
-    if (this.#followed.has(name)) return;
-    this.#followed.add(name);
-    const { watcher, signal, failed } = this.#deps;
-    watcher
-      .follow(attempt.clusterId, clusterJobId, { signal })
-      .then(async (end) => {
-        const now = this.#deps.items.get(itemId);
-        const open = now && findAttempt(now, attempt);
-        if (open && isOpen(open) && !signal.aborted) await this.#ended(itemId, open, end);
-      })
-      .catch((thrown: unknown) => {
-        // It is followed again when the item is kept the next time.
-        this.#followed.delete(name);
-        if (!signal.aborted) failed(thrown);
+  /**
+   * Removes a job from its printer. Proof is the success of the removal, together with a status made after it in which the
+   * job is neither queued nor printing. Never rejects.
+   */
+  #removeJob(clusterId: string, clusterJobId: string): Promise<RemovalOutcome> {
+    const { clock, jobControl } = this.#queue;
+    return underDeadline(clock, { ms: PROOF.within, parent: this.#deadline }, async (deadline) => {
+      const removed = await underDeadline(clock, { ms: PROOF.removal, parent: deadline }, (limit) =>
+        jobControl
+          .run({ clusterId, clusterJobId, action: 'remove', data: {}, deadline: limit, onStage: () => undefined })
+          .then(() => null, asPrintingError),
+      );
+      return retryUntil(deadline, WORK_IN_PROGRESS, async () => {
+        const status = await this.#read(clusterId, deadline);
+        if (status.online === false) return AGAIN;
+        const listed = status.jobs.find((other) => other.clusterJobId === clusterJobId);
+        const past = status.history.find((other) => other.clusterJobId === clusterJobId);
+        if ([listed, past].some((seen) => seen && hasBegun(seen))) return 'begun';
+        if (listed) return removed && isRefusal(removed) ? 'refused' : AGAIN;
+        return removed ? 'unproven' : 'gone';
       });
+    }).catch(() => 'unproven');
   }
 
-  async #ended(itemId: string, attempt: Attempt, { outcome, job, isDisconnected }: JobEnd): Promise<void> {
-    const { rules } = this.#deps;
+  #newRecall(why: Recall['why'], configuration: string | null): Recall {
+    return { why, since: this.#queue.clock.now(), isStuck: false, configuration };
+  }
+
+  /** Present configuration of an attempt's printer. */
+  #configurationOf({ clusterId, printerId }: Attempt): string | null {
+    const printer = this.#queue.view.input.printers.find(
+      (one) => one.clusterId === clusterId && (one.printerId === printerId || one.printerId === null),
+    );
+    return printer ? configurationOf(printer) : null;
+  }
+
+  // End
+
+  async #end(itemId: string, attempt: Attempt, { outcome, job, isDisconnected }: JobEnd): Promise<void> {
+    const { data, rules, clock } = this.#queue;
     this.#waits.delete(nameOf(itemId, attempt));
     if (isDisconnected || outcome === 'ended') {
       if (attempt.startedAt !== null && !isDisconnected) await this.#closeGate(itemId, attempt, 'vanished');
@@ -173,59 +475,56 @@ export class AttemptKeeper {
     const began = attempt.startedAt !== null || outcome === 'finished' || (job !== null && hasBegun(job));
     // Closed before the printer counts as free again. A print that failed may have begun although its record shows no time.
     if (began || outcome === 'failed') await this.#closeGate(itemId, attempt, outcome);
-    if (!began && outcome === 'aborted' && attempt.recall) {
-      await this.#change(itemId, (record) => changes.recalled(record, attempt, this.#context));
-      return;
-    }
-    const record = this.#deps.items.get(itemId);
+    if (!began && outcome === 'aborted' && attempt.recall)
+      return this.#change(itemId, (record) => changes.recalled(record, attempt, this.#context));
     const seconds = job?.timeElapsed ?? null;
-    const cost = record ? this.#deps.costOf(record, attempt, seconds) : null;
-    const end = { outcome, at: this.#deps.clock.now(), seconds, cost };
-    await this.#change(itemId, (now) => changes.ended(now, attempt, end, { ...this.#context, rules }));
+    const record = data.items.get(itemId);
+    const cost = record ? costOfFile(rules.prices, record.files[attempt.file]?.facts ?? null, seconds) : null;
+    const end = { outcome, at: clock.now(), seconds, cost };
+    await this.#change(itemId, (now) => changes.ended(now, attempt, end, this.#context));
   }
 
   async #closeGate(itemId: string, attempt: Attempt, outcome: EndedPrint['outcome']): Promise<void> {
-    const id = printingId(this.#deps.queueId, itemId, attempt);
-    await this.#deps.gates.close(attempt, id, outcome);
+    const { data, queueId } = this.#queue;
+    await data.gates.close(attempt, printingId(queueId, itemId, attempt), outcome);
   }
 
-  #recallOf(record: ItemRecord, attempt: Attempt): Recall['why'] | null {
-    const { startWithin } = this.#deps.rules;
-    const { state, clusterJobId, recall } = attempt;
-    if (state !== 'dispatched' || clusterJobId === null || recall?.isStuck) return null;
-    if (record.isRemoved) return 'removed';
-    if (recall) return recall.why;
-    return startWithin > 0 && this.#waited(record, attempt) >= startWithin ? 'late' : null;
+  /** Records the verdicts on parts, which people gave with their plates. Rejects if one can't be written. */
+  async judge(): Promise<void> {
+    const { data, queueId } = this.#queue;
+    const fresh = new Map([...data.verdicts()].filter(([id, good]) => !this.#judged.has(`${id}/${good}`)));
+    if (fresh.size === 0) return;
+    const open = new Set<string>();
+    for (const { itemId, prints } of data.items.all)
+      for (const attempt of prints) {
+        const id = printingId(queueId, itemId, attempt);
+        const good = fresh.get(id);
+        if (good !== undefined && attempt.state === 'finished')
+          await this.#change(itemId, (record) => changes.judged(record, attempt, good, this.#context));
+        // The verdict came before the end of the print is known.
+        else if (good !== undefined && isOpen(attempt)) open.add(id);
+      }
+    for (const [id, good] of fresh) if (!open.has(id)) this.#judged.add(`${id}/${good}`);
   }
 
-  /** Whether the service accepted a print that never appeared under any name. */
-  #isLost(record: ItemRecord, attempt: Attempt): boolean {
-    const within = this.#deps.rules.startWithin || SHOWN_WITHIN;
-    const isUnnamed = attempt.state === 'dispatched' && attempt.clusterJobId === null;
-    return isUnnamed && this.#waited(record, attempt) >= within;
+  // What all of them need
+
+  /** Reads a status, and follows its gates as a poll does. Throws the errors of the call and of the store. */
+  async #read(clusterId: string, deadline: Deadline): Promise<ClusterStatus> {
+    const { views, data } = this.#queue;
+    const status = await views.read(clusterId, deadline);
+    await data.gates.observe(status);
+    return status;
   }
 
-  async #recall(itemId: string, attempt: Attempt, why: Recall['why']): Promise<void> {
-    const { clusterJobId } = attempt;
-    if (clusterJobId === null) return;
-    const wanted = attempt.recall ?? this.#newRecall(why, null);
-    await this.#change(itemId, (record) => changes.recallWanted(record, attempt, wanted));
-    const outcome = await this.#deps.recall({ ...attempt, clusterJobId });
-    if (this.#deps.signal.aborted) return;
-    const context = this.#context;
-    if (outcome === 'gone') {
-      await this.#change(itemId, (record) => changes.recalled(record, attempt, context));
-    } else if (outcome === 'begun')
-      await this.#change(itemId, (record) =>
-        changes.started(record, attempt, { clusterJobId, printerId: null }, context),
-      );
-    else if (outcome === 'refused' && wanted.why === 'changes')
-      await this.#change(itemId, (record) => changes.recallWanted(record, attempt, { ...wanted, isStuck: true }));
-    else await this.#change(itemId, (record) => changes.unknown(record, attempt, context));
+  /** Changes an item, unless the change makes no difference by the record in memory, as most observations do. */
+  async #change(itemId: string, change: (record: ItemRecord) => ItemRecord): Promise<void> {
+    const record = this.#queue.data.items.get(itemId);
+    if (!record || change(record) !== record) await this.#write(itemId, change);
   }
 
-  #newRecall(why: Recall['why'], configuration: string | null): Recall {
-    return { why, since: this.#deps.clock.now(), isStuck: false, configuration };
+  async #write(itemId: string, change: (record: ItemRecord) => ItemRecord): Promise<void> {
+    await this.#queue.data.items.change(itemId, change, PLANNER);
   }
 
   /** Runs the work on an attempt's job, one at a time. */
@@ -233,27 +532,56 @@ export class AttemptKeeper {
     const name = nameOf(itemId, attempt);
     if (this.#busy.has(name)) return;
     this.#busy.add(name);
-    const { signal, failed } = this.#deps;
     work()
-      .catch((thrown: unknown) => {
-        if (!signal.aborted) failed(thrown);
-      })
+      .catch((thrown: unknown) => this.#failed(thrown))
       .finally(() => this.#busy.delete(name));
   }
 
-  async #change(itemId: string, change: (record: ItemRecord) => ItemRecord): Promise<void> {
-    const record = this.#deps.items.get(itemId);
-    // Most looks change nothing.
-    if (record && change(record) === record) return;
-    await this.#deps.items.change(itemId, change, PLANNER);
+  /** Tracks work that must not be cut off. */
+  #track(work: Promise<unknown>, { quietly = false } = {}): void {
+    const tracked = work
+      .catch((thrown: unknown) => this.#failed(thrown))
+      .finally(() => {
+        this.#underWay.delete(tracked);
+        // Work that changed an item has planned again by that.
+        if (!quietly) this.#queue.changed();
+      });
+    this.#underWay.add(tracked);
+  }
+
+  #failed(thrown: unknown): void {
+    if (!this.#deadline.aborted) this.#queue.failed(thrown);
+  }
+
+  #find(itemId: string, of: AttemptOf): Attempt | undefined {
+    const record = this.#queue.data.items.get(itemId);
+    return record && findAttempt(record, of);
+  }
+
+  #keyOf(itemId: string, attempt: Attempt): KeyOf {
+    return { clusterId: attempt.clusterId, printKey: attemptKey(this.#queue.queueId, itemId, attempt) };
   }
 
   get #context() {
-    return { queueId: this.#deps.queueId, now: this.#deps.clock.now(), rules: this.#deps.rules };
+    const { queueId, clock, rules } = this.#queue;
+    return { queueId, now: clock.now(), rules };
   }
 }
 
+/**
+ * Outcome of a removal. `gone`: proven. `begun`: it came too late. `refused`: the service or the printer did not remove
+ * the job. `unproven`: the job may be there or not.
+ */
+type RemovalOutcome = 'gone' | 'begun' | 'refused' | 'unproven';
+
 const nameOf = (itemId: string, { copy, attempt }: AttemptOf): string => `${itemId}/${copy}/${attempt}`;
+
+const assignedOf = ({ itemId, prints }: ItemRecord): [itemId: string, attempt: Attempt][] =>
+  prints.filter(({ state }) => state === 'assigned').map((attempt) => [itemId, attempt]);
+
+/** Whether a copy may start by the item's own record, which a person may have changed since the plan. */
+const mayStart = ({ isHeld, awaitsApproval, isRemoved }: ItemRecord): boolean =>
+  !isHeld && !awaitsApproval && !isRemoved;
 
 /** Whether the service asks for changes before the job begins. */
 const isRefused = ({ changesRequired, state }: PrintJob): boolean =>
@@ -262,9 +590,6 @@ const isRefused = ({ changesRequired, state }: PrintJob): boolean =>
 /** Whether a foreign print has begun on the printer before the job, which would then begin on the same plate. */
 const isOvertaken = ({ clusterJobId }: PrintJob, { printers, jobs }: ClusterStatus): boolean =>
   printers.length === 1 && jobs.some((other) => other.clusterJobId !== clusterJobId && hasBegun(other));
-
-const find = ({ jobs, history }: ClusterStatus, id: string): PrintJob | undefined =>
-  [...jobs, ...history].find(({ clusterJobId }) => clusterJobId === id);
 
 /** Whether a print that counts as not printed could still appear. */
 const mayShowUp = ({ state, settledAs, told }: Attempt): boolean =>
@@ -275,83 +600,13 @@ const mayShowUp = ({ state, settledAs, told }: Attempt): boolean =>
 const endOf = ({ state }: PrintJob): JobEnd['outcome'] =>
   state === 'finished' || state === 'failed' || state === 'aborted' ? state : 'ended';
 
-/** Time within which a removal must be proven (print queue, rule 6), ms. */
-const LONGEST = 120_000;
-/** Time for the removal itself, ms. */
-const REMOVAL = 60_000;
-
-/** A dispatched job that has not begun. */
-interface RecalledJob {
-  clusterId: string;
-  clusterJobId: string;
-}
-
-/**
- * Outcome of a removal. `gone`: proven. `begun`: it came too late. `refused`: the service or the printer did not remove
- * the job. `unproven`: the job may be there or not.
- */
-export type RecallOutcome = 'gone' | 'begun' | 'refused' | 'unproven';
-
-interface RecallDeps {
-  jobControl: Pick<JobControl, 'run'>;
-  /** Reads the printer again. */
-  read: (clusterId: string, deadline: Deadline) => Promise<ClusterStatus>;
-  closing: Deadline;
-}
-
-/**
- * Removes a job from its printer. Proof is the success of the removal, together with a status made after it in which the
- * job is neither queued nor printing. Never rejects.
- */
-export const recall = ({ jobControl, read, closing }: RecallDeps, job: RecalledJob): Promise<RecallOutcome> =>
-  underDeadline(closing.clock, { ms: LONGEST, parent: closing }, async (deadline) => {
-    const { clusterId, clusterJobId } = job;
-    const removed = await underDeadline(closing.clock, { ms: REMOVAL, parent: deadline }, (limit) =>
-      jobControl
-        .run({ clusterId, clusterJobId, action: 'remove', data: {}, deadline: limit, onStage: () => undefined })
-        .then(() => null, asPrintingError),
-    );
-    const look = async (): Promise<RecallOutcome | typeof AGAIN> => {
-      const status = await read(clusterId, deadline);
-      if (status.online === false) return AGAIN;
-      const listed = status.jobs.find((other) => other.clusterJobId === clusterJobId);
-      const past = status.history.find((other) => other.clusterJobId === clusterJobId);
-      if ([listed, past].some((seen) => seen && hasBegun(seen))) return 'begun';
-      if (listed) return removed && isRefusal(removed) ? 'refused' : AGAIN;
-      return removed ? 'unproven' : 'gone';
-    };
-    return retryUntil(deadline, WORK_IN_PROGRESS, look).catch(() => 'unproven' as const);
-  }).catch(() => 'unproven');
-
 /** Whether the job is certainly still there because its removal was refused or failed. */
 const isRefusal = ({ code, outcome, obstacle }: PrintingError): boolean =>
   obstacle !== 'offline' && (code === 'ACTION_FAILED' || code === 'NOT_ACCEPTED' || outcome === 'refused');
 
-interface LastObstacleDeps {
-  view: QueueView;
-  views: ClusterViews;
-  rules: QueueRules;
-}
-
-/**
- * Reads a printer just before a copy is sent to it, and returns why the copy must not go there; null: it may (print
- * queue, rule 2). Never rejects.
- */
-export async function lastObstacle(
-  { view, views, rules }: LastObstacleDeps,
-  record: ItemRecord,
-  { clusterId, copy, file }: AssignedPrint,
-  read: () => Promise<unknown>,
-): Promise<Sentence | null> {
-  try {
-    await read();
-  } catch (thrown) {
-    return unread(asPrintingError(thrown));
-  }
-  const requirement = requirementOf(record.require, record.files[file]?.facts ?? null, views.materialOf);
-  view.invalidate();
-  const here = view.printersWithout(record.itemId, copy).filter((printer) => printer.clusterId === clusterId);
-  const isRight = here.some((printer) => printer.obstacle === null && mismatchOf(requirement, printer, rules) === null);
-  view.invalidate();
-  return isRight ? null : NOT_FREE;
-}
+const RESERVED = phrase`Another print queue has a print at the printer.`;
+const NOT_FREE = phrase`The printer was no longer free just before a print was sent.`;
+const unread = (error: PrintingError): Sentence =>
+  phrase`The printer could not be read just before a print was sent: ${error.sentence}`;
+const refusedBy = (error: PrintingError): Sentence =>
+  phrase`The service refused a print on the printer: ${error.sentence}`;

@@ -2,15 +2,16 @@ import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, PrintingError } from '../../service/errors';
 import type { Lock, Membership } from '../../state/membership';
 import type { Key, Scope, StateStore } from '../../state/store';
+import { Rerun } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
 import { RetryTimer, retryUntil } from '../../time/retry';
 import type { Watcher } from '../../watch/watcher';
 import { phrase } from '../../words/sentence';
 import type { ItemReason, Reason } from '../model/types';
-import { ClusterViews } from '../plan/printers';
 import { QueueData } from '../records/data';
+import { ClusterViews } from '../records/statuses';
 import { QueueView } from '../view';
-import type { QueueOptions, QueueRuntimeDeps } from './options';
+import type { QueueContext, QueueParts } from './context';
 import { Planning } from './planning';
 
 /** The clusters that a queue keeps on the shared polls. */
@@ -57,14 +58,15 @@ class PlannerLease {
   readonly #changed: () => void;
   /** Lease under which this runtime plans. */
   #lock: Lock | null = null;
-  #isTaking = false;
-  #wanted = false;
+  readonly #claims: Rerun | null;
 
   constructor(store: StateStore, { topic, name, mayPlan, changed }: PlannerLeaseOptions) {
     this.#mayPlan = mayPlan;
     this.#changed = changed;
-    this.#membership = store.join?.(topic, { name, wants: null, onChange: () => void this.take() }) ?? null;
-    void this.take();
+    const membership = store.join?.(topic, { name, wants: null, onChange: () => this.claim() }) ?? null;
+    this.#membership = membership;
+    this.#claims = membership && new Rerun(() => this.#claim(membership));
+    this.claim();
   }
 
   /** Whether this runtime plans. */
@@ -83,38 +85,24 @@ class PlannerLease {
     await this.#membership?.leave(new Map([[PLANNING, null]]));
   }
 
-  /** Becomes the planner if no runtime plans and this one could. Never rejects. */
-  async take(): Promise<void> {
-    const membership = this.#membership;
-    if (!membership) return;
-    this.#wanted = true;
-    if (this.#isTaking) return;
-    this.#isTaking = true;
-    while (this.#wanted) {
-      this.#wanted = false;
-      if (this.#lock && this.#lock !== membership.lock) {
-        this.#lock = null;
-        this.#changed();
-      }
-      const { lock } = membership;
-      if (this.#lock || !lock || !this.#mayPlan()) continue;
-      const taken = await membership.take([PLANNING], 1);
-      if (taken.length === 0 || membership.lock !== lock) continue;
-      this.#lock = lock;
+  /** Becomes the planner if no runtime plans and this one could. */
+  claim(): void {
+    void this.#claims?.request();
+  }
+
+  /** Never rejects. */
+  async #claim(membership: Membership): Promise<void> {
+    const { lock } = membership;
+    if (this.#lock && this.#lock !== lock) {
+      this.#lock = null;
       this.#changed();
     }
-    this.#isTaking = false;
+    if (this.#lock || !lock || !this.#mayPlan()) return;
+    const claimed = await membership.take([PLANNING], 1);
+    if (claimed.length === 0 || membership.lock !== lock) return;
+    this.#lock = lock;
+    this.#changed();
   }
-}
-
-/** Why a whole queue starts nothing, apart from a pause; null: it may. `storeError`: why its state can't be saved. */
-function queueObstacle(storeError: PrintingError | null, isSignedIn: boolean): Reason<ItemReason> | null {
-  if (storeError) {
-    const sentence = phrase`Nothing is sent, as the state can't be saved: ${storeError.sentence}`;
-    return { code: 'NO_STORE', sentence };
-  }
-  if (isSignedIn) return null;
-  return { code: 'QUEUE_PAUSED', sentence: phrase`The account of the queue is not signed in.` };
 }
 
 /** Debounce before reacting to a change, ms; with the part for each item, planning occupies at most a tenth of the time. */
@@ -127,17 +115,10 @@ const LIST_FOR = 600_000;
 /** Longest wait for the records of an operation without a deadline, ms. */
 const LOADED_WITHIN = 10_000;
 
-/** The loaded records of a queue, and their view. */
-export interface Loaded {
-  data: QueueData;
-  view: QueueView;
-}
-
 /** The life of a queue: its records, its place on the shared polls, and its planner while this runtime is the one that plans. */
 export class QueueRuntime {
   readonly lease: PlannerLease;
-  readonly #options: QueueOptions;
-  readonly #deps: QueueRuntimeDeps;
+  readonly #parts: QueueParts;
   /** Called after any change, once for several at a time. */
   readonly #onChange: () => void;
   readonly #views: ClusterViews;
@@ -146,7 +127,7 @@ export class QueueRuntime {
   readonly #repeats: RetryTimer;
   readonly #endings: (() => void)[];
   readonly #held: HeldClusters;
-  #loaded: Loaded | null = null;
+  #loaded: QueueContext | null = null;
   #planning: Planning | null = null;
   /** Tenures that still have something under way. */
   readonly #ending = new Set<Promise<void>>();
@@ -158,10 +139,9 @@ export class QueueRuntime {
   /** Monotonic, ms. */
   #changedAt = -Infinity;
 
-  constructor(options: QueueOptions, deps: QueueRuntimeDeps, onChange: () => void) {
-    const { store, clock, watcher, signIn, service } = deps;
-    this.#options = options;
-    this.#deps = deps;
+  constructor(parts: QueueParts, onChange: () => void) {
+    const { queueId, topic, runtimeName, store, clock, watcher, signIn, service } = parts;
+    this.#parts = parts;
     this.#onChange = onChange;
     this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
     this.#repeats = new RetryTimer(clock, REPEAT);
@@ -172,12 +152,12 @@ export class QueueRuntime {
       watcher.onObservation((_, status) => void this.#observe(status)),
       signIn.onChange(() => {
         void this.#load();
-        void this.lease.take();
+        this.lease.claim();
       }),
     ];
     this.lease = new PlannerLease(store, {
-      topic: ['queue', ...deps.topic, options.queueId],
-      name: deps.runtimeName,
+      topic: ['queue', ...topic, queueId],
+      name: runtimeName,
       mayPlan: () => signIn.usable,
       changed: () => this.#beginTenure(),
     });
@@ -193,18 +173,23 @@ export class QueueRuntime {
     return this.#repeats.isArmed;
   }
 
-  /** Records and view; null before they are loaded. */
-  get loaded(): Loaded | null {
+  /** The queue once its records are loaded; null before. */
+  get loaded(): QueueContext | null {
     return this.#loaded;
   }
 
-  /** Why the queue starts nothing, apart from a pause; null: it may. */
+  /** Why the whole queue starts nothing, apart from a pause; null: it may. */
   get obstacle(): Reason<ItemReason> | null {
-    return queueObstacle(this.#storeError, this.#deps.signIn.usable);
+    if (this.#storeError) {
+      const sentence = phrase`Nothing is sent, as the state can't be saved: ${this.#storeError.sentence}`;
+      return { code: 'NO_STORE', sentence };
+    }
+    if (this.#parts.signIn.usable) return null;
+    return { code: 'QUEUE_PAUSED', sentence: phrase`The account of the queue is not signed in.` };
   }
 
   /** Resolves when the records are loaded. Throws the reason why they are not. */
-  async ready(deadline?: Deadline): Promise<Loaded> {
+  async ready(deadline?: Deadline): Promise<QueueContext> {
     if (this.isClosed) throw closed();
     if (!this.#loaded) {
       const limit = deadline ?? this.#deadline.within(LOADED_WITHIN);
@@ -227,11 +212,11 @@ export class QueueRuntime {
 
   /** Plans again and reports the change, once for several changes at a time. */
   changed(): void {
-    this.#changedAt = this.#deps.clock.monotonic();
+    this.#changedAt = this.#parts.clock.monotonic();
     this.#loaded?.view.invalidate();
     if (this.isClosed) return;
     const items = this.#loaded?.data.items.size ?? 0;
-    this.#disarm ??= this.#deps.clock.after(DEBOUNCE.least + items * DEBOUNCE.perItem, () => {
+    this.#disarm ??= this.#parts.clock.after(DEBOUNCE.least + items * DEBOUNCE.perItem, () => {
       this.#disarm = undefined;
       // Failed work is not repeated at once, whatever changes meanwhile.
       if (!this.isRepeating) this.#planning?.round();
@@ -278,10 +263,10 @@ export class QueueRuntime {
   }
 
   async #read(): Promise<void> {
-    const scope = await this.#deps.scope();
+    const scope = await this.#parts.scope();
     const isSame = this.#loaded?.data.scope.every((word, at) => word === scope[at]) ?? false;
     // Without a sign-in the workspace is unknown.
-    const isKept = this.#loaded !== null && !this.#deps.signIn.usable;
+    const isKept = this.#loaded !== null && !this.#parts.signIn.usable;
     if (isSame || isKept) {
       await this.#holdClusters();
       return this.changed();
@@ -304,35 +289,34 @@ export class QueueRuntime {
     this.#beginTenure();
   }
 
-  #open(scope: Scope): Loaded {
-    const { store, localChanges, clock, interval, meter } = this.#deps;
-    const { queueId, rules } = this.#options;
-    const data: QueueData = new QueueData({
-      ...{ store, localChanges, scope, clock, queueId, meter, keepFor: rules.keepFor },
+  #open(scope: Scope): QueueContext {
+    const parts = this.#parts;
+    const failed = (thrown: unknown) => this.failed(thrown);
+    const data: QueueData = new QueueData(parts, scope, {
       lease: () => this.lease.lock,
       changed: () => {
         if (this.#loaded?.data === data) this.changed();
       },
-      failed: (thrown) => this.failed(thrown),
+      failed,
     });
-    const view = new QueueView({
-      ...{ queueId, rules, clock, data, views: this.#views },
+    const context = {
+      ...{ ...parts, data, views: this.#views, staleAfter: 2 * parts.interval, failed },
       clusterIds: () => this.#clusterIds,
       obstacle: () => this.obstacle,
-      staleAfter: 2 * interval,
-    });
-    return { data, view };
+      changed: () => this.changed(),
+    };
+    return { ...context, view: new QueueView(context) };
   }
 
   get #clusterIds(): readonly string[] {
-    const { printers } = this.#options.rules;
-    return printers.length > 0 ? printers : [...(this.#deps.watcher.clusterList.last?.keys() ?? [])];
+    const { printers } = this.#parts.rules;
+    return printers.length > 0 ? printers : [...(this.#parts.watcher.clusterList.last?.keys() ?? [])];
   }
 
   /** Learns the account's printers, if the queue names none, and keeps those of the queue on the shared polls. */
   async #holdClusters(): Promise<void> {
-    const { clusterList } = this.#deps.watcher;
-    if (this.#options.rules.printers.length === 0 && this.#deps.signIn.usable && !clusterList.last)
+    const { clusterList } = this.#parts.watcher;
+    if (this.#parts.rules.printers.length === 0 && this.#parts.signIn.usable && !clusterList.last)
       await this.#deadline.wait(clusterList.read(LIST_FOR)).catch((thrown: unknown) => this.failed(thrown));
     if (!this.isClosed) this.#held.hold(this.#clusterIds);
   }
@@ -342,17 +326,11 @@ export class QueueRuntime {
     this.#endTenure();
     if (!this.#loaded || !this.lease.isOurs || this.isClosed) return this.changed();
     const { data } = this.#loaded;
-    const planning: Planning = new Planning({
-      ...{ ...this.#options, ...this.#deps, ...this.#loaded, views: this.#views, lock: this.lease.lock },
-      changed: () => this.changed(),
-      failed: (thrown) => {
-        if (this.#planning === planning) this.failed(thrown);
-      },
-      isStopped: () => this.obstacle !== null,
-    });
+    const { lock } = this.lease;
+    const planning = new Planning(this.#loaded, lock);
     this.#planning = planning;
     // Another runtime may have written until its lease ended.
-    const loaded = this.lease.lock ? data.load() : Promise.resolve();
+    const loaded = lock ? data.load() : Promise.resolve();
     loaded.then(() => planning.start()).catch((thrown: unknown) => this.failed(thrown));
   }
 
@@ -368,16 +346,10 @@ export class QueueRuntime {
   /** Never rejects. */
   async #observe(status: ClusterStatus): Promise<void> {
     if (!this.isClosed) this.#held.hold(this.#clusterIds);
-    const { data, view } = this.#loaded ?? {};
-    if (!data || !view || !this.#held.has(status.clusterId) || !this.#views.see(status)) return;
-    const isNews = view.differs(status) || this.#deps.clock.monotonic() - this.#changedAt >= this.#deps.interval;
-    const planning = this.#planning;
-    try {
-      if (planning) await data.gates.observe(status);
-    } catch (thrown) {
-      this.failed(thrown);
-    }
-    await planning?.observe(status);
+    const { view } = this.#loaded ?? {};
+    if (!view || !this.#held.has(status.clusterId) || !this.#views.see(status)) return;
+    const isNews = view.differs(status) || this.#parts.clock.monotonic() - this.#changedAt >= this.#parts.interval;
+    await this.#planning?.observe(status);
     if (isNews) this.changed();
     else view.invalidate();
   }

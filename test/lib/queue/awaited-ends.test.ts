@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { AwaitedEnds } from '../../../lib/queue/print-queue';
 import { itemEnd, type ItemRecord } from '../../../lib/queue/model/types';
-import type { Loaded } from '../../../lib/queue/run/planner';
+import type { QueueContext } from '../../../lib/queue/run/context';
 import { settle } from '../../helpers/manual-clock';
 import { queueItem } from '../../helpers/scripted-queue';
 
@@ -14,7 +14,7 @@ class Records {
   reads = 0;
   isUnreadable = false;
 
-  get loaded(): Loaded {
+  get loaded(): QueueContext {
     const find = async (itemId: string) => {
       this.reads++;
       if (this.isUnreadable) throw new Error('away');
@@ -22,7 +22,7 @@ class Records {
     };
     const items = { get: (itemId: string) => this.memory.get(itemId), find };
     const item = ({ itemId }: Record) => queueItem({ itemId, state: 'finished' });
-    return { data: { items }, view: { item } } as unknown as Loaded;
+    return { data: { items }, view: { item } } as unknown as QueueContext;
   }
 }
 
@@ -31,23 +31,24 @@ describe('queue/awaited-ends', () => {
   let isLoaded: boolean;
   let ends: AwaitedEnds;
   let node: AbortController;
+  const now = () => (isLoaded ? records.loaded : null);
   const begin = (itemId = 'a') => {
     const results: unknown[] = [];
-    ends.endOf(itemId, node.signal).then(
+    ends.endOf(itemId, node.signal, now()).then(
       (item) => results.push(item?.itemId ?? null),
       (error: unknown) => results.push((error as { code: string }).code),
     );
     return results;
   };
   const look = async () => {
-    ends.look();
+    ends.check(now());
     await settle();
   };
 
   beforeEach(() => {
     records = new Records();
     isLoaded = true;
-    ends = new AwaitedEnds(() => (isLoaded ? records.loaded : null));
+    ends = new AwaitedEnds();
     node = new AbortController();
   });
 

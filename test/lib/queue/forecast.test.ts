@@ -1,11 +1,22 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { forecast, type ForecastInput } from '../../../lib/queue/plan/forecast';
-import { plan } from '../../../lib/queue/plan/plan';
-import { parseHours } from '../../../lib/rules/hours';
+import { type ForecastInput, SimulatedQueue } from '../../../lib/queue/plan/forecast';
+import { runForecast } from '../../../lib/queue/view';
+import { readHours as hoursOf } from '../../../lib/queue/model/rules';
 import { systemClock } from '../../../lib/time/clock';
 import { phrase } from '../../../lib/words/sentence';
-import { file, item, NOW, obstacle, planInput, planInputs, printer, rulesOf } from '../../helpers/queue-inputs';
+import {
+  file,
+  inUtc,
+  item,
+  NOW,
+  obstacle,
+  plan,
+  planInput,
+  planInputs,
+  printer,
+  rulesOf,
+} from '../../helpers/queue-inputs';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -17,14 +28,15 @@ const forecastInput = (input: Partial<ForecastInput>): ForecastInput => ({
   active: input.active ?? [],
 });
 
-const hoursOf = (text: string) => {
-  const read = parseHours(text);
-  return 'hours' in read ? read.hours : assert.fail(read.wrong);
-};
+function forecast(input: ForecastInput) {
+  const queue = new SimulatedQueue(input);
+  while (queue.step());
+  return queue.result();
+}
 
 /** Start and end of each item, in minutes from now, and its cluster. */
-async function timesOf(input: Partial<ForecastInput>) {
-  const { items } = await forecast(forecastInput(input));
+function timesOf(input: Partial<ForecastInput>) {
+  const { items } = forecast(forecastInput(input));
   const minutes = (at: number | null) => (at === null ? null : (at - NOW) / MINUTE);
   return Object.fromEntries(
     [...items].map(([itemId, { startAt, endAt, clusterId }]) => [
@@ -35,19 +47,12 @@ async function timesOf(input: Partial<ForecastInput>) {
 }
 
 describe('queue/forecast', () => {
-  const zone = process.env.TZ;
-  before(() => {
-    process.env.TZ = 'UTC';
-  });
-  after(() => {
-    if (zone === undefined) delete process.env.TZ;
-    else process.env.TZ = zone;
-  });
+  inUtc();
 
-  it('starts now what the plan starts now, on the same printers', async () => {
-    await fc.assert(
-      fc.asyncProperty(planInputs, async (input) => {
-        const { items } = await forecast(forecastInput(input));
+  it('starts now what the plan starts now, on the same printers', () => {
+    fc.assert(
+      fc.property(planInputs, (input) => {
+        const { items } = forecast(forecastInput(input));
         const { assignments } = plan(input);
         const started = [...items].filter(([, { startAt }]) => startAt === NOW);
         assert.deepEqual(
@@ -61,9 +66,9 @@ describe('queue/forecast', () => {
     );
   });
 
-  it('prints one item after the other on a printer, with time to clear its plate', async () => {
-    await fc.assert(
-      fc.asyncProperty(planInputs, async (input) => {
+  it('prints one item after the other on a printer, with time to clear its plate', () => {
+    fc.assert(
+      fc.property(planInputs, (input) => {
         const single = {
           ...input,
           items: input.items.map((one) => ({ ...one, waiting: one.waiting.slice(0, 1) })),
@@ -71,7 +76,7 @@ describe('queue/forecast', () => {
             ({ clusterId }, at) => input.printers.findIndex((one) => one.clusterId === clusterId) === at,
           ),
         };
-        const { items } = await forecast(forecastInput(single));
+        const { items } = forecast(forecastInput(single));
         for (const { clusterId } of single.printers) {
           const prints = [...items.values()].filter((one) => one.clusterId === clusterId);
           prints.sort((one, other) => (one.startAt ?? 0) - (other.startAt ?? 0));
@@ -83,64 +88,64 @@ describe('queue/forecast', () => {
     );
   });
 
-  it('goes on when a printer ends its print and its plate is clear', async () => {
+  it('goes on when a printer ends its print and its plate is clear', () => {
     const items = [item('a', { waiting: [1, 2] }), item('b', { files: [file({}, null)] })];
     const busy = printer('c1', { obstacle: obstacle('BUSY'), freeAt: NOW + 30 * MINUTE });
-    assert.deepEqual(await timesOf({ items, printers: [busy] }), { a: [40, 170, 'c1'], b: [180, 240, 'c1'] });
+    assert.deepEqual(timesOf({ items, printers: [busy] }), { a: [40, 170, 'c1'], b: [180, 240, 'c1'] });
     const unknown = printer('c1', { obstacle: obstacle('BUSY') });
-    assert.deepEqual((await timesOf({ items, printers: [unknown] })).a, [70, 200, 'c1']);
+    assert.deepEqual(timesOf({ items, printers: [unknown] }).a, [70, 200, 'c1']);
     const waiting = printer('c1', { obstacle: obstacle('PLATE_NOT_CLEARED') });
-    assert.deepEqual((await timesOf({ items, printers: [waiting] })).a, [10, 140, 'c1']);
+    assert.deepEqual(timesOf({ items, printers: [waiting] }).a, [10, 140, 'c1']);
     const ejecting = rulesOf({ gate: 'automatic' });
-    assert.deepEqual((await timesOf({ items, printers: [busy], rules: ejecting })).a, [30, 150, 'c1']);
+    assert.deepEqual(timesOf({ items, printers: [busy], rules: ejecting }).a, [30, 150, 'c1']);
   });
 
-  it('expects the estimated end of its own print while the printer does not state one', async () => {
+  it('expects the estimated end of its own print while the printer does not state one', () => {
     const items = [item('a', { waiting: [] }), item('b')];
     const busy = printer('c1', { obstacle: obstacle('BUSY') });
     const times = (endAt: number | null) =>
       timesOf({ items, printers: [busy], active: [{ itemId: 'a', clusterId: 'c1', startAt: NOW, endAt }] });
-    assert.deepEqual(await times(NOW + 15 * MINUTE), { a: [0, 15, 'c1'], b: [25, 85, 'c1'] });
-    assert.deepEqual(await times(null), { a: [0, 60, 'c1'], b: [70, 130, 'c1'] });
+    assert.deepEqual(times(NOW + 15 * MINUTE), { a: [0, 15, 'c1'], b: [25, 85, 'c1'] });
+    assert.deepEqual(times(null), { a: [0, 60, 'c1'], b: [70, 130, 'c1'] });
   });
 
-  it('never expects an end in the past', async () => {
+  it('never expects an end in the past', () => {
     const active = [{ itemId: 'a', clusterId: 'c1', startAt: NOW - HOUR, endAt: NOW - MINUTE }];
     const printers = [printer('c1', { obstacle: obstacle('BUSY'), freeAt: NOW + 5 * MINUTE })];
-    assert.deepEqual((await timesOf({ items: [item('a', { waiting: [] })], printers, active })).a, [-60, 0, 'c1']);
+    assert.deepEqual(timesOf({ items: [item('a', { waiting: [] })], printers, active }).a, [-60, 0, 'c1']);
   });
 
-  it('expects nothing of a printer that needs a person, and of a paused queue', async () => {
+  it('expects nothing of a printer that needs a person, and of a paused queue', () => {
     const items = [item('a')];
     for (const code of ['OFFLINE', 'FAULT', 'PAUSED', 'OUTCOME_UNKNOWN'] as const)
-      assert.deepEqual(await timesOf({ items, printers: [printer('c1', { obstacle: obstacle(code) })] }), {
+      assert.deepEqual(timesOf({ items, printers: [printer('c1', { obstacle: obstacle(code) })] }), {
         a: [null, null, null],
       });
     const paused = { code: 'QUEUE_PAUSED' as const, sentence: phrase`It is paused.` };
-    assert.deepEqual((await timesOf({ items, printers: [printer('c1')], obstacle: paused })).a, [null, null, null]);
+    assert.deepEqual(timesOf({ items, printers: [printer('c1')], obstacle: paused }).a, [null, null, null]);
   });
 
-  it('clears plates in staffed hours only', async () => {
+  it('clears plates in staffed hours only', () => {
     // It is noon. The plate of the first print gets five of its ten minutes before the people leave.
     const rules = rulesOf({ staffed: hoursOf('09:00-13:05') });
     const items = [item('a'), item('b')];
-    assert.deepEqual((await timesOf({ items, printers: [printer('c1')], rules })).b, [21 * 60 + 5, 22 * 60 + 5, 'c1']);
+    assert.deepEqual(timesOf({ items, printers: [printer('c1')], rules }).b, [21 * 60 + 5, 22 * 60 + 5, 'c1']);
   });
 
-  it('starts within the hours, one print within the stagger, and not more than allowed at a time', async () => {
+  it('starts within the hours, one print within the stagger, and not more than allowed at a time', () => {
     const items = [item('a'), item('b'), item('c', { notBefore: NOW + 5 * MINUTE })];
     const printers = ['c1', 'c2', 'c3'].map((id) => printer(id));
-    const starts = async (rules: object, state: Partial<ForecastInput> = {}) =>
-      Object.values(await timesOf({ items, printers, rules: rulesOf(rules), ...state })).map((times) => times[0]);
-    assert.deepEqual(await starts({}), [0, 0, 5]);
-    assert.deepEqual(await starts({ stagger: 20 * MINUTE }), [0, 20, 40]);
-    assert.deepEqual(await starts({ stagger: 20 * MINUTE }, { nextStartAt: NOW + 3 * MINUTE }), [3, 23, 43]);
-    assert.deepEqual(await starts({ maxPrinting: 1 }), [0, 60, 120]);
-    assert.deepEqual(await starts({ maxPrinting: 1 }, { printing: 1 }), [60, 120, 180]);
-    assert.deepEqual(await starts({ hours: hoursOf('13:00-14:00') }), [60, 60, 60]);
+    const starts = (rules: object, state: Partial<ForecastInput> = {}) =>
+      Object.values(timesOf({ items, printers, rules: rulesOf(rules), ...state })).map((times) => times[0]);
+    assert.deepEqual(starts({}), [0, 0, 5]);
+    assert.deepEqual(starts({ stagger: 20 * MINUTE }), [0, 20, 40]);
+    assert.deepEqual(starts({ stagger: 20 * MINUTE }, { nextStartAt: NOW + 3 * MINUTE }), [3, 23, 43]);
+    assert.deepEqual(starts({ maxPrinting: 1 }), [0, 60, 120]);
+    assert.deepEqual(starts({ maxPrinting: 1 }, { printing: 1 }), [60, 120, 180]);
+    assert.deepEqual(starts({ hours: hoursOf('13:00-14:00') }), [60, 60, 60]);
   });
 
-  it('adds the prints under way, and says when orders end, whether they are late, and when all is done', async () => {
+  it('adds the prints under way, and says when orders end, whether they are late, and when all is done', () => {
     const items = [
       item('a', { waiting: [], deadline: NOW + 2 * HOUR }),
       item('b', { deadline: NOW + HOUR }),
@@ -165,7 +170,7 @@ describe('queue/forecast', () => {
       })),
       printing: 2,
     });
-    const { items: times, orders, idleAt } = await forecast(input);
+    const { items: times, orders, idleAt } = forecast(input);
     assert.deepEqual(times.get('a'), { startAt: NOW - HOUR, clusterId: 'c1', endAt: NOW + 20 * MINUTE });
     assert.deepEqual(times.get('b'), { startAt: NOW + 30 * MINUTE, clusterId: 'c1', endAt: NOW + 90 * MINUTE });
     assert.deepEqual(
@@ -178,22 +183,22 @@ describe('queue/forecast', () => {
     );
     assert.equal(idleAt, NOW + 90 * MINUTE);
     const offline = { ...input, printers: [printer('c1', { obstacle: obstacle('OFFLINE') })] };
-    assert.equal((await forecast(offline)).idleAt, null);
-    assert.equal((await forecast(forecastInput({}))).idleAt, NOW);
+    assert.equal(forecast(offline).idleAt, null);
+    assert.equal(forecast(forecastInput({})).idleAt, NOW);
   });
 
-  it('prints each copy at the moment of its printer also in the later, coarser steps', async () => {
+  it('prints each copy at the moment of its printer also in the later, coarser steps', () => {
     const printers = Array.from({ length: 40 }, (_, at) =>
       printer(`c${at}`, { obstacle: obstacle('BUSY'), freeAt: NOW + at * MINUTE }),
     );
     const copies = Array.from({ length: 4_000 }, (_, at) => at + 1);
-    const { idleAt } = await forecast(forecastInput({ items: [item('a', { waiting: copies })], printers }));
+    const { idleAt } = forecast(forecastInput({ items: [item('a', { waiting: copies })], printers }));
     assert.equal(idleAt, NOW + 39 * MINUTE + 100 * (HOUR + TURNAROUND));
   });
 
-  it('ends after a bounded number of steps, and knows no end then', async () => {
+  it('ends after a bounded number of steps, and knows no end then', () => {
     const copies = Array.from({ length: 10_000 }, (_, at) => at + 1);
-    const { items, idleAt } = await forecast(
+    const { items, idleAt } = forecast(
       forecastInput({ items: [item('a', { waiting: copies })], printers: [printer('c1')] }),
     );
     assert.deepEqual(items.get('a'), { startAt: NOW, clusterId: 'c1', endAt: null });
@@ -209,7 +214,7 @@ describe('queue/forecast', () => {
     setImmediate(turn);
     const clock = { ...systemClock, monotonic: () => (now += 5) };
     const copies = Array.from({ length: 100 }, (_, at) => at + 1);
-    await forecast(forecastInput({ items: [item('a', { waiting: copies })], printers: [printer('c1')] }), { clock });
+    await runForecast(forecastInput({ items: [item('a', { waiting: copies })], printers: [printer('c1')] }), clock);
     isOver = true;
     assert.ok(turns >= 90, String(turns));
   });

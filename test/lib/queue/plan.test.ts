@@ -1,11 +1,23 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { plan, type PlanInput, type PlanItem, Planner } from '../../../lib/queue/plan/plan';
+import type { PlanInput, PlanItem } from '../../../lib/queue/plan/inputs';
+import { Planner } from '../../../lib/queue/plan/plan';
 import { printerKey, type QueuePrinter } from '../../../lib/queue/model/types';
 import { mismatchOf } from '../../../lib/queue/plan/suitability';
-import { parseHours } from '../../../lib/rules/hours';
+import { readHours as hoursOf } from '../../../lib/queue/model/rules';
 import { phrase } from '../../../lib/words/sentence';
-import { file, item, NOW, obstacle, planInput, planInputs, printer, rulesOf } from '../../helpers/queue-inputs';
+import {
+  file,
+  inUtc,
+  item,
+  NOW,
+  obstacle,
+  plan,
+  planInput,
+  planInputs,
+  printer,
+  rulesOf,
+} from '../../helpers/queue-inputs';
 
 const MINUTE = 60_000;
 const RUNS = { numRuns: 2_000 };
@@ -33,6 +45,13 @@ function given(input: PlanInput) {
   }));
 }
 
+/** Items that may start, and of which the plan leaves copies. */
+const leftOver = (input: PlanInput, plans: ReturnType<typeof given>) =>
+  input.items.filter(
+    ({ itemId, waiting, obstacle: reason, notBefore }) =>
+      reason === null && notBefore === null && plans.filter((one) => one.itemId === itemId).length < waiting.length,
+  );
+
 /** Inputs in which every cluster has one printer. */
 const singles = planInputs.map((input) => ({
   ...input,
@@ -52,6 +71,8 @@ const assigned = (input: PlanInput) =>
   plan(input).assignments.map(({ itemId, copy, clusterId }) => `${itemId}/${copy} ${clusterId}`);
 
 describe('queue/plan', () => {
+  inUtc();
+
   it('gives no printer and no copy away twice', () => {
     fc.assert(
       fc.property(planInputs, (input) => {
@@ -104,9 +125,7 @@ describe('queue/plan', () => {
         const idle = input.printers.filter(
           ({ obstacle: reason, clusterId }) => reason === null && !plans.some((one) => one.clusterId === clusterId),
         );
-        for (const one of input.items) {
-          const isDone = plans.filter(({ itemId }) => itemId === one.itemId).length === one.waiting.length;
-          if (isDone || one.obstacle !== null || one.notBefore !== null) continue;
+        for (const one of leftOver(input, plans)) {
           assert.ok(!idle.some((printerOf) => suits(input, one, printerOf)), one.itemId);
         }
       }),
@@ -118,9 +137,7 @@ describe('queue/plan', () => {
     fc.assert(
       fc.property(singles, (input) => {
         const plans = given(input);
-        for (const one of input.items) {
-          const isDone = plans.filter(({ itemId }) => itemId === one.itemId).length === one.waiting.length;
-          if (isDone || one.obstacle !== null || one.notBefore !== null) continue;
+        for (const one of leftOver(input, plans)) {
           for (const { item: other, members } of plans)
             assert.ok(other.priority >= one.priority || !members.some((member) => suits(input, one, member)));
         }
@@ -158,10 +175,9 @@ describe('queue/plan', () => {
       fc.property(singles, (input) => {
         const plans = given(input);
         const placesOf = (one: PlanItem) => input.printers.filter((some) => suits(input, one, some));
-        for (const one of input.items) {
+        for (const one of leftOver(input, plans)) {
           const [only, ...others] = placesOf(one);
-          const isWaiting = plans.filter(({ itemId }) => itemId === one.itemId).length < one.waiting.length;
-          if (!only || others.length > 0 || !isWaiting || one.obstacle !== null || one.notBefore !== null) continue;
+          if (!only || others.length > 0) continue;
           for (const { item: other, clusterId } of plans)
             if (clusterId === only.clusterId && other.priority === one.priority && other.createdAt > one.createdAt)
               assert.equal(placesOf(other).length, 1, `${other.itemId} took ${clusterId} from ${one.itemId}`);
@@ -242,10 +258,6 @@ describe('queue/plan', () => {
   });
 
   it('prints the shortest first, what has least slack first, or what fits the staffed hours', () => {
-    const hours = (text: string) => {
-      const read = parseHours(text);
-      return 'hours' in read ? read.hours : assert.fail();
-    };
     const items = [
       item('a', { files: [file({}, 3 * 3600)], deadline: NOW + 9 * 60 * MINUTE }),
       item('b', { files: [file({}, 20 * 3600)], deadline: NOW + 22 * 60 * MINUTE }),
@@ -257,15 +269,8 @@ describe('queue/plan', () => {
     assert.equal(order({}), 'abcd');
     assert.equal(order({ sort: 'shortest' }), 'cadb');
     assert.equal(order({ sort: 'deadline' }), 'bacd');
-    const zone = process.env.TZ;
-    try {
-      process.env.TZ = 'UTC';
-      // It is noon: c ends in staffed hours, b the next morning; of the others the longer one fills the night.
-      assert.equal(order({ sort: 'staffed', staffed: hours('08:00-14:00') }), 'cbda');
-    } finally {
-      if (zone === undefined) delete process.env.TZ;
-      else process.env.TZ = zone;
-    }
+    // It is noon: c ends in staffed hours, b the next morning; of the others the longer one fills the night.
+    assert.equal(order({ sort: 'staffed', staffed: hoursOf('08:00-14:00') }), 'cbda');
     assert.equal(order({ sort: 'staffed' }), 'cadb');
   });
 
@@ -339,21 +344,60 @@ describe('queue/plan', () => {
   });
 
   it('waits for the hours and for an item that must not start yet, and keeps their places', () => {
-    const zone = process.env.TZ;
-    try {
-      process.env.TZ = 'Europe/Berlin';
-      const read = parseHours('22:00-06:00');
-      const rules = rulesOf({ hours: 'hours' in read ? read.hours : assert.fail() });
-      const input = planInput({ items: [item('a')], printers: [printer('c1')], rules });
-      const night = Date.parse('2026-06-10T20:00:00Z');
-      assert.deepEqual(plan(input), { assignments: [], order: ['a'], nextAt: night });
-      assert.equal(plan({ ...input, now: night }).assignments.length, 1);
-    } finally {
-      if (zone === undefined) delete process.env.TZ;
-      else process.env.TZ = zone;
-    }
+    const rules = rulesOf({ hours: hoursOf('22:00-06:00') });
+    const input = planInput({ items: [item('a')], printers: [printer('c1')], rules });
+    const night = Date.parse('2026-06-10T22:00:00Z');
+    assert.deepEqual(plan(input), { assignments: [], order: ['a'], nextAt: night });
+    assert.equal(plan({ ...input, now: night }).assignments.length, 1);
     const later = planInput({ items: [item('a', { notBefore: NOW + 7 })], printers: [printer('c1')] });
     assert.deepEqual(plan(later), { assignments: [], order: [], nextAt: NOW + 7 });
     assert.equal(plan({ ...later, now: NOW + 7 }).assignments.length, 1);
+  });
+});
+
+const PLATE = obstacle('PLATE_NOT_CLEARED');
+
+function wanted(input: Partial<PlanInput>): string[] {
+  const printers = new Planner().wantedPrinters(planInput(input));
+  return [...printers].map(({ clusterId }) => clusterId);
+}
+
+describe('queue/plan: wanted printers', () => {
+  const printers = [printer('c1', { obstacle: PLATE }), printer('c2', { model: 'X3' }), printer('c3')];
+  const items = [item('a')];
+
+  it('names the printers that suit a waiting item, whatever else keeps them from printing', () => {
+    assert.deepEqual(wanted({ items, printers }), ['c1', 'c3']);
+    const either = [item('a'), item('b', { files: [file({ models: ['X3'] })] })];
+    assert.deepEqual(wanted({ items: either, printers }), ['c1', 'c3', 'c2']);
+    assert.deepEqual(wanted({ items: [], printers }), []);
+  });
+
+  it('names none for items that are held, must not start yet or owe nothing', () => {
+    for (const state of [{ obstacle: obstacle('BUSY') as never }, { notBefore: NOW + 1 }, { waiting: [] }])
+      assert.deepEqual(wanted({ items: [item('a', state)], printers }), []);
+  });
+
+  it('names none while the queue may start nothing', () => {
+    const at = (rules: object, more: Partial<PlanInput> = {}) =>
+      wanted({ items, printers, rules: rulesOf(rules), ...more });
+    assert.deepEqual(at({ hours: hoursOf('Mon 08:00-09:00') }), []);
+    assert.deepEqual(at({ maxPrinting: 1 }, { printing: 1 }), []);
+    assert.deepEqual(at({ maxPrinting: 2 }, { printing: 1 }), ['c1', 'c3']);
+    assert.deepEqual(at({ stagger: 60_000 }, { nextStartAt: Infinity }), []);
+    assert.deepEqual(at({}, { obstacle: { ...PLATE, code: 'QUEUE_PAUSED' } }), []);
+  });
+
+  it('leaves out printers with too little material and those that refused, for that item alone', () => {
+    const spool = (volumeLeft: number) => ({ extruders: [{ printCore: null, material: null, volumeLeft }] });
+    const [low, full] = [printer('c1', { ...spool(100), obstacle: PLATE }), printer('c2', spool(1000))];
+    const rules = rulesOf({ match: 'lenient', material: 'any' });
+    const of = (...items: PlanInput['items']) => wanted({ items, printers: [low, full], rules });
+    const needs = (volume: number) => item(`v${volume}`, { files: [file({ volumes: [volume] })] });
+    assert.deepEqual(of(needs(200)), ['c2']);
+    assert.deepEqual(of(needs(200), needs(50)), ['c2', 'c1']);
+    const refused = item('r', { files: [file({ volumes: [1] })], refused: new Set([printerKey(low)]) });
+    assert.deepEqual(of(refused), ['c2']);
+    assert.deepEqual(of(refused, needs(50)), ['c2', 'c1']);
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
-import { QueueStore } from '../../../lib/queue/records/store';
+import { QueueStore } from '../../../lib/queue/records/records';
 import { Reservations, reservationOf } from '../../../lib/queue/records/items';
 import { QueueFarm, SCOPE, type Runtime } from '../../helpers/queue-farm';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { requirementOf } from '../../../lib/queue/model/requirement';
+import { type Requirement, requirementOf } from '../../../lib/queue/model/requirement';
 import { mismatchOf } from '../../../lib/queue/plan/suitability';
-import type { QueuePrinter, Requirement } from '../../../lib/queue/model/types';
+import type { QueuePrinter } from '../../../lib/queue/model/types';
 import type { QueueRules } from '../../../lib/queue/model/rules';
 import { material, printer, requirement, rulesOf } from '../../helpers/queue-inputs';
 

@@ -10,7 +10,7 @@ const refused = (given: unknown, words: RegExp) =>
     (error) => error instanceof PrintingError && error.code === 'INVALID_INPUT' && words.test(error.message),
   );
 
-describe('queue/require-input', () => {
+describe('queue/requirement: what a message requires', () => {
   it('reads an object or its JSON', () => {
     const given = {
       models: ['X5', 'X3'],
@@ -46,7 +46,7 @@ describe('queue/require-input', () => {
   });
 });
 
-describe('queue/requirement-of', () => {
+describe('queue/requirement: of a file', () => {
   const facts: FileFacts = {
     source: 'file',
     model: 'X5',

@@ -8,10 +8,11 @@ import {
   plateFollowed,
   type QueueRecord,
 } from '../../../lib/queue/model/queue';
-import { SavedQueue } from '../../../lib/queue/records/queue';
-import { QueueStore } from '../../../lib/queue/records/store';
+import { QueueData } from '../../../lib/queue/records/data';
+import { LocalChanges } from '../../../lib/queue/records/records';
+import { ManualClock } from '../../helpers/manual-clock';
 import { LateStore } from '../../helpers/memory-store';
-import { CONTEXT, GATE, NOW } from './items';
+import { CONTEXT, GATE, NOW, RULES } from './items';
 
 const closed = (closings: number, changed: Partial<EndedPrint> = {}): PlateGate => ({
   ...GATE,
@@ -32,10 +33,16 @@ const idsOf = ({ outbox }: QueueRecord) => outbox.map(({ type, id }) => `${type}
 const follow = (gates: PlateGate[], mode: 'automatic' | 'confirm' = 'confirm') =>
   gates.reduce((record, gate) => plateFollowed(record, gate, mode, CONTEXT), NEW_QUEUE);
 
-describe('queue/queue-state', () => {
+describe('queue/queue', () => {
   it('keeps a change that is made while the state is read', async () => {
     const store = new LateStore();
-    const saved = new SavedQueue(new QueueStore(store, ['account', 'service', 'workspace']), 'queue', () => undefined);
+    const parts = { queueId: 'queue', rules: RULES, store, localChanges: new LocalChanges(), clock: new ManualClock() };
+    const owner = {
+      lease: () => null,
+      changed: () => undefined,
+      failed: (thrown: unknown) => assert.fail(String(thrown)),
+    };
+    const { state: saved } = new QueueData(parts, ['account', 'service', 'workspace'], owner);
     store.delayNext();
     const loaded = saved.load();
     await saved.change((record) => ({ ...record, oldBefore: 5 }));

@@ -64,6 +64,97 @@ export class QueueStore {
   }
 }
 
+interface RecordsDeps<T> {
+  store: QueueStore;
+  keyOf: (id: string) => Key;
+  idOf: (record: T) => string;
+  /** Whether a record stays in memory although the store has lost it. Default: false. */
+  isLasting?: boolean;
+  /** Called after a change of a record, here or at another runtime. */
+  changed: (before: T | undefined, after: T | undefined) => void;
+}
+
+/** Options of a change in memory and in the store. */
+interface RecordChange extends PutOptions {
+  /** Only while this runtime plans. */
+  asPlanner?: boolean;
+  /** The change records what was seen: until it is written, the record in memory is behind the facts. */
+  isSeen?: boolean;
+}
+
+/** The records of one kind in memory, each as it was last written or read. A change that can't be written changes nothing. */
+export class Records<T extends object> {
+  readonly #deps: RecordsDeps<T>;
+  readonly #known = new Map<string, T>();
+  readonly #behind = new Set<string>();
+
+  constructor(deps: RecordsDeps<T>) {
+    this.#deps = deps;
+  }
+
+  get all(): T[] {
+    return [...this.#known.values()];
+  }
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  get(id: string): T | undefined {
+    return this.#known.get(id);
+  }
+
+  /** Whether something was seen that the record does not contain, because it can't be written or is being written. */
+  isBehind(id: string): boolean {
+    return this.#behind.has(id);
+  }
+
+  /** Reads all records. Rejects while the store can't be read. */
+  async load(stored: AsyncIterable<T>): Promise<void> {
+    const before = new Map(this.#known);
+    const found = new Map<string, T>();
+    for await (const record of stored) found.set(this.#deps.idOf(record), record);
+    const doubtful: string[] = [];
+    for (const id of new Set([...before.keys(), ...this.#known.keys(), ...found.keys()]))
+      if (this.#known.get(id) === before.get(id)) this.#set(id, found.get(id));
+      else doubtful.push(id);
+    // Of a record that changed during the listing, either state may be the newer one.
+    for (const id of doubtful) await this.reload(id);
+  }
+
+  /** Reads a record again that another runtime or queue has changed. */
+  async reload(id: string): Promise<void> {
+    // An update waits for a change of this runtime that is being written; a plain read would not.
+    await this.update(id, (current) => current);
+  }
+
+  /** Changes a record. Resolves with the record when the change is durable. */
+  async update(
+    id: string,
+    change: (current: T | undefined) => T | undefined,
+    { isSeen = false, ...options }: RecordChange = {},
+  ): Promise<T | undefined> {
+    if (isSeen) this.#behind.add(id);
+    const record = await this.#deps.store.update<T>(this.#deps.keyOf(id), change, options);
+    this.#behind.delete(id);
+    this.#set(id, record);
+    return record;
+  }
+
+  /** Drops a record from memory; the store decides when it deletes it. */
+  forget(id: string): void {
+    this.#set(id, undefined);
+  }
+
+  #set(id: string, record: T | undefined): void {
+    const before = this.#known.get(id);
+    if (before === record || (!record && this.#deps.isLasting)) return;
+    if (record) this.#known.set(id, record);
+    else this.#known.delete(id);
+    this.#deps.changed(before, record);
+  }
+}
+
 type Listener = (key: Key) => void;
 
 /**

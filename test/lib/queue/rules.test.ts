@@ -4,7 +4,7 @@ import { PrintingError } from '../../../lib/service/errors';
 
 const DAY = 86_400_000;
 
-describe('queue/read-rules', () => {
+describe('queue/rules', () => {
   it('has the defaults of the contract for settings that are missing or blank', () => {
     const defaults = {
       printers: [],
@@ -94,7 +94,7 @@ describe('queue/read-rules', () => {
     });
 });
 
-describe('queue/prices', () => {
+describe('queue/rules: prices', () => {
   const prices = readPrices({ currency: 'EUR', hour: 1.2, kilogram: { PLA: 25, '*': 40 } });
   const pla = { type: 'pla' };
 

@@ -35,7 +35,7 @@ class Plate {
   }
 }
 
-describe('queue/gate-changes', () => {
+describe('queue/gate', () => {
   let plate: Plate;
   beforeEach(() => (plate = new Plate()));
 

@@ -3,7 +3,7 @@ import * as attempts from '../../../lib/queue/model/item-changes';
 import { heldBack, newItem, removed } from '../../../lib/queue/model/item-changes';
 import { ItemStore } from '../../../lib/queue/records/items';
 import { withoutEvents } from '../../../lib/queue/model/item';
-import { QueueStore } from '../../../lib/queue/records/store';
+import { QueueStore } from '../../../lib/queue/records/records';
 import type { ItemRecord } from '../../../lib/queue/model/types';
 import type { Scope } from '../../../lib/state/store';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
@@ -14,7 +14,7 @@ import { CONTEXT, FILE, item, PRINT } from './items';
 const SCOPE: Scope = ['account', 'service', 'workspace'];
 const DAY = 24 * 3_600_000;
 
-describe('queue/item-store', () => {
+describe('queue/items', () => {
   let clock: ManualClock;
   let memory: MemoryStore;
 

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type PlanInput, Planner } from '../../../lib/queue/plan/plan';
+import type { PlanInput } from '../../../lib/queue/plan/inputs';
+import { Planner } from '../../../lib/queue/plan/plan';
 import { printerKey } from '../../../lib/queue/model/types';
-import { Explainer, reasonsOf } from '../../../lib/queue/plan/explanation';
-import { parseHours } from '../../../lib/rules/hours';
+import { Explainer } from '../../../lib/queue/plan/explanation';
+import { readHours } from '../../../lib/queue/model/rules';
 import { phrase } from '../../../lib/words/sentence';
 import { file, item, NOW, obstacle, planInput, planInputs, printer, rulesOf } from '../../helpers/queue-inputs';
 
 const BUSY = obstacle('BUSY');
+const reasonsOf = (itemId: string, input: PlanInput) => new Explainer(new Planner(), input).reasonsOf(itemId);
 
 /** Codes of item and queue, then of the printers. */
 function codes(input: Partial<PlanInput>, itemId = 'a') {
@@ -18,7 +20,7 @@ function codes(input: Partial<PlanInput>, itemId = 'a') {
   ];
 }
 
-describe('queue/waiting-reasons', () => {
+describe('queue/explanation', () => {
   it('names the printers that do not suit before those that are busy', () => {
     const printers = [
       printer('c1', { model: 'X3', obstacle: BUSY }),
@@ -68,8 +70,7 @@ describe('queue/waiting-reasons', () => {
     assert.deepEqual(own({}, { obstacle: { code: 'HELD', sentence: phrase`It is held.` } }), ['HELD']);
     assert.deepEqual(own({}, { notBefore: NOW + 1 }), ['NOT_BEFORE']);
     assert.deepEqual(own({ obstacle: { code: 'NO_STORE', sentence: phrase`No store.` } }), ['NO_STORE']);
-    const read = parseHours('Mon 08:00-09:00');
-    assert.deepEqual(own({ rules: rulesOf({ hours: 'hours' in read ? read.hours : assert.fail() }) }), ['HOURS']);
+    assert.deepEqual(own({ rules: rulesOf({ hours: readHours('Mon 08:00-09:00') }) }), ['HOURS']);
     assert.deepEqual(own({ nextStartAt: NOW + 1 }), ['STAGGER']);
     assert.deepEqual(own({ rules: rulesOf({ maxPrinting: 2 }), printing: 2 }), ['LIMIT']);
     assert.deepEqual(own({ rules: rulesOf({ maxPrinting: 2 }), printing: 1 }), []);

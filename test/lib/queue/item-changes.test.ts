@@ -18,7 +18,7 @@ const begun = (record: ItemRecord) =>
 const RETRY = { ...CONTEXT, rules: { ...CONTEXT.rules, retries: 1 } };
 const CONFIRM = { ...CONTEXT, rules: { ...CONTEXT.rules, gate: 'confirm' as const } };
 
-describe('queue/attempt-changes', () => {
+describe('queue/item-changes', () => {
   it('finishes an item after each copy was printed well', () => {
     const one = attempts.ended(begun(item({ copies: 2 })), FIRST, end('finished'), CONTEXT);
     assert.deepEqual([itemStateOf(one), waitingCopies(one), one.endedAt], ['waiting', [2], null]);
@@ -177,7 +177,7 @@ function change(record: ItemRecord, kind: number, a: number, b: number): ItemRec
     () => items.heldBack(record),
     () => items.removed(record, context),
     () => items.settled(record, { outcome: b % 2 ? 'printed' : 'not-printed', copy: null }, context),
-    () => items.withBlocked(record, b % 2 === 0, null, context),
+    () => items.withBlocked(record, b % 2 === 0, context),
     () => items.overdue(record, context),
   ];
   try {

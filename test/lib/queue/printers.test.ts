@@ -1,15 +1,40 @@
 import assert from 'node:assert/strict';
-import { configurationOf, printerBoard, type BoardInput } from '../../../lib/queue/plan/printers';
+import {
+  BoardCache,
+  type BoardInput,
+  configurationOf,
+  type OpenPrint,
+  printerBoard,
+} from '../../../lib/queue/plan/printers';
+import { phrase } from '../../../lib/words/sentence';
 import { observed, type PlateGate } from '../../../lib/queue/model/gate';
-import { type Attempt, printerKey, type QueuePrinter } from '../../../lib/queue/model/types';
+import { printerKey, type QueuePrinter } from '../../../lib/queue/model/types';
 import * as attempts from '../../../lib/queue/model/item-changes';
 import { answer, at, job, observation, type Wire } from '../events/observations';
-import { CONTEXT, item, NOW, PRINT, RULES } from './items';
+import { CONTEXT, FILE, GATE, item, NOW, PRINT, RULES } from './items';
 
 const KEY = printerKey({ clusterId: 'C1', printerId: null });
 const idle = { uuid: 'P1', machine_variant: 'Maker', status: 'idle', enabled: true };
 
-/** The board after a first look at an idle printer and a second one. */
+type Views = BoardInput['views'];
+
+/** An input in which the queue has sent nothing. */
+const boardInput = (get: Views['get'], changed: Partial<BoardInput> = {}): BoardInput => ({
+  clusterIds: ['C1'],
+  views: { get, materialOf: () => null },
+  gates: { of: () => undefined },
+  refusals: { reasonOf: () => null },
+  open: new Map(),
+  pausedPrinters: {},
+  usage: new Map(),
+  rules: RULES,
+  now: NOW,
+  staleAfter: 120_000,
+  ...changed,
+});
+const unseen: Partial<BoardInput> = { views: { get: () => undefined, materialOf: () => null } };
+
+/** The board after a first status of an idle printer and a second one. */
 function board(wire: Wire, changed: Partial<BoardInput> = {}, listed = {}, before: Wire = {}) {
   const gates = new Map<string | null, PlateGate>();
   for (const one of [before, wire]) {
@@ -23,34 +48,25 @@ function board(wire: Wire, changed: Partial<BoardInput> = {}, listed = {}, befor
   const { status } = observation(answer({ printers: [idle], ...wire }), 0, listed);
   const printers =
     status.printers.length > 0 ? status.printers : observation(answer({ printers: [idle] })).status.printers;
-  return printerBoard({
-    clusterIds: ['C1'],
-    viewOf: () => ({ status, printers, age: 0 }),
-    gateOf: (_, printerId) => gates.get(printerId),
-    open: new Map(),
-    suits: () => true,
-    paused: new Map(),
-    refusalOf: () => null,
-    usage: new Map(),
-    rules: RULES,
-    now: NOW,
-    staleAfter: 120_000,
-    ...changed,
-  });
+  const of: BoardInput['gates']['of'] = (_, printerId) => gates.get(printerId);
+  return printerBoard(boardInput(() => ({ status, printers, age: 0 }), { gates: { of }, ...changed }));
 }
 const codes = (...given: Parameters<typeof board>) => board(...given).map(({ obstacle }) => obstacle?.code ?? 'free');
 
-/** An open attempt on C1. */
-function attempt(state: 'assigned' | 'dispatched' | 'unknown', clusterJobId = 'mine'): Attempt[] {
+/** An open print on C1 whose file is for a model. */
+function print(state: 'assigned' | 'dispatched' | 'unknown', model: string | null = null): OpenPrint {
   const of = { copy: 1, attempt: 1 };
-  let record = attempts.assigned(item(), { ...PRINT, copy: 1 }, CONTEXT);
-  if (state === 'dispatched') record = attempts.dispatched(record, of, clusterJobId, CONTEXT);
+  const needs = model === null ? {} : { require: { models: [model] } };
+  let record = attempts.assigned(item(needs, { files: [FILE] }), { ...PRINT, copy: 1 }, CONTEXT);
+  if (state === 'dispatched') record = attempts.dispatched(record, of, 'mine', CONTEXT);
   if (state === 'unknown') record = attempts.unknown(record, of, CONTEXT);
-  return [...record.prints];
+  const [attempt] = record.prints;
+  assert.ok(attempt);
+  return { record, attempt };
 }
-const open = (...given: Parameters<typeof attempt>) => ({ open: new Map([['C1', attempt(...given)]]) });
+const open = (...given: Parameters<typeof print>) => ({ open: new Map([['C1', [print(...given)]]]) });
 
-describe('queue/printer-board', () => {
+describe('queue/printers', () => {
   it('calls a printer free that is idle and has nothing of anyone’s', () => {
     assert.deepEqual(codes({}), ['free']);
     const [printer] = board({});
@@ -60,8 +76,8 @@ describe('queue/printer-board', () => {
   it('names a printer without a status by its gate', () => {
     const name = ({ clusterName }: QueuePrinter) => clusterName;
     assert.deepEqual(board({}).map(name), ['Workshop']);
-    assert.deepEqual(board({}, { viewOf: () => undefined }).map(name), ['Workshop']);
-    assert.deepEqual(board({}, { viewOf: () => undefined, gateOf: () => undefined }).map(name), [null]);
+    assert.deepEqual(board({}, unseen).map(name), ['Workshop']);
+    assert.deepEqual(board({}, { ...unseen, gates: { of: () => undefined } }).map(name), [null]);
   });
 
   it('names the first obstacle', () => {
@@ -79,7 +95,7 @@ describe('queue/printer-board', () => {
       ['OFFLINE', codes({ is_online: false, printers: [] })],
       ['OFFLINE', codes(printer({ status: 'unreachable' }))],
       ['STALE', codes({}, { staleAfter: -1 })],
-      ['STALE', codes({}, { viewOf: () => undefined })],
+      ['STALE', codes({}, unseen)],
       ['DISABLED', codes(printer({ enabled: false }))],
       ['INACTIVE', codes({}, {}, { authorized: false })],
       ['FAULT', codes(printer({ status: 'error' }))],
@@ -87,7 +103,7 @@ describe('queue/printer-board', () => {
       ['FAULT', codes(printer({ faults: [{ code: 'F1', severity: 'critical' }] }))],
       ['MAINTENANCE', codes(printer({ status: 'maintenance' }))],
       ['MAINTENANCE', codes(printer({ maintenance_required: true }))],
-      ['PAUSED', codes({}, { paused: new Map([[KEY, { until: null, reason: 'nozzle' }]]) })],
+      ['PAUSED', codes({}, { pausedPrinters: { [KEY]: { until: null, reason: 'nozzle' } } })],
       ['OUTCOME_UNKNOWN', codes({}, open('unknown'))],
       ['free', codes(printer({ faults: [{ code: 'F1', severity: 'info' }] }))],
     ];
@@ -123,16 +139,18 @@ describe('queue/printer-board', () => {
   });
 
   it('subtracts an open dispatch of a group from the members that suit its file, or from the one that it names', () => {
-    const printers = ['P1', 'P2', 'P3'].map((uuid) => ({ ...idle, uuid }));
-    const members = { printers };
-    const suits: BoardInput['suits'] = (_, { printerId }) => printerId !== 'P1';
-    assert.deepEqual(codes(members, { ...open('assigned'), suits }), ['free', 'BUSY', 'free']);
-    const [own] = attempt('assigned');
-    assert.ok(own);
-    const two = new Map([['C1', [own, { ...own, copy: 2 }]]]);
-    assert.deepEqual(codes(members, { open: two, suits }), ['free', 'BUSY', 'BUSY']);
-    const named = new Map([['C1', [{ ...own, printerId: 'P3' }]]]);
-    assert.deepEqual(codes(members, { open: named, suits }), ['free', 'free', 'BUSY']);
+    const members = {
+      printers: ['P1', 'P2', 'P3'].map((uuid) => ({
+        ...idle,
+        uuid,
+        ...(uuid === 'P1' && { machine_variant: 'Other' }),
+      })),
+    };
+    const own = print('assigned', 'Maker');
+    const of = (...prints: OpenPrint[]) => codes(members, { open: new Map([['C1', prints]]) });
+    assert.deepEqual(of(own), ['free', 'BUSY', 'free']);
+    assert.deepEqual(of(own, own), ['free', 'BUSY', 'BUSY']);
+    assert.deepEqual(of({ ...own, attempt: { ...own.attempt, printerId: 'P3' } }), ['free', 'free', 'BUSY']);
   });
 
   it('sends nothing to a group while the service could choose a printer whose plate was not cleared', () => {
@@ -156,5 +174,88 @@ describe('queue/printer-board', () => {
     const [other] = board({ printers: [{ ...idle, configuration: [{ extruder_index: 0, print_core_id: 'AA 0.4' }] }] });
     assert.ok(one && other);
     assert.notEqual(configurationOf(one), configurationOf(other));
+  });
+});
+
+const statusOf = (clusterId: string, wire: Wire = {}) => ({ ...observation(answer(wire)).status, clusterId });
+
+describe('queue/printers: cache', () => {
+  const statuses = new Map([
+    ['C1', statusOf('C1')],
+    ['C2', statusOf('C2')],
+  ]);
+  const input = (changed: Partial<BoardInput> = {}) =>
+    boardInput(
+      (clusterId) => {
+        const status = statuses.get(clusterId);
+        return status && { status, printers: status.printers, age: 0 };
+      },
+      { clusterIds: ['C1', 'C2', 'C3'], ...changed },
+    );
+
+  it('returns what changed anew, and everything else as it was', () => {
+    const cache = new BoardCache();
+    const first = cache.printers(input());
+    assert.deepEqual(first, printerBoard(input()));
+    statuses.set('C2', statusOf('C2', { print_jobs: [at('x', 'printing', 10)] }));
+    const second = cache.printers(input());
+    assert.deepEqual(second, printerBoard(input()));
+    assert.deepEqual(
+      second.map((printer, index) => printer === first[index]),
+      [true, false, true],
+    );
+  });
+
+  it('follows pauses, uses, gates and the age of a status', () => {
+    const cache = new BoardCache();
+    const changes: Partial<BoardInput>[] = [
+      {},
+      { pausedPrinters: { [KEY]: { until: null, reason: null } } },
+      { usage: new Map([[KEY, { lastUsedAt: NOW, usedFor: 1 }]]) },
+      { gates: { of: () => ({ ...GATE, clusterName: 'Left' }) } },
+      { refusals: { reasonOf: () => ({ code: 'BUSY', sentence: phrase`Refused.` }) } },
+      { staleAfter: -1 },
+    ];
+    for (const changed of changes)
+      assert.deepEqual(cache.printers(input(changed)), printerBoard(input(changed)), JSON.stringify(changed));
+  });
+
+  describe('differs', () => {
+    const extruders = (volume: number) => [{ material: { guid: 'G' }, estimated_material_volume: volume }];
+    const cleared = (changed: Partial<BoardInput> = {}) => input({ gates: { of: () => GATE }, ...changed });
+    const printing = (percent: number, volume: number) => ({
+      printers: [{ uuid: 'P1', status: 'printing', configuration: extruders(volume) }],
+      print_jobs: [at('x', 'printing', percent)],
+    });
+    const idle = (volume: number) => ({
+      printers: [{ uuid: 'P1', status: 'idle', configuration: extruders(volume) }],
+    });
+    const wires: [string, Wire, boolean][] = [
+      ['the first status', printing(10, 900), true],
+      ['the same once more', printing(10, 900), false],
+      ['the progress of a print', printing(20, 800), false],
+      ['the end of a print', idle(700), true],
+      ['less material in a free printer', idle(600), true],
+    ];
+
+    it('ignores the progress of a print, and nothing else', () => {
+      const cache = new BoardCache();
+      const found = wires.map(([name, wire]) => {
+        statuses.set('C1', statusOf('C1', wire));
+        return [name, cache.differs(cleared(), 'C1')];
+      });
+      assert.deepEqual(
+        found,
+        wires.map(([name, , differs]) => [name, differs]),
+      );
+    });
+
+    it('compares with the printers of the last plan', () => {
+      statuses.set('C1', statusOf('C1'));
+      const cache = new BoardCache();
+      cache.printers(cleared());
+      assert.equal(cache.differs(cleared(), 'C1'), false);
+      assert.equal(cache.differs(cleared({ staleAfter: -1 }), 'C1'), true);
+    });
   });
 });

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { isClear } from '../../../lib/queue/model/gate';
 import { PlateGates } from '../../../lib/queue/records/gates';
-import { QueueStore } from '../../../lib/queue/records/store';
+import { QueueStore } from '../../../lib/queue/records/records';
 import { ManualClock } from '../../helpers/manual-clock';
 import { LateStore, MemoryStore } from '../../helpers/memory-store';
 import { answer, at, observation, type Wire } from '../events/observations';
 
 const idle = { uuid: 'P1', status: 'idle' };
 
-describe('queue/plate-gates', () => {
+describe('queue/gates', () => {
   let gates: PlateGates;
   const open = () =>
     new PlateGates(new QueueStore(memory, ['account', 'service', 'workspace']), clock, () => undefined);
@@ -59,6 +59,16 @@ describe('queue/plate-gates', () => {
     late.release();
     await loaded;
     assert.equal(isClear(gates.of('C1', null)!, 'confirm'), false);
+  });
+
+  it('gives no gate while what was seen can’t be written, as an open one may have closed', async () => {
+    await see('C1', {});
+    const update = memory.update.bind(memory);
+    memory.update = () => Promise.reject(new Error('The disk is full'));
+    await assert.rejects(see('C1', { recently_completed: [at('a', 'failed', 50)] }), /full/);
+    assert.equal(gates.of('C1', null), undefined);
+    memory.update = update;
+    assert.equal(await see('C1', { recently_completed: [at('a', 'failed', 50)] }), false);
   });
 
   it('makes up no gate for a group of printers', async () => {

@@ -5,18 +5,22 @@ import type { JobListReader } from '../../print/job-list-reader';
 import type { SignInWatch } from '../../sign-in/sign-in-state';
 import type { CurrentScope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
+import type { Uploads } from '../../upload/uploads';
 import type { Watcher } from '../../watch/watcher';
 import type { QueueRules } from '../model/rules';
 import type { QueueMeter } from '../model/types';
-import type { LocalChanges } from '../records/store';
+import type { LocalChanges } from '../records/records';
+import type { QueueView, ViewSource } from '../view';
 
+/** The settings of a queue. */
 export interface QueueOptions {
   queueId: string;
   name: string | null;
   rules: QueueRules;
 }
 
-export interface QueueRuntimeDeps {
+/** The settings of a queue, and the parts of its account. */
+export interface QueueParts extends QueueOptions {
   service: ApiClient;
   store: StateStore;
   localChanges: LocalChanges;
@@ -27,6 +31,7 @@ export interface QueueRuntimeDeps {
   dispatcher: Dispatcher;
   jobListReader: JobListReader;
   jobControl: Pick<JobControl, 'run'>;
+  uploads: Pick<Uploads, 'send'>;
   /** Names the account's service among those of all runtimes. */
   topic: readonly string[];
   /** Name of this runtime. */
@@ -34,4 +39,15 @@ export interface QueueRuntimeDeps {
   /** Interval of the shared polls, ms. */
   interval: number;
   meter?: QueueMeter | undefined;
+  /** Called when the queue begins to close. */
+  closed?: () => void;
+}
+
+/** A queue whose records are loaded: everything that its parts work with, handed down as it is. */
+export interface QueueContext extends QueueParts, ViewSource {
+  view: QueueView;
+  /** Plans again and reports the change, once for several changes at a time. */
+  changed: () => void;
+  /** Repeats failed work later. */
+  failed: (thrown: unknown) => void;
 }
