@@ -2,7 +2,7 @@ import type { AccountSettings } from './account/settings';
 import type { Leftovers } from './files/leftovers';
 import type { Http } from './http/http';
 import type { AccountMetrics } from './metrics/account-metrics';
-import type { Renewals } from './sign-in/refresh';
+import type { RefreshesUnderWay } from './sign-in/refresh';
 import type { StateStore } from './state/store';
 import type { Clock } from './time/clock';
 import type { WatchMemory } from './watch/checkpoints/memory';
@@ -21,8 +21,8 @@ export interface ClientOptions {
   simulated?: boolean;
   /** Memory of the watcher from one deploy to the next. */
   memory?: WatchMemory | undefined;
-  /** Renewals of sign-ins under way in this process, whichever instance of the account began them. */
-  renewals?: Renewals;
+  /** Refreshes of sign-ins under way in this process, whichever instance of the account began them. */
+  refreshesUnderWay?: RefreshesUnderWay;
   http?: Http;
   /** How long `close` waits for irreversible work, ms. Default: almost the time that Node-RED gives a node. */
   grace?: number;

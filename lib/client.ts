@@ -24,7 +24,7 @@ import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
-import { Renewals } from './sign-in/refresh';
+import { RefreshesUnderWay } from './sign-in/refresh';
 import type { CurrentScope, Scope } from './state/store';
 import type { Clock } from './time/clock';
 import { closed } from './time/deadline';
@@ -86,7 +86,7 @@ export class Client {
       leftovers,
       runtimeName = hostname(),
       http = new Http(undefined, { isLocal: isOnThisMachine(settings) }),
-      renewals = new Renewals(),
+      refreshesUnderWay = new RefreshesUnderWay(),
     } = options;
     const store = metrics?.timed(options.store) ?? options.store;
     this.simulated = simulated;
@@ -96,7 +96,15 @@ export class Client {
     this.#grace = options.grace ?? GRACE;
     const warn = (this.#warn = (sentence: Sentence) => log.warn(sentence));
     const refreshEnded = metrics && ((isSaved: boolean) => metrics.refreshEnded(isSaved));
-    const credentials = credentialsOf(settings, { accountId, store, clock, http, renewals, warn, refreshEnded });
+    const credentials = credentialsOf(settings, {
+      accountId,
+      store,
+      clock,
+      http,
+      refreshesUnderWay,
+      warn,
+      refreshEnded,
+    });
     credentials.ready().catch((error: unknown) => {
       log.warn(phrase`The sign-in could not be read: ${asPrintingError(error).sentence}`);
     });

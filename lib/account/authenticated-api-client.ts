@@ -13,8 +13,8 @@ import { phrase, type Sentence } from '../words/sentence';
 /** Longest answer, however slowly it trickles, ms; downloads are exempt. */
 const LONGEST_ANSWER = 60_000;
 
-/** Renewals in one call: another runtime may have saved the first new token so late that it has expired. */
-const MOST_RENEWALS = 2;
+/** Refreshes in one call: another runtime may have saved the first new token so late that it has expired. */
+const MOST_REFRESHES = 2;
 
 /** A received answer; `body` is undefined if it is not JSON. */
 interface Received {
@@ -89,14 +89,14 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     return retry(options.deadline, policy, async () => read(await this.#exchange(to, options)));
   }
 
-  /** Sends one request; renews an expired token and repeats the request. */
+  /** Sends one request; refreshes an expired token and repeats the request. */
   async #exchange(to: Target, options: SendOptions): Promise<Received> {
     const { deadline, what } = options;
     let bearer = await this.#credentials.bearer(deadline);
     let answer = await this.#send(to, options, bearer);
-    for (let renewals = 0; isExpiredToken(answer.status, answer.body); renewals++) {
-      if (renewals === MOST_RENEWALS) throw refusalError(401, answer.body, what);
-      bearer = await this.#credentials.renew(bearer, { host: to.host, deadline });
+    for (let refreshes = 0; isExpiredToken(answer.status, answer.body); refreshes++) {
+      if (refreshes === MOST_REFRESHES) throw refusalError(401, answer.body, what);
+      bearer = await this.#credentials.refresh(bearer, { host: to.host, deadline });
       answer = await this.#send(to, options, bearer);
     }
     // A failure of the service or of a proxy doesn't show whether the bearer is valid.

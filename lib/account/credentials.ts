@@ -1,6 +1,6 @@
 import type { Http } from '../http/http';
 import type { Credentials } from '../sign-in/credentials';
-import type { Renewals } from '../sign-in/refresh';
+import type { RefreshesUnderWay } from '../sign-in/refresh';
 import { StaticToken, Tokens } from '../sign-in/tokens';
 import { TokenEndpoint } from '../sign-in/token-endpoint';
 import type { StateStore } from '../state/store';
@@ -13,9 +13,9 @@ interface CredentialsDeps {
   store: StateStore;
   clock: Clock;
   http: Http;
-  renewals?: Renewals | undefined;
+  refreshesUnderWay?: RefreshesUnderWay | undefined;
   warn: (sentence: Sentence) => void;
-  /** As in RefreshCounters. */
+  /** As in TokensOptions. */
   refreshEnded?: ((isSaved: boolean) => void) | undefined;
 }
 

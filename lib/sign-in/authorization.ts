@@ -4,8 +4,8 @@ import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 import { grantKey, withGrant, type Grants } from './grant';
-import type { Renewals } from './refresh';
 import { PendingAuthorizations, type Beginning, type IsWanted, type Known } from './pending-authorizations';
+import type { RefreshesUnderWay } from './refresh';
 import type { TokenEndpoint } from './token-endpoint';
 
 export type { Beginning, IsWanted } from './pending-authorizations';
@@ -16,8 +16,8 @@ interface AuthorizationDeps {
   signIns: StateStore;
   clock: Clock;
   endpoint: TokenEndpoint;
-  /** Renewals under way in this process. A new sign-in or a sign-out cancels those of its account. */
-  renewals?: Renewals;
+  /** Refreshes under way in this process. A new sign-in or a sign-out cancels those of its account. */
+  refreshesUnderWay?: RefreshesUnderWay;
 }
 
 interface Completing {
@@ -110,7 +110,7 @@ export class Authorization {
       const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? phrase`no code`;
       throw new PrintingError('FORBIDDEN', phrase`The sign-in was refused (${reason}): start it again and approve it.`);
     }
-    const { store, clock, endpoint, renewals } = this.#deps;
+    const { store, clock, endpoint, refreshesUnderWay } = this.#deps;
     const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: phrase`start the sign-in again` });
     const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
     const addGrant = async (stored: Grants | undefined) => {
@@ -118,7 +118,7 @@ export class Authorization {
       if (!isWanted(beginning) || (await this.#signIns.isDeleted(state))) throw unwanted();
       return withGrant(stored, settings, grant);
     };
-    renewals?.supersede(accountId, settings);
+    refreshesUnderWay?.cancel(accountId, settings);
     await store.update<Grants>(grantKey(accountId), addGrant, { insist: true, notify: true });
   }
 
@@ -132,9 +132,9 @@ export class Authorization {
     return this.#signIns.forget(accountId);
   }
 
-  /** Deletes all grants of an account and cancels its renewal under way. */
+  /** Deletes all grants of an account and cancels its refresh under way. */
   async signOut(accountId: string): Promise<void> {
-    this.#deps.renewals?.supersede(accountId);
+    this.#deps.refreshesUnderWay?.cancel(accountId);
     await this.#deps.store.delete(grantKey(accountId), { notify: true });
     await this.#signIns.forget(accountId);
   }
@@ -144,7 +144,7 @@ export class Authorization {
     // The order matters. If a pending sign-in comes back now, either it sees the deletion or the second step deletes
     // its grant.
     await this.#signIns.delete(accountId).catch(() => undefined);
-    this.#deps.renewals?.supersede(accountId);
+    this.#deps.refreshesUnderWay?.cancel(accountId);
     await this.#deps.store.delete(grantKey(accountId), { insist: true, notify: true });
   }
 }

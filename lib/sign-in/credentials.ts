@@ -30,14 +30,14 @@ export function signInInfo(state: SignInState, grant: Grant | undefined, error: 
   };
 }
 
-export interface Renewal {
+export interface RefreshOptions {
   /** The host that refused the bearer. */
   host: Target['host'];
-  /** Ends the wait for the renewal, not the renewal itself. */
+  /** Ends the wait for the refresh, not the refresh itself. */
   deadline: Deadline;
 }
 
-/** A source of bearers: a sign-in with renewable tokens, or a static API token. */
+/** A source of bearers: a sign-in with refreshable tokens, or a static API token. */
 export interface Credentials extends SignInWatch {
   /**
    * Resolves when `state` and `info` reflect the stored sign-in; until then they are blank. Rejects while the store
@@ -50,7 +50,7 @@ export interface Credentials extends SignInWatch {
    * Replaces the bearer `refused`, which the service refused as expired. Throws NOT_SIGNED_IN if there can't be
    * another.
    */
-  renew(refused: string, renewal: Renewal): Promise<string>;
+  refresh(refused: string, options: RefreshOptions): Promise<string>;
   /** Records that the service accepted `bearer`: it answered, and the token wasn't expired. */
   accepted(bearer: string): void;
   info(): SignInInfo;

@@ -28,7 +28,7 @@ export interface Grant {
    * refreshed token changes it.
    */
   holder?: Holder;
-  /** Number of renewals, by any runtime. */
+  /** Number of refreshes, by any runtime. */
   refreshes?: number;
   /** Time of the sign-in, milliseconds since 1970. Refreshes don't change it. */
   signedInAt?: number;
@@ -94,7 +94,7 @@ export function grantFor(stored: Grants | undefined, settings: SignInSettings): 
 
 /**
  * Whether `grant` is a later state of the same sign-in than `stored`, since a failover of the database may lose the
- * last renewals. No grant is later than a sign-in that has ended or was replaced.
+ * last refreshes. No grant is later than a sign-in that has ended or was replaced.
  */
 export const isLater = (grant: Grant | undefined, stored: Grant | undefined): grant is Grant =>
   grant !== undefined &&
@@ -188,7 +188,7 @@ export class SavedGrant {
 
   /**
    * Reads the grant and writes it back unchanged, so that it is always sealed with the current secret. A failure to do
-   * so is harmless. An earlier instance in the middle of a slow renewal may hold the lock for minutes.
+   * so is harmless. An earlier instance in the middle of a slow refresh may hold the lock for minutes.
    */
   async load(closing: AbortSignal): Promise<Grant | undefined> {
     const { store, settings, clock } = this.#options;
@@ -210,7 +210,7 @@ export class SavedGrant {
     return grantFor(stored, settings);
   }
 
-  /** Restores renewals that the store has lost in a failover; otherwise a runtime would reuse a spent token. */
+  /** Restores refreshes that the store has lost in a failover; otherwise a runtime would reuse a spent token. */
   async writeBack(own: Grant): Promise<Grant | undefined> {
     const { store, settings } = this.#options;
     const newer = (stored: Grants | undefined) =>

@@ -28,7 +28,7 @@ export const showable = (ms: number): number => (Math.abs(ms) <= LAST ? ms : LAS
 
 /**
  * Remaining lifetime of a token that was read, ms. `expiresAt` uses the wall clock of the runtime that wrote it, so it
- * means nothing here if several runtimes share the store. Each of them follows renewals at once, and an expired token
+ * means nothing here if several runtimes share the store. Each of them follows refreshes at once, and an expired token
  * costs one refused call.
  */
 export function remainingLifetime(

@@ -7,29 +7,30 @@ import {
   clientRefused,
   type Credentials,
   nobodySignedIn,
-  type Renewal,
+  type RefreshOptions,
   signInEnded,
   signInInfo,
   type SignInInfo,
 } from './credentials';
 import { type Grant, isLater, readToken, SavedGrant, type TokenHolder, whyEnded } from './grant';
-import { PAUSE, refresh, RefreshCounters, type RefreshDeps, type Refreshed, RenewalFailures } from './refresh';
+import { isRefusal, Refresh, type RefreshDeps, type Refreshed } from './refresh';
+import { PAUSE, RefreshPause } from './refresh-pause';
 import { Changes, type SignInState } from './sign-in-state';
 import { lifetimeOf, remainingLifetime } from './token-endpoint';
 
 export interface TokensOptions extends RefreshDeps {
   warn: (sentence: Sentence) => void;
-  /** As in RefreshCounters. */
+  /** Called with each refresh that has ended; `isSaved`: with new tokens that are stored. */
   refreshEnded?: ((isSaved: boolean) => void) | undefined;
 }
 
 /** Renew this long before expiry, or a tenth of a short lifetime before, ms. */
 const EARLY = 60_000;
-/** Longest wait of a call for an early renewal while the current token is valid, ms. */
+/** Longest wait of a call for an early refresh while the current token is valid, ms. */
 const PATIENCE = 5_000;
 /** Minimum time that a newly issued token is used, whatever its answer says, ms. */
 const SHORTEST_USE = 1_000;
-/** Longest wait for the sign-in's lock, ms: an earlier instance may be in the middle of a slow renewal. */
+/** Longest wait for the sign-in's lock, ms: an earlier instance may be in the middle of a slow refresh. */
 const LONGEST_WAIT = 15 * 60_000;
 /** Waits between reads while the store can't be read, ms. */
 const REREAD = { first: 1_000, longest: 30_000 };
@@ -46,9 +47,13 @@ export class Tokens implements Credentials {
   readonly #options: TokensOptions;
   readonly #changes = new Changes();
   readonly #closing = new AbortController();
-  readonly #counters: RefreshCounters;
+  readonly #counts = { refreshes: 0, failures: 0 };
+  /**
+   * Milliseconds from the arrival of a token answer to its write: the window in which a crash loses the sign-in.
+   */
+  readonly #window = { last: 0, longest: 0 };
   readonly #saved: SavedGrant;
-  readonly #failures: RenewalFailures;
+  readonly #pause: RefreshPause;
   readonly #rereads: RetryTimer;
   #grant: Grant | undefined;
   /** Monotonic time at which the current access token expires. */
@@ -58,10 +63,10 @@ export class Tokens implements Credentials {
   #loading: Promise<void> | undefined;
   #loaded = false;
   #refreshing: Promise<string> | undefined;
-  /** Monotonic time at which the current renewal began. */
+  /** Monotonic time at which the current refresh began. */
   #begunAt = 0;
-  /** Resolves when the current renewal only waits after a lost answer. */
-  #resting: Promise<void> | undefined;
+  /** The current exchange of the refresh token, or the last one. */
+  #exchange: Refresh | undefined;
   /** The current pair couldn't be written yet. */
   #unsaved = false;
   /** The service refuses this client application or its scope, which only other settings (a new instance) can fix. */
@@ -70,9 +75,8 @@ export class Tokens implements Credentials {
 
   constructor(options: TokensOptions) {
     this.#options = options;
-    this.#counters = new RefreshCounters(options.refreshEnded);
     this.#saved = new SavedGrant(options);
-    this.#failures = new RenewalFailures(options.clock);
+    this.#pause = new RefreshPause(options.clock);
     this.#rereads = new RetryTimer(options.clock, REREAD);
     this.#endListening = this.#saved.onChange(() => void this.#catchUp());
   }
@@ -100,17 +104,17 @@ export class Tokens implements Credentials {
     const now = this.#options.clock.monotonic();
     const left = this.#endsAt - now;
     if (left > Math.min(EARLY, grant.lifetime / 10)) return grant.accessToken;
-    if (left <= 0) return this.#renew(grant.accessToken, deadline);
-    // An early renewal is optional: while the token is valid, a transient fault or a slow answer changes nothing.
+    if (left <= 0) return this.#join(grant.accessToken, deadline);
+    // An early refresh is optional: while the token is valid, a transient fault or a slow answer changes nothing.
     const waited = this.#refreshing ? now - this.#begunAt : 0;
     const shorter = deadline.within(Math.max(0, Math.min(PATIENCE - waited, left / 2)));
     try {
-      return await this.#renew(grant.accessToken, shorter);
+      return await this.#join(grant.accessToken, shorter);
     } catch (error) {
       const isValid = this.#endsAt - this.#options.clock.monotonic() > 0;
       if (isValid && this.#grant?.accessToken === grant.accessToken && !this.#blocked && !deadline.aborted)
         return grant.accessToken;
-      // The token expired, or was replaced, before the shorter wait ended. The renewal continues within the caller's
+      // The token expired, or was replaced, before the shorter wait ended. The refresh continues within the caller's
       // time.
       if (shorter.aborted && !deadline.aborted) return await this.bearer(deadline);
       throw error;
@@ -119,31 +123,37 @@ export class Tokens implements Credentials {
     }
   }
 
-  async renew(refused: string, { deadline }: Renewal): Promise<string> {
+  async refresh(refused: string, { deadline }: RefreshOptions): Promise<string> {
     await deadline.wait(this.#load());
     const grant = this.#usable();
     if (grant.accessToken !== refused) return grant.accessToken;
-    if (this.#freshUntil > this.#options.clock.monotonic()) this.#failures.tokenRefused();
-    const token = await this.#renew(refused, deadline);
-    this.#failures.tokenIssued();
+    if (this.#freshUntil > this.#options.clock.monotonic()) this.#pause.tokenRefused();
+    const token = await this.#join(refused, deadline);
+    this.#pause.tokenIssued();
     return token;
   }
 
   accepted(bearer: string): void {
-    if (bearer === this.#grant?.accessToken) this.#failures.tokenAccepted();
+    if (bearer === this.#grant?.accessToken) this.#pause.tokenAccepted();
   }
 
   info(): SignInInfo {
-    return signInInfo(this.state, this.#grant, this.#blocked ?? this.#failures.error);
+    return signInInfo(this.state, this.#grant, this.#blocked ?? this.#pause.error);
   }
 
   counters(): Record<string, number> {
-    return this.#counters.figures(this.#grant?.refreshes ?? 0);
+    return {
+      refreshes: this.#counts.refreshes,
+      refreshesInAll: this.#grant?.refreshes ?? 0,
+      failedRefreshes: this.#counts.failures,
+      lastSaveMilliseconds: this.#window.last,
+      longestSaveMilliseconds: this.#window.longest,
+    };
   }
 
   async signOut(): Promise<void> {
-    const { accountId, settings, renewals } = this.#options;
-    renewals?.supersede(accountId, settings);
+    const { accountId, settings, refreshesUnderWay } = this.#options;
+    refreshesUnderWay?.cancel(accountId, settings);
     await this.#saved.remove();
     await this.reload();
   }
@@ -151,7 +161,7 @@ export class Tokens implements Credentials {
   async reload(): Promise<void> {
     this.#loading = undefined;
     this.#blocked = undefined;
-    this.#failures.reset();
+    this.#pause.reset();
     await this.#load();
   }
 
@@ -161,7 +171,7 @@ export class Tokens implements Credentials {
     this.#endListening();
     const work = this.#refreshing?.catch(() => undefined);
     // A resting token is not active work: the next instance waits for its lock.
-    if (work) await Promise.race([work, this.#resting ?? work]);
+    if (work) await Promise.race([work, this.#exchange?.resting ?? work]);
   }
 
   /** Reads the stored grant once. If it can't be read now, retries until it can. */
@@ -169,7 +179,7 @@ export class Tokens implements Credentials {
     this.#loading ??= this.#saved.load(this.#closing.signal).then(
       (grant) => {
         this.#rereads.succeeded();
-        this.#failures.clear('FILE_NOT_READABLE');
+        this.#pause.clear('FILE_NOT_READABLE');
         this.#adopt(grant);
       },
       (thrown: unknown) => {
@@ -178,7 +188,7 @@ export class Tokens implements Credentials {
         if (!this.#closing.signal.aborted) this.#rereads.plan(() => void this.#load().catch(() => undefined));
         const error = asPrintingError(thrown);
         // For `info` only: the next call of `bearer` reads again.
-        this.#failures.show(error);
+        this.#pause.show(error);
         throw error;
       },
     );
@@ -186,7 +196,7 @@ export class Tokens implements Credentials {
   }
 
   /**
-   * Follows a change by another runtime, which has renewed, ended or replaced the sign-in. Never rejects: the next
+   * Follows a change by another runtime, which has refreshed, ended or replaced the sign-in. Never rejects: the next
    * caller that needs a token reads again.
    */
   async #catchUp(): Promise<void> {
@@ -194,14 +204,14 @@ export class Tokens implements Credentials {
       await this.#load();
       let grant = await this.#saved.read(this.#unsaved);
       if (this.#closing.signal.aborted) return;
-      // A renewal of this runtime may have read the stored grant before the change.
+      // A refresh of this runtime may have read the stored grant before the change.
       const again = () => this.#catchUp();
       if (this.#refreshing) return await this.#refreshing.then(again, again);
       this.#unsaved = false;
       if (isLater(this.#grant, grant)) grant = await this.#saved.writeBack(this.#grant);
       if (grant?.accessToken === this.#grant?.accessToken) return;
       this.#blocked = undefined;
-      this.#failures.changedElsewhere(isLater(grant, this.#grant));
+      this.#pause.changedElsewhere(isLater(grant, this.#grant));
       this.#adopt(grant);
     } catch {
       // The next caller reads again.
@@ -233,10 +243,10 @@ export class Tokens implements Credentials {
     return this.#grant;
   }
 
-  /** Joins the current renewal or begins one. All callers share it, so no single deadline ends it. */
-  async #renew(refused: string, deadline: Deadline): Promise<string> {
+  /** Joins the current refresh or begins one. All callers share it, so no single deadline ends it. */
+  async #join(refused: string, deadline: Deadline): Promise<string> {
     const { clock } = this.#options;
-    this.#failures.throwIfPaused();
+    this.#pause.throwIfPaused();
     if (!this.#refreshing) {
       this.#begunAt = clock.monotonic();
       this.#refreshing = this.#refresh(refused).finally(() => (this.#refreshing = undefined));
@@ -244,66 +254,89 @@ export class Tokens implements Credentials {
     return deadline.wait(this.#refreshing);
   }
 
+  /** Repeats the exchange after transient failures, and begins a pause after the last one. */
   async #refresh(refused: string): Promise<string> {
     const limit = { ms: LONGEST_WAIT, parent: this.#closing.signal, cure: phrase`try again later` };
     const deadline = new Deadline(this.#options.clock, limit);
-    const passes = (error: PrintingError) => !this.#closing.signal.aborted && this.#failures.isTransient(error);
+    const passes = (error: PrintingError) => !this.#closing.signal.aborted && this.#isTransient(error);
     try {
       return await retry(deadline, REPEATS, () => this.#refreshOnce(refused, deadline), { passes });
     } catch (thrown) {
       const error = asPrintingError(thrown);
-      if (error.code !== 'NOT_SIGNED_IN') this.#failures.pause(error, Math.max(PAUSE, error.retryAfter ?? 0));
+      if (error.code !== 'NOT_SIGNED_IN') this.#pause.begin(error, Math.max(PAUSE, error.retryAfter ?? 0));
       throw withOutcome(error, 'not-sent');
     } finally {
       deadline.end();
     }
   }
 
+  /**
+   * Whether a repeat may help: unless the endpoint itself refused, any answer may be transient, even a proxy's page. No
+   * repeat helps against a fault of our own code, nor for a request whose answer was lost, which was repeated already.
+   */
+  #isTransient(error: PrintingError): boolean {
+    const isAnswer = error.code !== 'NOT_SIGNED_IN' && error.outcome !== undefined;
+    return isAnswer && !isRefusal(error) && this.#pause.error !== error && (error.retryAfter ?? 0) <= PAUSE;
+  }
+
+  /** Exchanges the refresh token. If an answer is lost, the callers may get the error before the exchange has ended. */
   async #refreshOnce(refused: string, deadline: Deadline): Promise<string> {
-    let rest = (): void => undefined;
     let giveUp: (error: PrintingError) => void;
     const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
-    const work = refresh(this.#options, {
+    this.#exchange = new Refresh(this.#options, {
       own: this.#grant,
       refused,
       deadline,
-      onSend: () => {
-        this.#resting = new Promise((resolve) => (rest = resolve));
-      },
-      onDoubt: (error, wait, isLast) => {
-        rest();
-        this.#failures.show(withOutcome(error, 'not-sent'));
-        if (isLast) {
-          // Callers get the error now. The lock stays held so that no other runtime spends the token meanwhile.
-          giveUp(this.#failures.pause(error, wait + PAUSE));
-        } else this.#counters.countFailure();
+      onRest: ({ ms, callersWait }, error) => {
+        this.#pause.show(withOutcome(error, 'not-sent'));
+        if (callersWait) this.#countFailure();
+        // The lock stays held so that no other runtime spends the token meanwhile.
+        else giveUp(this.#pause.begin(error, ms + PAUSE));
       },
     });
-    return Promise.race([work.then((refreshed) => this.#use(refreshed), this.#failed), givenUp]);
+    const used = this.#exchange.run().then(
+      (refreshed) => this.#use(refreshed),
+      (error: unknown) => {
+        this.#countFailure();
+        throw error;
+      },
+    );
+    return Promise.race([used, givenUp]);
   }
 
-  readonly #failed = (error: unknown): never => {
-    this.#counters.countFailure();
-    throw error;
-  };
+  #countFailure(): void {
+    this.#counts.failures++;
+    this.#options.refreshEnded?.(false);
+  }
+
+  /** @param ms time from the arrival of the pair to its write */
+  #countSaved(ms: number): void {
+    this.#counts.refreshes++;
+    this.#window.last = ms;
+    this.#window.longest = Math.max(ms, this.#window.longest);
+    this.#options.refreshEnded?.(true);
+  }
 
   #use({ grant, arrivedAt, unsaved, refusal, failure }: Refreshed): string {
     this.#unsaved = unsaved;
     if (unsaved) {
-      this.#counters.countFailure();
+      this.#countFailure();
       this.#options.warn(phrase`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`);
-    } else if (arrivedAt !== undefined) this.#counters.countSaved(this.#options.clock.monotonic() - arrivedAt);
-    this.#failures.clear();
+    } else if (arrivedAt !== undefined) this.#countSaved(this.#options.clock.monotonic() - arrivedAt);
+    this.#pause.clear();
     if (refusal) this.#blocked = clientRefused(refusal);
     this.#adopt(grant, arrivedAt);
     if (this.#blocked) this.#changes.notify();
-    if (failure) return this.#failed(failure);
+    if (failure) {
+      this.#countFailure();
+      throw failure;
+    }
     return this.#usable().accessToken;
   }
 }
 
 /**
- * An API token created by hand in the service's web interface (wire facts 3.1). It is never renewed. After a refusal
+ * An API token created by hand in the service's web interface (wire facts 3.1). It is never refreshed. After a refusal
  * the next call tries it again, because the service may have been wrong.
  */
 export class StaticToken implements Credentials {
@@ -338,7 +371,7 @@ export class StaticToken implements Credentials {
     return this.#token ? Promise.resolve(this.#token) : Promise.reject(this.#refused());
   }
 
-  renew(_refused: string, { host }: Renewal): Promise<string> {
+  refresh(_refused: string, { host }: RefreshOptions): Promise<string> {
     // The account host may not accept static tokens at all; only the API host's refusal counts.
     if (host === 'api') this.#setState('sign-in-needed');
     return Promise.reject(this.#refused());

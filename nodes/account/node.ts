@@ -26,11 +26,11 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
   };
   const memory = runtime.watching.get(accountId) ?? new WatchMemory();
   runtime.watching.set(accountId, memory);
-  const { store, clock, leftovers, renewals, closeTimeout } = runtime;
+  const { store, clock, leftovers, refreshesUnderWay, closeTimeout } = runtime;
   const grace = Math.max(0, closeTimeout - 1_000);
   this.metrics = metricsOf(RED, { ...saved, ...this.credentials, accountId });
   const shared = {
-    ...{ accountId, store, clock, leftovers, log, memory, renewals, grace, runtimeName: runtime.name },
+    ...{ accountId, store, clock, leftovers, log, memory, refreshesUnderWay, grace, runtimeName: runtime.name },
     metrics: this.metrics?.counted,
   };
   let simulated: SimulatedService | undefined;

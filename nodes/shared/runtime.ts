@@ -5,7 +5,7 @@ import { Leftovers } from '../../lib/files/leftovers';
 import { Http } from '../../lib/http/http';
 import type { AccountMetrics } from '../../lib/metrics/account-metrics';
 import { Authorization } from '../../lib/sign-in/authorization';
-import { Renewals } from '../../lib/sign-in/refresh';
+import { RefreshesUnderWay } from '../../lib/sign-in/refresh';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import type { StateStore } from '../../lib/state/store';
 import { Sweeper } from '../../lib/state/file-store';
@@ -39,7 +39,7 @@ export interface Runtime {
   /** Counters per account, from the start of the process. */
   metrics: Map<string, AccountMetrics>;
   /** Token refreshes in flight, shared by all instances of an account. */
-  renewals: Renewals;
+  refreshesUnderWay: RefreshesUnderWay;
   /** Longest duration of a node's close, ms. */
   closeTimeout: number;
   /** HTTP client for sign-ins, which can precede the deploy of an account. */
@@ -101,7 +101,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   void leftovers.sweep();
   const http = new Http();
   const endpoint = new TokenEndpoint(http, clock);
-  const renewals = new Renewals();
+  const refreshesUnderWay = new RefreshesUnderWay();
   const { nodeCloseTimeout } = RED.settings as { nodeCloseTimeout?: unknown };
   return {
     clock,
@@ -114,12 +114,12 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     checkState,
     watching: new Map(),
     metrics: new Map(),
-    renewals,
+    refreshesUnderWay,
     // Falls back to Node-RED's default.
     closeTimeout: Number(nodeCloseTimeout) || 15_000,
     http,
     endpoint,
-    authorization: new Authorization({ store, signIns, clock, endpoint, renewals }),
+    authorization: new Authorization({ store, signIns, clock, endpoint, refreshesUnderWay }),
     accounts: new Set(),
     queues: new Set(),
   };

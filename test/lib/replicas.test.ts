@@ -115,7 +115,7 @@ describe('several runtimes on one database', () => {
       return opened.at(-1)!;
     };
     const renewed = (tokens: Tokens, clock = systemClock) =>
-      tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
 
     it('is renewed once for concurrent runtimes, which all get the same token', async () => {
       const replicas = Array.from({ length: 6 }, (_, n) => open(String(n), replica()));
@@ -251,7 +251,7 @@ describe('several runtimes on one database', () => {
       ]);
       one.accepted('access-2');
       const deadline = limit(systemClock);
-      assert.equal(await one.renew('access-2', { host: 'api', deadline }), 'access-3');
+      assert.equal(await one.refresh('access-2', { host: 'api', deadline }), 'access-3');
       assert.deepEqual(spent, ['refresh-1', 'refresh-2']);
     });
 

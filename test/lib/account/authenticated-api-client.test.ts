@@ -25,7 +25,7 @@ describe('account/authenticated-api-client', () => {
 
   const credentials = {
     bearer: () => Promise.resolve(bearer),
-    renew: (refused: string) => {
+    refresh: (refused: string) => {
       renewals.push(refused);
       bearer = `${refused}+`;
       return Promise.resolve(bearer);

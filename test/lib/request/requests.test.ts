@@ -22,7 +22,7 @@ describe('request/requests', () => {
 
   const credentials = {
     bearer: () => Promise.resolve(bearer),
-    renew: (refused: string) => Promise.resolve((bearer = `${refused}+`)),
+    refresh: (refused: string) => Promise.resolve((bearer = `${refused}+`)),
     accepted: () => undefined,
   } as unknown as Credentials;
   /** Prepares one answer; records its request in `seen`. */

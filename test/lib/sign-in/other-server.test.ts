@@ -66,7 +66,7 @@ describe('sign-in against a third-party OAuth server (oidc-provider, refresh rot
     const seen = new Set<string | null | undefined>();
     for (let turn = 0; turn < 10; turn++) {
       const signedIn = tokens();
-      await signedIn.renew(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });
+      await signedIn.refresh(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });
       seen.add(grantFor(await stored(), settings())?.refreshToken);
     }
     assert.equal(seen.size, 10);
@@ -77,7 +77,7 @@ describe('sign-in against a third-party OAuth server (oidc-provider, refresh rot
     const signedIn = tokens();
     const old = await signedIn.bearer(limit(clock));
     const got = await Promise.all(
-      Array.from({ length: 100 }, () => signedIn.renew(old, { host: 'api', deadline: limit(clock) })),
+      Array.from({ length: 100 }, () => signedIn.refresh(old, { host: 'api', deadline: limit(clock) })),
     );
     assert.equal(new Set(got).size, 1);
     assert.equal(server.refreshes, 11);
@@ -86,12 +86,15 @@ describe('sign-in against a third-party OAuth server (oidc-provider, refresh rot
   it('ends the sign-in when a spent refresh token is refused', async () => {
     const old = await stored();
     const signedIn = tokens();
-    await signedIn.renew(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });
+    await signedIn.refresh(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });
     await store.put(grantKey('a'), old);
     const restored = tokens();
-    await assert.rejects(restored.renew(await restored.bearer(limit(clock)), { host: 'api', deadline: limit(clock) }), {
-      code: 'NOT_SIGNED_IN',
-    });
+    await assert.rejects(
+      restored.refresh(await restored.bearer(limit(clock)), { host: 'api', deadline: limit(clock) }),
+      {
+        code: 'NOT_SIGNED_IN',
+      },
+    );
     assert.equal(restored.state, 'sign-in-needed');
   });
 });

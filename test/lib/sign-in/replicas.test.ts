@@ -79,7 +79,7 @@ describe('a sign-in that replicas share', () => {
   });
 
   const renewed = (n: number, refused = 'access-1') =>
-    opened[n]!.renew(refused, { host: 'api', deadline: limit(clock, { seconds: 3_600 }) });
+    opened[n]!.refresh(refused, { host: 'api', deadline: limit(clock, { seconds: 3_600 }) });
   /** The token that a runtime finally gets, after as many requests as it needs. */
   async function tokenOf(n: number): Promise<string> {
     for (let turn = 0; turn < 100; turn++) {
@@ -117,7 +117,7 @@ describe('a sign-in that replicas share', () => {
     const put = store.put.bind(store);
     store.put = (key, value, options) => {
       // The probe is the last step before the request.
-      if (key[0] === 'refresh') runtimes[0]?.kill();
+      if (key[0] === 'refresh-probe') runtimes[0]?.kill();
       return put(key, value, options);
     };
     renewed(0).catch(() => undefined);

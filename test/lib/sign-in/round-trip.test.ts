@@ -66,7 +66,7 @@ describe('sign-in against the simulator', () => {
     const signedIn = tokens();
     let bearer = await signedIn.bearer(limit(clock));
     for (let turn = 0; turn < 5; turn++) {
-      const next = await signedIn.renew(bearer, { host: 'api', deadline: limit(clock) });
+      const next = await signedIn.refresh(bearer, { host: 'api', deadline: limit(clock) });
       assert.notEqual(next, bearer);
       signedIn.accepted(next);
       bearer = next;
@@ -145,12 +145,15 @@ describe('sign-in against the simulator', () => {
     await authorization.complete(back.searchParams);
     const old = await stored();
     const signedIn = tokens();
-    await signedIn.renew(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });
+    await signedIn.refresh(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });
     await store.put(grantKey('a'), old);
     const restored = tokens();
-    await assert.rejects(restored.renew(await restored.bearer(limit(clock)), { host: 'api', deadline: limit(clock) }), {
-      code: 'NOT_SIGNED_IN',
-    });
+    await assert.rejects(
+      restored.refresh(await restored.bearer(limit(clock)), { host: 'api', deadline: limit(clock) }),
+      {
+        code: 'NOT_SIGNED_IN',
+      },
+    );
     assert.equal(restored.state, 'sign-in-needed');
   });
 });

@@ -26,7 +26,7 @@ describe('sign-in/static-token', () => {
   it('needs a new token after a refusal by the API host, but tries the old one again', async () => {
     const token = new StaticToken('secret-token');
     token.accepted();
-    await assert.rejects(token.renew('', { host: 'api', deadline: limit() }), {
+    await assert.rejects(token.refresh('', { host: 'api', deadline: limit() }), {
       code: 'NOT_SIGNED_IN',
       statusCode: 401,
     });
@@ -42,7 +42,7 @@ describe('sign-in/static-token', () => {
   it('ignores a refusal by the account host', async () => {
     const token = new StaticToken('t');
     token.accepted();
-    await assert.rejects(token.renew('', { host: 'auth', deadline: limit() }), { code: 'NOT_SIGNED_IN' });
+    await assert.rejects(token.refresh('', { host: 'auth', deadline: limit() }), { code: 'NOT_SIGNED_IN' });
     assert.equal(token.state, 'signed-in');
   });
 

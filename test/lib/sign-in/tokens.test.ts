@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { grantFor, grantKey, type Grant, type Grants } from '../../../lib/sign-in/grant';
-import { Renewals } from '../../../lib/sign-in/refresh';
+import { RefreshesUnderWay } from '../../../lib/sign-in/refresh';
 import { IncompleteAnswer, type TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
 import { Tokens, type TokensOptions } from '../../../lib/sign-in/tokens';
 import { ManualClock, settle } from '../../helpers/manual-clock';
@@ -107,7 +107,7 @@ describe('sign-in/tokens', () => {
       return value;
     };
     let got = '';
-    const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) }).then((token) => (got = token));
+    const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }).then((token) => (got = token));
     await settle();
     assert.equal(got, '');
     landed();
@@ -118,7 +118,7 @@ describe('sign-in/tokens', () => {
   it('makes one refresh for 100 concurrent requests', async () => {
     const tokens = open();
     const got = await Promise.all(
-      Array.from({ length: 100 }, () => tokens.renew('access-1', { host: 'api', deadline: limit(clock) })),
+      Array.from({ length: 100 }, () => tokens.refresh('access-1', { host: 'api', deadline: limit(clock) })),
     );
     assert.deepEqual(new Set(got), new Set(['access-2']));
     assert.deepEqual(asked, ['refresh-1']);
@@ -128,8 +128,8 @@ describe('sign-in/tokens', () => {
     const [one, two] = [open(), open()];
     await Promise.all([one.bearer(limit(clock)), two.bearer(limit(clock))]);
     const got = await Promise.all([
-      one.renew('access-1', { host: 'api', deadline: limit(clock) }),
-      two.renew('access-1', { host: 'api', deadline: limit(clock) }),
+      one.refresh('access-1', { host: 'api', deadline: limit(clock) }),
+      two.refresh('access-1', { host: 'api', deadline: limit(clock) }),
     ]);
     assert.deepEqual(got, ['access-2', 'access-2']);
     assert.deepEqual(asked, ['refresh-1']);
@@ -138,10 +138,10 @@ describe('sign-in/tokens', () => {
   it('counts the refreshes of all instances on the same store', async () => {
     const [one, two] = [open(), open()];
     await Promise.all([one.bearer(limit(clock)), two.bearer(limit(clock))]);
-    await one.renew('access-1', { host: 'api', deadline: limit(clock) });
-    await two.renew('access-1', { host: 'api', deadline: limit(clock) });
+    await one.refresh('access-1', { host: 'api', deadline: limit(clock) });
+    await two.refresh('access-1', { host: 'api', deadline: limit(clock) });
     two.accepted('access-2');
-    await two.renew('access-2', { host: 'api', deadline: limit(clock) });
+    await two.refresh('access-2', { host: 'api', deadline: limit(clock) });
     await one.reload();
     assert.deepEqual([one.counters().refreshes, two.counters().refreshes], [1, 1]);
     assert.deepEqual([one.counters().refreshesInAll, two.counters().refreshesInAll], [2, 2]);
@@ -149,8 +149,8 @@ describe('sign-in/tokens', () => {
 
   it('answers a late refusal of the old token with the new one', async () => {
     const tokens = open();
-    await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
-    assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+    await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
+    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
     assert.deepEqual(asked, ['refresh-1']);
   });
 
@@ -160,12 +160,12 @@ describe('sign-in/tokens', () => {
       const tokens = open();
       let changes = 0;
       tokens.onChange(() => changes++);
-      await assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+      await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
         code: 'NOT_SIGNED_IN',
       });
       assert.equal(tokens.state, 'sign-in-needed');
       await assert.rejects(tokens.bearer(limit(clock)), { code: 'NOT_SIGNED_IN' });
-      await assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+      await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
         code: 'NOT_SIGNED_IN',
       });
       assert.equal(asked.length, 1);
@@ -182,7 +182,7 @@ describe('sign-in/tokens', () => {
   it('keeps the tokens and stops refreshing when the client application is refused', async () => {
     script = [refuses('invalid_client', 401)];
     const tokens = open();
-    await assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
       code: 'NOT_SIGNED_IN',
       serviceCode: 'invalid_client',
     });
@@ -200,7 +200,7 @@ describe('sign-in/tokens', () => {
     it(`keeps the sign-in after ${name} and tries again`, async () => {
       script = [failure, failure];
       const tokens = open();
-      const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
       await clock.advance(10_000);
       assert.equal(await renewing, 'access-2');
       assert.equal(asked.length, 3);
@@ -210,29 +210,29 @@ describe('sign-in/tokens', () => {
     const offline = fails('NETWORK', { outcome: 'not-sent' });
     script = [offline, offline, offline];
     const tokens = open();
-    const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+    const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
       code: 'NETWORK',
       outcome: 'not-sent',
     });
     await clock.advance(4_000);
     await renewing;
-    await assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), { code: 'NETWORK' });
+    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), { code: 'NETWORK' });
     assert.equal(asked.length, 3);
     assert.equal(tokens.state, 'signed-in');
     await clock.advance(5_001);
-    assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
     assert.equal(tokens.info().error, null);
   });
 
   it('waits for the time that a 429 names before the next refresh', async () => {
     script = [fails('RATE_LIMITED', { outcome: 'refused', statusCode: 429, retryAfter: 30_000 })];
     const tokens = open();
-    await assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), { code: 'RATE_LIMITED' });
+    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), { code: 'RATE_LIMITED' });
     await clock.advance(29_000);
-    await assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), { code: 'RATE_LIMITED' });
+    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), { code: 'RATE_LIMITED' });
     assert.equal(asked.length, 1);
     await clock.advance(1_001);
-    assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
   });
 
   it('continues with the current token when an early renewal fails', async () => {
@@ -254,7 +254,7 @@ describe('sign-in/tokens', () => {
       if (key[0] === 'grant') throw new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' });
       return undefined;
     };
-    assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
     assert.equal(await tokens.bearer(limit(clock)), 'access-2');
     assert.match(warnings[0] ?? '', /can’t be saved yet/);
   });
@@ -265,7 +265,7 @@ describe('sign-in/tokens', () => {
     const put = store.put.bind(store);
     store.put = () =>
       Promise.reject(new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' }));
-    const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+    const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
       code: 'FILE_NOT_WRITABLE',
     });
     await clock.advance(10_000);
@@ -274,7 +274,7 @@ describe('sign-in/tokens', () => {
     assert.equal(tokens.state, 'signed-in');
     store.put = put;
     await clock.advance(10_000);
-    assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
   });
 
   it('is not signed out by an unreadable store, and recovers without help', async () => {
@@ -302,14 +302,14 @@ describe('sign-in/tokens', () => {
     await tokens.bearer(limit(clock));
     const update = store.update.bind(store);
     store.update = () => Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`EIO`, { outcome: 'not-sent' }));
-    const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+    const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
       code: 'FILE_NOT_READABLE',
     });
     await clock.advance(10_000);
     await renewing;
     store.update = update;
     await clock.advance(10_000);
-    assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
     assert.deepEqual(asked, ['refresh-1']);
   });
 
@@ -318,7 +318,7 @@ describe('sign-in/tokens', () => {
     script = [() => new Promise<void>((resolve) => (go = resolve))];
     const tokens = open();
     const deadline = limit(clock, { seconds: 5 });
-    const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline }), {
+    const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline }), {
       code: 'TIMEOUT',
       outcome: 'not-sent',
     });
@@ -334,13 +334,13 @@ describe('sign-in/tokens', () => {
     const tokens = open();
     let refused = await tokens.bearer(limit(clock));
     for (let second = 0; second < 600; second++) {
-      refused = await tokens.renew(refused, { host: 'api', deadline: limit(clock) }).catch(() => refused);
+      refused = await tokens.refresh(refused, { host: 'api', deadline: limit(clock) }).catch(() => refused);
       await clock.advance(1_000);
     }
     assert.ok(asked.length <= 6, `${asked.length} renewals in ten minutes`);
     assert.equal(tokens.state, 'signed-in');
     tokens.accepted(refused);
-    assert.notEqual(await tokens.renew(refused, { host: 'api', deadline: limit(clock) }).catch(() => ''), '');
+    assert.notEqual(await tokens.refresh(refused, { host: 'api', deadline: limit(clock) }).catch(() => ''), '');
   });
 
   it('reports a new sign-in even if the state stays the same', async () => {
@@ -348,7 +348,7 @@ describe('sign-in/tokens', () => {
     await tokens.bearer(limit(clock));
     let changes = 0;
     tokens.onChange(() => changes++);
-    await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+    await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
     assert.equal(changes, 0, 'a renewal counted as a sign-in');
     await store.put(grantKey('a'), grant(7, { signedInAt: 7 }));
     await tokens.reload();
@@ -359,7 +359,9 @@ describe('sign-in/tokens', () => {
     await store.put(grantKey('a'), grant(1, { refreshToken: null }));
     const tokens = open();
     assert.equal(await tokens.bearer(limit(clock)), 'access-1');
-    await assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), { code: 'NOT_SIGNED_IN' });
+    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
+      code: 'NOT_SIGNED_IN',
+    });
     assert.deepEqual(asked, []);
   });
 
@@ -406,7 +408,7 @@ describe('sign-in/tokens', () => {
     const ended: boolean[] = [];
     const tokens = open(SETTINGS, { refreshEnded: (isSaved) => ended.push(isSaved) });
     script = [() => Promise.reject(new IncompleteAnswer('refresh-2'))];
-    const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+    const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
     await clock.advance(1_000);
     await renewing;
     assert.deepEqual(ended, [false, true]);
@@ -414,7 +416,7 @@ describe('sign-in/tokens', () => {
 
   it('measures the time until a new pair is saved', async () => {
     const tokens = open();
-    await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+    await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
     assert.deepEqual(tokens.counters(), {
       refreshes: 1,
       refreshesInAll: 1,
@@ -430,7 +432,7 @@ describe('sign-in/tokens', () => {
     it('repeats the refresh with the new refresh token', async () => {
       script = [rotates(2)];
       const tokens = open();
-      const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
       await clock.advance(1_000);
       assert.equal(await renewing, 'access-3');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
@@ -441,7 +443,7 @@ describe('sign-in/tokens', () => {
     it('saves the new refresh token before the repeat', async () => {
       script = [rotates(2)];
       void open()
-        .renew('access-1', { host: 'api', deadline: limit(clock) })
+        .refresh('access-1', { host: 'api', deadline: limit(clock) })
         .catch(() => undefined);
       await clock.advance(500);
       assert.deepEqual(asked, ['refresh-1']);
@@ -449,14 +451,14 @@ describe('sign-in/tokens', () => {
       assert.deepEqual([accessToken, refreshToken], ['access-1', 'refresh-2']);
       // The runtime ends here. The next one continues from the store.
       const next = open();
-      assert.equal(await next.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-3');
+      assert.equal(await next.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-3');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
     });
 
     it('reports the failure and stays signed in if the access token is missing every time', async () => {
       script = [rotates(2), rotates(3), rotates(4)];
       const tokens = open();
-      const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+      const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
         code: 'SERVICE_ERROR',
         outcome: 'not-sent',
       });
@@ -464,7 +466,7 @@ describe('sign-in/tokens', () => {
       await renewing;
       assert.equal(tokens.state, 'signed-in');
       await clock.advance(5_000);
-      assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-5');
+      assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-5');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2', 'refresh-3', 'refresh-4']);
     });
 
@@ -494,7 +496,7 @@ describe('sign-in/tokens', () => {
         await change(await store.get(key), UNLOSABLE_LOCK);
         throw new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' });
       };
-      const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
       await clock.advance(1_000);
       assert.equal(await renewing, 'access-3');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
@@ -516,7 +518,7 @@ describe('sign-in/tokens', () => {
     it('does not use the token for a while after a lost answer, then uses it again', async () => {
       script = [fails('NETWORK')];
       const tokens = open();
-      const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
       await clock.advance(44_999);
       assert.deepEqual(asked, ['refresh-1']);
       await clock.advance(1);
@@ -528,14 +530,14 @@ describe('sign-in/tokens', () => {
       script = [fails('NETWORK'), fails('NETWORK')];
       const [one, two] = [open(), open()];
       await two.bearer(limit(clock));
-      const renewing = assert.rejects(one.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+      const renewing = assert.rejects(one.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
         code: 'NETWORK',
         outcome: 'not-sent',
       });
       await clock.advance(45_000);
       await renewing;
-      const other = two.renew('access-1', { host: 'api', deadline: limit(clock) });
-      await assert.rejects(one.renew('access-1', { host: 'api', deadline: limit(clock) }), { code: 'NETWORK' });
+      const other = two.refresh('access-1', { host: 'api', deadline: limit(clock) });
+      await assert.rejects(one.refresh('access-1', { host: 'api', deadline: limit(clock) }), { code: 'NETWORK' });
       await clock.advance(119_999);
       assert.equal(asked.length, 2);
       await clock.advance(1);
@@ -546,7 +548,7 @@ describe('sign-in/tokens', () => {
       it(`rests the token after a ${status}, which leaves the outcome of the request open`, async () => {
         script = [fails('SERVICE_ERROR', { statusCode: status })];
         const tokens = open();
-        const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+        const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
         await clock.advance(44_999);
         assert.equal(asked.length, 1);
         await clock.advance(1);
@@ -556,11 +558,11 @@ describe('sign-in/tokens', () => {
     it('leaves a resting token to the next instance on close, which waits for the end of the rest', async () => {
       script = [fails('NETWORK')];
       const before = open();
-      before.renew('access-1', { host: 'api', deadline: limit(clock) }).catch(() => undefined);
+      before.refresh('access-1', { host: 'api', deadline: limit(clock) }).catch(() => undefined);
       await settle();
       await before.close();
       const after = open();
-      const renewing = after.renew('access-1', { host: 'api', deadline: limit(clock) });
+      const renewing = after.refresh('access-1', { host: 'api', deadline: limit(clock) });
       await clock.advance(44_999);
       assert.equal(asked.length, 1);
       await clock.advance(1);
@@ -571,7 +573,7 @@ describe('sign-in/tokens', () => {
       const { answer, release } = held();
       script = [later(answer)];
       const before = open();
-      before.renew('access-1', { host: 'api', deadline: limit(clock) }).catch(() => undefined);
+      before.refresh('access-1', { host: 'api', deadline: limit(clock) }).catch(() => undefined);
       await settle();
       const closing = before.close();
       const after = open();
@@ -579,7 +581,7 @@ describe('sign-in/tokens', () => {
       await clock.advance(2_000);
       await ready;
       assert.equal(after.state, 'signed-in');
-      const renewing = after.renew('access-1', { host: 'api', deadline: limit(clock) });
+      const renewing = after.refresh('access-1', { host: 'api', deadline: limit(clock) });
       await clock.advance(5 * 60_000);
       release();
       assert.equal(await renewing, 'access-2');
@@ -625,12 +627,12 @@ describe('sign-in/tokens', () => {
         refresh: (settings: never, old: Grant, deadline: Deadline) =>
           deadline.wait(endpoint.refresh(settings, old, deadline)),
       } as unknown as TokenEndpoint;
-      const renewals = new Renewals();
-      const before = open(SETTINGS, { endpoint: broken, renewals });
-      const renewing = before.renew('access-1', { host: 'api', deadline: limit(clock) });
+      const refreshesUnderWay = new RefreshesUnderWay();
+      const before = open(SETTINGS, { endpoint: broken, refreshesUnderWay });
+      const renewing = before.refresh('access-1', { host: 'api', deadline: limit(clock) });
       const ended = assert.rejects(renewing, { code: 'NOT_SIGNED_IN', outcome: 'not-sent' });
       await settle();
-      const after = open(SETTINGS, { renewals });
+      const after = open(SETTINGS, { refreshesUnderWay });
       await clock.advance(2_000);
       await after.signOut();
       await ended;
@@ -652,10 +654,10 @@ describe('sign-in/tokens', () => {
         } as unknown as TokenEndpoint,
       });
       const old = await store.get(grantKey('a'));
-      await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
       await store.put(grantKey('a'), old);
       tokens.accepted('access-2');
-      assert.equal(await tokens.renew('access-2', { host: 'api', deadline: limit(clock) }), 'access-3');
+      assert.equal(await tokens.refresh('access-2', { host: 'api', deadline: limit(clock) }), 'access-3');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
       assert.equal((await stored())?.refreshes, 2);
     });
@@ -719,7 +721,7 @@ describe('sign-in/tokens', () => {
         if (key[0] !== 'grant') return value;
         throw new PrintingError('FILE_NOT_WRITABLE', phrase`ETIMEDOUT`, { outcome: 'not-sent' });
       };
-      assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+      assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
       store.update = update;
       await store.delete(grantKey('a'));
       notify(grantKey('a'));

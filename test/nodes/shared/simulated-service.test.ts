@@ -46,7 +46,7 @@ describe('nodes/simulated-service: each of two Node-REDs on one database', () =>
     for (const client of clients) {
       const deadline = limit(client.clock);
       const token = await client.credentials.bearer(deadline);
-      const renewed = await client.credentials.renew(token, { host: 'api', deadline });
+      const renewed = await client.credentials.refresh(token, { host: 'api', deadline });
       assert.notEqual(renewed, token);
       assert.ok((await client.choices.clusters()).length > 0);
     }

@@ -453,7 +453,7 @@ export class Farm {
     try {
       await client.connect();
       const { rows } = await client.query<{ token: string }>(
-        `SELECT token FROM remote_printing.entries WHERE kind = 'renewal' AND holder IS NOT NULL`,
+        `SELECT token FROM remote_printing.entries WHERE kind = 'refresh-lock' AND holder IS NOT NULL`,
       );
       const [row] = rows;
       if (!row) this.#renewing = undefined;
