@@ -1,7 +1,5 @@
-import { list } from '../service/json-readers';
 import type { JobState, PrintJob } from '../service/print-job';
 import type { Material } from '../service/printer';
-import { storedJob } from '../service/stored-shapes';
 import type { EndType } from './print-event';
 
 /** A job that has not ended, as last observed. */
@@ -67,8 +65,7 @@ export interface PrinterCheckpoint {
   faults: string[];
   /** Firmware versions that have become an event. */
   firmware: string[];
-  /** Missing in checkpoints of earlier versions. */
-  extruders?: ExtruderCheckpoint[];
+  extruders: ExtruderCheckpoint[];
 }
 
 /** The state with which the next observation of a cluster is compared: plain JSON (reference 6). */
@@ -95,20 +92,14 @@ export interface Checkpoint {
   jobs: KnownJob[];
   /** Oldest first. */
   ended: Ended[];
-  /** Plates that wait to be cleared. Missing in checkpoints of earlier versions, like the next. */
-  plates?: PlateCheckpoint[];
+  /** Plates that wait to be cleared. */
+  plates: PlateCheckpoint[];
   /** Whether maintenance is due, and how often it became due; null if unknown. */
-  maintenance?: { isDue: boolean | null; count: number };
+  maintenance: { isDue: boolean | null; count: number };
 }
 
-/** Returns a stored checkpoint, with complete jobs, or null for any other value. */
+/** Returns a stored checkpoint, or null for any other value. */
 export function readCheckpoint(stored: unknown): Checkpoint | null {
   const checkpoint = stored as Partial<Checkpoint> | null | undefined;
-  if (checkpoint?.version !== 2) return null;
-  const { jobs, ended, ...rest } = checkpoint as Checkpoint;
-  return {
-    ...rest,
-    jobs: (list(jobs) as KnownJob[]).map((known) => ({ ...known, job: storedJob(known.job) })),
-    ended: (list(ended) as Ended[]).map((end) => ({ ...end, job: end.job && storedJob(end.job) })),
-  };
+  return checkpoint?.version === 2 ? (checkpoint as Checkpoint) : null;
 }

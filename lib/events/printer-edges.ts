@@ -90,10 +90,10 @@ function followPrinter(
 
 /** Returns whether maintenance of a cluster is due, and adds the event when it becomes due. */
 export function followMaintenance(
-  before: Checkpoint['maintenance'],
+  before: Checkpoint['maintenance'] | undefined,
   { status: { maintenanceDue }, hostPrinterId }: Observation,
   builder: EventBuilder | null,
-): NonNullable<Checkpoint['maintenance']> {
+): Checkpoint['maintenance'] {
   const { isDue, count } = before ?? { isDue: null, count: 0 };
   if (maintenanceDue === null || maintenanceDue === isDue) return { isDue, count };
   if (!maintenanceDue || isDue === null) return { isDue: maintenanceDue, count };

@@ -4,7 +4,7 @@ import type { Key } from '../state/store';
 import { phrase } from '../words/sentence';
 import { CHANNEL } from './channel';
 import { HELD } from './leases';
-import { BEAT, LASTS, POSITION_OF, SCHEMA } from './schema';
+import { BEAT, POSITION_OF, SCHEMA } from './schema';
 
 /** Age after which a row without a value, or a lock that was never released, is deleted. */
 const FORGOTTEN = '1 day';
@@ -46,7 +46,7 @@ export const TAKE = `WITH asked AS (
     WHERE e.holder IS NULL OR (e.holder = excluded.holder AND e.turn <= excluded.turn) OR ${BEAT} = $7
     RETURNING e.name, e.token, e.content, ${OVER} AS over)
   SELECT name, token, content, over, NULL AS beat, NULL AS lasts FROM taken
-  UNION ALL SELECT e.name, NULL, NULL, NULL, ${BEAT}, ${LASTS} FROM asked JOIN ${SCHEMA}.entries AS e USING (name)
+  UNION ALL SELECT e.name, NULL, NULL, NULL, ${BEAT}, e.lasts FROM asked JOIN ${SCHEMA}.entries AS e USING (name)
     WHERE e.holder IS NOT NULL AND NOT EXISTS (SELECT FROM taken WHERE taken.name = e.name)`;
 
 /**

@@ -3,7 +3,7 @@ import { MEMBER, TEXT } from '../rules/limits';
 import { record } from '../service/json-readers';
 import type { Member } from '../state/membership';
 import { CHANNEL } from './channel';
-import { BEAT, LASTS, SCHEMA } from './schema';
+import { BEAT, SCHEMA } from './schema';
 
 /** Row of a member. */
 export interface MemberRow {
@@ -149,7 +149,7 @@ export const UPDATE_CONTENT = `WITH done AS (
   SELECT token, ${notify('$4')} FROM done`;
 
 /** Parameters: $1 topic, $2 marks of known contents. The column `free` changes with the free items. */
-export const READ_MEMBERS = `SELECT holder AS id, token, ${BEAT} AS beat, ${LASTS} AS lasts, ${MARK} AS mark,
+export const READ_MEMBERS = `SELECT holder AS id, token, ${BEAT} AS beat, e.lasts AS lasts, ${MARK} AS mark,
     CASE WHEN ${MARK} <> ALL ($2::text[]) THEN content END AS content,
     (SELECT concat(count(*), ' ', max(left_at)) FROM ${ITEMS} WHERE topic = $1 AND holder IS NULL) AS free
   FROM ${MEMBERS} ORDER BY holder`;

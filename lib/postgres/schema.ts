@@ -5,13 +5,8 @@ import { phrase } from '../words/sentence';
 
 export const SCHEMA = 'remote_printing';
 
-/** Last heartbeat of the lease in row `e`; each renewal changes it. Versions before this one only move ends_at. */
-export const BEAT = `(e.token || ' ' || coalesce(e.beats::text, e.ends_at::text))`;
-/**
- * Lifetime of the lease in row `e` after that, ms. An older version doesn't store it, so the default is longer than
- * needed.
- */
-export const LASTS = `coalesce(e.lasts, 120000)`;
+/** Last heartbeat of the lease in row `e`; each renewal changes it. */
+export const BEAT = `(e.token || ' ' || e.beats)`;
 
 /** Position of an entry in listings. */
 export const POSITION_OF = `left(name, ${POSITION})`;
@@ -25,6 +20,8 @@ const STEPS = [
    INSERT INTO ${SCHEMA}.version VALUES (0);
    CREATE SEQUENCE ${SCHEMA}.tokens;
    -- A value and its lock. Without content: only a lock. Without a holder: a free lock. The turns of one holder increase.
+   -- The lease of a lock lasts for so many ms after its last beat. Only the daily sweep uses ends_at.
+   -- A takeover changes the key (name, token) and a renewal doesn't: a write under the lease waits for takeovers only.
    CREATE TABLE ${SCHEMA}.entries (
      name text PRIMARY KEY,
      kind text NOT NULL,
@@ -34,16 +31,19 @@ const STEPS = [
      token bigint NOT NULL,
      holder text,
      turn bigint,
-     ends_at timestamptz
+     ends_at timestamptz,
+     lasts double precision,
+     beats bigint,
+     UNIQUE (name, token)
    );
+   CREATE INDEX members ON ${SCHEMA}.entries (key) WHERE kind = 'member';
+   -- For the values of a kind, in the order of their positions. Without the content, so that a write need not update it.
+   CREATE INDEX kinds ON ${SCHEMA}.entries (kind, (${POSITION_OF}) COLLATE "C");
    CREATE TABLE ${SCHEMA}.set_aside (
      key text NOT NULL,
      content text NOT NULL,
      at timestamptz NOT NULL DEFAULT now()
-   )`,
-  `-- With this key, a takeover changes a key column and a renewal doesn't: a write under the lease waits for takeovers only.
-   ALTER TABLE ${SCHEMA}.entries ADD UNIQUE (name, token);
-   CREATE INDEX members ON ${SCHEMA}.entries (key) WHERE kind = 'member';
+   );
    -- An item of shared work. Its holder is the token of a member. Without one: free since left_at, or never held.
    CREATE TABLE ${SCHEMA}.assignments (
      name text PRIMARY KEY,
@@ -54,10 +54,6 @@ const STEPS = [
      left_at timestamptz
    );
    CREATE INDEX holders ON ${SCHEMA}.assignments (topic, holder)`,
-  `-- Lifetime of a lease after its last beat, ms. Only older versions and the daily sweep still use ends_at.
-   ALTER TABLE ${SCHEMA}.entries ADD COLUMN lasts double precision, ADD COLUMN beats bigint`,
-  `-- For the values of a kind, in the order of their positions. Without the content, so that a write need not update it.
-   CREATE INDEX kinds ON ${SCHEMA}.entries (kind, (${POSITION_OF}) COLLATE "C")`,
 ];
 
 /**

@@ -179,3 +179,15 @@ const tagsOf = (note: string | null): string[] => {
   const words = (note ?? '').split(/[\s,;]+/);
   return [...new Set(words.flatMap((word) => (word.length > 1 && word.startsWith('#') ? word.slice(1) : [])))];
 };
+
+/** Returns a stored status, with its current job among its jobs again; null for anything but a record. */
+export function storedStatus(stored: unknown): ClusterStatus | null {
+  const status = record(stored) as ClusterStatus | null;
+  const current = status?.current?.clusterJobId ?? null;
+  return (
+    status && {
+      ...status,
+      current: status.jobs.find(({ clusterJobId }) => clusterJobId !== null && clusterJobId === current) ?? null,
+    }
+  );
+}

@@ -5,7 +5,6 @@ import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import { type Grant, holderOf, whyEnded } from './grant';
 import type { SignInState, SignInWatch } from './sign-in-state';
-import { showable } from './token-endpoint';
 
 /** The signed-in user, as the editor shows it (reference 5). */
 export interface SignInInfo {
@@ -25,7 +24,7 @@ export function signInInfo(state: SignInState, grant: Grant | undefined, error: 
     state,
     user: holder?.user ?? null,
     organizationId: holder?.organizationId ?? null,
-    expiresAt: grant && !grant.ended ? isoTime(showable(grant.expiresAt)) : null,
+    expiresAt: grant && !grant.ended ? isoTime(grant.expiresAt) : null,
     error: (grant && whyEnded(grant)) ?? error?.sentence ?? null,
   };
 }

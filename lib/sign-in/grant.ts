@@ -67,28 +67,22 @@ const SIMULATED = 'simulated';
 
 export const serviceOf = ({ authUrl, simulated }: SignInSettings): string => (simulated ? SIMULATED : authUrl);
 
-/** Sign-ins by service. A sign-in stored alone, before there could be several, belongs to its own host. */
-function all(stored: Grants | undefined): Record<string, Grant> {
-  if (stored && 'accessToken' in stored) return { [(stored as unknown as Grant).authUrl]: stored as unknown as Grant };
-  return stored?.byService ?? {};
-}
-
 /** The newest sign-in at a real service. */
 export const newestGrant = (stored: Grants | undefined): Grant | undefined =>
-  Object.entries(all(stored))
+  Object.entries(stored?.byService ?? {})
     .filter(([service]) => service !== SIMULATED)
     .map(([, grant]) => grant)
     .sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0))[0];
 
 /** The sign-in at this account host, for any client application. */
 export const grantAt = (stored: Grants | undefined, authUrl: string): Grant | undefined => {
-  const grants = all(stored);
+  const grants = stored?.byService ?? {};
   return authUrl !== SIMULATED && Object.hasOwn(grants, authUrl) ? grants[authUrl] : undefined;
 };
 
 /** The account's sign-in at this service, if it was made for the same client application. */
 export function grantFor(stored: Grants | undefined, settings: SignInSettings): Grant | undefined {
-  const grant = all(stored)[serviceOf(settings)];
+  const grant = stored?.byService[serviceOf(settings)];
   return grant?.clientId === settings.clientId ? grant : undefined;
 }
 
@@ -111,7 +105,7 @@ export function withGrant(
   settings: SignInSettings,
   grant: Grant | undefined,
 ): Grants | undefined {
-  const { [serviceOf(settings)]: _, ...others } = all(stored);
+  const { [serviceOf(settings)]: _, ...others } = stored?.byService ?? {};
   const byService = grant ? { ...others, [serviceOf(settings)]: grant } : others;
   return Object.keys(byService).length > 0 ? { byService } : undefined;
 }

@@ -8,8 +8,6 @@ export interface RecordsOptions {
   sealedKinds: readonly string[];
   /** Kinds of keys whose values are needed for minutes only: one that can't be unsealed here counts as missing. */
   passingKinds?: readonly string[];
-  /** Sealed kinds that older versions saved in the clear. They grant no rights, so clear values are accepted. */
-  lenientKinds?: readonly string[];
   /**
    * Marks of sealed values that were saved in the clear here before there was a secret. Each is read once more.
    * Missing: none.
@@ -89,8 +87,8 @@ export class Records {
   }
 
   async #mayBeUnsealed(key: Key): Promise<boolean> {
-    const { secrets, lenientKinds, unsealed } = this.options;
-    if (!this.#isSealed(key) || secrets().length === 0 || lenientKinds?.includes(key[0])) return true;
+    const { secrets, unsealed } = this.options;
+    if (!this.#isSealed(key) || secrets().length === 0) return true;
     return (await unsealed?.has(key)) ?? false;
   }
 }

@@ -28,8 +28,6 @@ interface SavedState {
 
 /** Kinds of values that are encrypted. */
 const SEALED = ['grant', 'sign-in', 'kept-message'];
-/** Encrypted kinds that older versions saved in plain text: an update must not lose a wait. */
-const LENIENT = ['kept-message'];
 /** Kinds whose values count as missing when another credential secret encrypted them. */
 const PASSING = ['sign-in'];
 /**
@@ -50,7 +48,6 @@ export function savedState(
     clock,
     sealedKinds: SEALED,
     passingKinds: PASSING,
-    lenientKinds: LENIENT,
     unsealed: new UnsealedFiles(usual),
     secrets: () => secretsOf(RED),
     warn: (sentence: Sentence) => log.warn(sentence),

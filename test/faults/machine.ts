@@ -280,7 +280,7 @@ export async function signIn(world: World, secrets?: string[]): Promise<void> {
     challenge: null,
   });
   const lifetime = tokens.expires_in * 1000;
-  await storeIn(world.folder, new MachineClock(time, 0), undefined, secrets).put<Grant>(grantKey(ACCOUNT), {
+  const grant: Grant = {
     authUrl,
     clientId: client.id,
     redirectUri,
@@ -289,7 +289,9 @@ export async function signIn(world: World, secrets?: string[]): Promise<void> {
     expiresAt: time.truth() + lifetime,
     lifetime,
     scope: tokens.scope,
-  });
+  };
+  const store = storeIn(world.folder, new MachineClock(time, 0), undefined, secrets);
+  await store.put<Grants>(grantKey(ACCOUNT), { byService: { [authUrl]: grant } });
 }
 
 /** Sign-in that a restart would find. */

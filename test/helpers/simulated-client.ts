@@ -1,7 +1,7 @@
 import { readSettings, type AccountConfig } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { Http } from '../../lib/http/http';
-import { grantKey } from '../../lib/sign-in/grant';
+import { type Grant, grantKey, type Grants } from '../../lib/sign-in/grant';
 import type { StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 import type { Simulator } from '../../simulator';
@@ -27,7 +27,7 @@ export async function signedInClient(
       scope: 'apiToken' in settings.signIn ? '' : settings.signIn.scope,
       challenge: null,
     });
-    await store.put(grantKey(accountId), {
+    const grant: Grant = {
       authUrl,
       clientId: client.id,
       redirectUri,
@@ -36,7 +36,8 @@ export async function signedInClient(
       expiresAt: clock.now() + tokens.expires_in * 1000,
       lifetime: tokens.expires_in * 1000,
       scope: tokens.scope,
-    });
+    };
+    await store.put(grantKey(accountId), { byService: { [authUrl]: grant } } satisfies Grants);
   }
   const log = { warn: () => undefined, info: () => undefined };
   return new Client({ accountId, settings, store, clock, log, http });

@@ -25,13 +25,7 @@ import { readMilestones, readRangeEnd, TEXT, TOOLPATH } from '../../lib/rules/li
 import { readPathOverrides, readStoragePath, unsafePart } from '../../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../../lib/rules/queue-settings';
 import { trimmed, webAddress, withoutSlashes } from '../../lib/rules/text';
-import {
-  type ClusterIdentity,
-  printerEntry,
-  readCluster,
-  readClusterStatus,
-  statusRecord,
-} from '../../lib/service/cluster';
+import { printerEntry, readCluster, readClusterStatus, statusRecord } from '../../lib/service/cluster';
 import {
   asPrintingError,
   few,
@@ -48,7 +42,6 @@ import {
   describeChange,
   isKnownStatus,
   jobName,
-  type PrintJob,
   readOptionalPrintJob,
   readPrintJob,
   readPrintJobs,
@@ -56,7 +49,7 @@ import {
 import { readFaults, readMaintenanceTask, readPrinter } from '../../lib/service/printer';
 import { readOverrides, target } from '../../lib/service/paths';
 import { amount, extentBetween, flag, list, number, record, records, text, time } from '../../lib/service/json-readers';
-import { storedIdentity, storedJob, storedStatus } from '../../lib/service/stored-shapes';
+import { storedStatus } from '../../lib/service/cluster';
 import { readStoredFile, storedId } from '../../lib/service/stored-file';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { shown } from '../../lib/words/shown';
@@ -375,9 +368,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     refusalError(409, { errors: [{ code: words, title: words }] }, phrase`it`),
   'service/api-errors.withoutAddresses': (words) => withoutAddresses(words),
   'metrics/exposition.labelOf': (words) => labelOf('name', words),
-  'service/stored-shapes.storedIdentity': (words) => storedIdentity(FIELDS(words) as unknown as ClusterIdentity),
-  'service/stored-shapes.storedJob': (words) => storedJob(FIELDS(words) as unknown as PrintJob),
-  'service/stored-shapes.storedStatus': (words) =>
+  'service/cluster.storedStatus': (words) =>
     storedStatus({ ...FIELDS(words), printers: [FIELDS(words)], jobs: [FIELDS(words)], current: FIELDS(words) }),
   'service/extent.extentBetween': (words) =>
     extentBetween(
@@ -805,7 +796,6 @@ const OTHERS: Record<string, string> = {
   'sign-in/refresh.refresh': 'asks; gives the answer to the readers of refusals and of tokens',
   'sign-in/changes.Changes': 'gets no text',
   'sign-in/lifetime.lifetimeOf': 'gets no text',
-  'sign-in/lifetime.showable': 'gets no text',
   'sign-in/refresh.RefreshesUnderWay': 'gets no text',
   'sign-in/grant.grantKey': 'gets the id of a node',
   'sign-in/grant.serviceOf': 'gets checked settings',

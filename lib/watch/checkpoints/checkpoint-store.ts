@@ -3,7 +3,7 @@ import { type Checkpoint, readCheckpoint } from '../../events/checkpoint';
 import { readListCheckpoint } from '../../events/list-changes';
 import type { ClusterStatus } from '../../service/cluster';
 import { list, record, text } from '../../service/json-readers';
-import { storedIdentity, storedStatus } from '../../service/stored-shapes';
+import { storedStatus } from '../../service/cluster';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import { type Lock, LockLostError } from '../../state/membership';
 import type { Key, PutOptions, StateStore } from '../../state/store';
@@ -147,7 +147,7 @@ export class CheckpointStore {
     const { mark, clusters } = record(stored) ?? {};
     if (!memory.marks.includes(text(mark) ?? '')) {
       memory.checkpoint = readListCheckpoint(stored);
-      memory.clusters = (list(clusters) as ListedCluster[]).map(storedIdentity);
+      memory.clusters = list(clusters) as ListedCluster[];
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
     }
     memory.recordLoad();

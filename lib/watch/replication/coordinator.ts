@@ -1,6 +1,6 @@
 import { readCheckpoint } from '../../events/checkpoint';
 import { record, text } from '../../service/json-readers';
-import { storedStatus } from '../../service/stored-shapes';
+import { storedStatus } from '../../service/cluster';
 import type { Assigned, Membership } from '../../state/membership';
 import type { Key, StateStore } from '../../state/store';
 import { underDeadline } from '../../time/deadline';

@@ -11,7 +11,6 @@ import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { text } from '../../../lib/service/json-readers';
 import type { SignInInfo } from '../../../lib/sign-in/credentials';
 import { grantAt, grantKey, type Grants, holderOf, newestGrant, whyEnded } from '../../../lib/sign-in/grant';
-import { showable } from '../../../lib/sign-in/token-endpoint';
 import { isoTime } from '../../../lib/time/clock';
 import { phrase } from '../../../lib/words/sentence';
 import { type Runtime, runtimeOf } from '../runtime';
@@ -103,7 +102,7 @@ async function storedState(
   if (!grant) throw new UnknownAccount();
   const { user, organizationId } = holderOf(grant);
   const state = grant.ended ? 'sign-in-needed' : 'signed-in';
-  const expiresAt = isoTime(showable(grant.expiresAt));
+  const expiresAt = isoTime(grant.expiresAt);
   return { ...SIGNED_OUT, state, user, organizationId, expiresAt, error: whyEnded(grant) };
 }
 

@@ -54,14 +54,6 @@ describe('advance: material and print cores', () => {
     assert.deepEqual(typesOf([printing, printing]), [[], []]);
   });
 
-  it('makes no events of a printer whose checkpoint comes from a version without extruders', () => {
-    const { checkpoint } = advance(null, observation(loaded([extruder(500)])));
-    const old: Checkpoint = { ...checkpoint, printers: checkpoint.printers.map(({ extruders: _, ...rest }) => rest) };
-    delete old.plates;
-    delete old.maintenance;
-    assert.deepEqual(eventsOf([{ wire: loaded([extruder(5, BLUE)]), time: 1 }], thresholds, old), [[]]);
-  });
-
   it('reports another material with the one before', () => {
     const [event] = eventsOf([loaded([extruder(500)]), loaded([extruder(900, BLUE)])]).flat();
     assert.equal(event?.type, 'material.changed');

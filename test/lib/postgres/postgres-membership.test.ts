@@ -253,19 +253,6 @@ describe('postgres/postgres-membership', () => {
     assert.equal(await count('entries'), 1);
     assert.deepEqual([...(await here.holders()).values()].map(({ items }) => [...items].sort()), [['kept', 'wanted']]); // oxfmt-ignore
   });
-
-  it('migrates the tables of the first version', async () => {
-    const old = open();
-    await old.put(['position', 'a'], 1);
-    await ask('DROP TABLE remote_printing.assignments');
-    await ask('DROP INDEX remote_printing.members, remote_printing.kinds');
-    await ask('ALTER TABLE remote_printing.entries DROP CONSTRAINT entries_name_token_key');
-    await ask('ALTER TABLE remote_printing.entries DROP COLUMN lasts, DROP COLUMN beats');
-    await ask('UPDATE remote_printing.version SET number = 1');
-    const membership = await join();
-    assert.equal((await membership.take(['x'], 1)).length, 1);
-    assert.equal(await stores.at(-1)!.get(['position', 'a']), 1);
-  });
 });
 
 describe('any sequence of faults on several runtimes', () => {

@@ -30,8 +30,7 @@ interface Place {
   end(): Promise<void>;
 }
 
-const SEALED = ['grant', 'kept-message'];
-const LENIENT = ['kept-message'];
+const SEALED = ['grant'];
 
 async function folder(): Promise<Place> {
   const path = await mkdtemp(join(tmpdir(), 'store-'));
@@ -43,7 +42,7 @@ async function folder(): Promise<Place> {
   };
   return {
     open: (secrets, warn, unsealed) => {
-      const parts = { sealedKinds: SEALED, lenientKinds: LENIENT, unsealed };
+      const parts = { sealedKinds: SEALED, unsealed };
       return new FileStore({ ...parts, folder: path, clock, secrets: () => secrets, warn });
     },
     raw: async (kind) => readFile(await only(kind), 'utf8'),
@@ -70,7 +69,7 @@ async function database(server: TestPostgres): Promise<Place> {
     server.ask<Row>(address, statement, values);
   return {
     open: (secrets, warn, unsealed) => {
-      const sealing = { sealedKinds: SEALED, lenientKinds: LENIENT, unsealed, secrets: () => secrets };
+      const sealing = { sealedKinds: SEALED, unsealed, secrets: () => secrets };
       const parts = { ...sealing, clock: systemClock, warn };
       const store = new PostgresStore({ ...parts, database: new Database({ address, clock: systemClock, log }) });
       opened.push(store);
@@ -150,17 +149,6 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       await place.damage('grant', JSON.stringify({ version: 1, key: ['grant', 'a'], value: 'forged' }));
       assert.equal(await open().get(['grant', 'a']), undefined);
       assert.equal(warnings.length, 1);
-    });
-
-    it('reads a message that an older version saved in the clear, and seals it with the next write', async () => {
-      const key = ['kept-message', 'a'] as const;
-      await store.put(key, { payload: 'private' });
-      assert.doesNotMatch(await place.raw('kept-message'), /private/);
-      await place.damage('kept-message', JSON.stringify({ version: 1, key, value: { payload: 'private' } }));
-      assert.deepEqual(await open().get(key), { payload: 'private' });
-      await store.update(key, (message) => ({ ...(message as object) }));
-      assert.doesNotMatch(await place.raw('kept-message'), /private/);
-      assert.deepEqual([await open().get(key), warnings], [{ payload: 'private' }, []]);
     });
 
     it('returns a value that another instance stored', async () => {
