@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { advance } from '../../../lib/events/advance';
-import { fingerprint } from '../../../lib/events/fingerprint';
 import type { Checkpoint } from '../../../lib/events/checkpoint';
 import type { PrintEvent } from '../../../lib/events/print-event';
 import { eventsFor, NO_THRESHOLDS } from '../../../lib/events/edges';
@@ -206,24 +205,6 @@ describe('advance: material and print cores', () => {
       }),
       { numRuns: 300 },
     );
-  });
-
-  it('changes the fingerprint with each fact that may cause an event', () => {
-    const printing = (left: number, material = RED, core = 'AA 0.4', needed = 100) =>
-      fingerprint(
-        observation(loaded([extruder(left, material, core)], { print_jobs: [needing('a', 'printing', needed)] })),
-      );
-    const usual = printing(500);
-    assert.equal(printing(504), usual, 'less than a percent of a spool');
-    for (const other of [
-      printing(490),
-      printing(500, BLUE),
-      printing(500, RED, 'BB 0.4'),
-      printing(500, RED, 'AA 0.4', 600),
-    ])
-      assert.notEqual(other, usual);
-    const due = (maintenanceDue: boolean | null) => fingerprint(observation(answer(), 0, { maintenanceDue }));
-    assert.equal(new Set([due(null), due(true), due(false)]).size, 3);
   });
 });
 
