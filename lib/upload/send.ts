@@ -174,7 +174,12 @@ export async function transmit(
  * to the file's URL. Null if it doesn't say: a store without sessions may mistake the empty request for the file and
  * answer 200, so only 308 is meaningful. Throws NETWORK and SERVICE_ERROR if a later query may be answered.
  */
-export async function askKept(http: Http, address: Address, size: number, deadline: Deadline): Promise<number | null> {
+export async function queryKeptBytes(
+  http: Http,
+  address: Address,
+  size: number,
+  deadline: Deadline,
+): Promise<number | null> {
   const headers = { ...headersOf(address), 'content-length': '0', 'content-range': `bytes */${size}` };
   const answer = await http.send({ method: 'PUT', url: address.url, headers, signal: deadline.signal, foreign: true });
   discardBody(answer);
@@ -294,7 +299,7 @@ class Sending {
     const { deadline, progress } = this.#options;
     const earlier = this.#handedOver > 0 ? this.#target : null;
     if (earlier && (await this.#hasArrived(earlier))) return this.#sent(earlier);
-    const from = earlier && (await this.#askKept(earlier, attempt));
+    const from = earlier && (await this.#queryKeptBytes(earlier, attempt));
     if (earlier && from === null && (await this.#hasArrived(earlier))) return this.#sent(earlier);
     const target = earlier && from !== null ? earlier : await this.#register();
     progress.uploading(from ?? 0);
@@ -331,12 +336,12 @@ class Sending {
    * The byte at which the store resumes. Null if it can't resume, if it doesn't answer, or if the bytes it needs can no
    * longer be read.
    */
-  async #askKept(target: UploadTarget, attempt: number): Promise<number | null> {
+  async #queryKeptBytes(target: UploadTarget, attempt: number): Promise<number | null> {
     const { size } = this.#content;
     this.#isDoubtful = true;
     let kept: number | null;
     try {
-      kept = await askKept(this.#deps.http, this.#addressOf(target), size, this.#options.deadline);
+      kept = await queryKeptBytes(this.#deps.http, this.#addressOf(target), size, this.#options.deadline);
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (!isTransient(error)) throw thrown;

@@ -2,7 +2,7 @@ import { recordNotFound, Refusal } from '../http/refusals';
 import { compareJobs } from './compare-jobs';
 import { changesFor, makeChanges } from './matching';
 import type { Cluster, PrintJob, StoredJob } from './state';
-import { activeJob, cleanedStatus, end, enter, isActive } from './virtual-printer';
+import { activeJob, end, enter, isActive } from './virtual-printer';
 import type { ClusterRef } from './world-base';
 import { Printers } from './printers';
 
@@ -85,7 +85,7 @@ export class Prints extends Printers {
     };
     cluster.queue.push(job);
     compareJobs(cluster, at);
-    if (dispatch === 'failed') end(cluster, job, 'failed', at);
+    if (dispatch === 'failed') end(cluster, job, 'not dispatched', at);
     this.options.changed();
     return job;
   }
@@ -126,14 +126,14 @@ export class Prints extends Printers {
     ];
     this.change(ref, uuid, running, (job, at, cluster) => {
       if (code !== undefined) this.addFault(ref, { code });
-      end(cluster, job, 'failed', at);
+      end(cluster, job, 'fault', at);
     });
   }
 
   /** Clears the build plate after a print that waits for it. */
   clean(ref: ClusterRef, uuid?: string): void {
     this.change(ref, uuid, ['wait_cleanup'], (job, at, cluster) => {
-      end(cluster, job, cleanedStatus(job), at);
+      end(cluster, job, 'cleaned', at);
       for (const printer of cluster.printers) if (printer.left === job.uuid) printer.left = null;
     });
   }
@@ -152,7 +152,7 @@ export class Prints extends Printers {
   removeJob(ref: ClusterRef, uuid?: string): void {
     const waiting = ['queued', 'wait_approval', 'error', 'sent_to_printer', 'wait_user_action'];
     this.change(ref, uuid, waiting, (job, at, cluster) => {
-      end(cluster, job, 'aborted', at);
+      end(cluster, job, 'removed', at);
       job.deletedAt = this.clock.now();
     });
   }
@@ -167,7 +167,7 @@ export class Prints extends Printers {
   reject(ref: ClusterRef, uuid?: string, message = 'Rejected.'): void {
     this.change(ref, uuid, ['wait_approval'], (job, at, cluster) => {
       job.message = message;
-      end(cluster, job, 'failed', at);
+      end(cluster, job, 'rejected', at);
     });
   }
 
@@ -187,7 +187,7 @@ export class Prints extends Printers {
   vanish(ref: ClusterRef, uuid?: string): void {
     const cluster = this.cluster(ref);
     const job = uuid === undefined ? this.busyJob(cluster) : this.printJob(uuid, ref);
-    if (isActive(job)) end(cluster, job, 'aborted', this.clock.virtual());
+    if (isActive(job)) end(cluster, job, 'removed', this.clock.virtual());
     cluster.queue = cluster.queue.filter((other) => other !== job);
     cluster.history = cluster.history.filter((other) => other !== job);
     cluster.log = cluster.log.filter((ended) => ended.uuid !== job.uuid);

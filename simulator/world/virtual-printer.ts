@@ -69,8 +69,21 @@ export function advance(cluster: Cluster, at: number): void {
   }
 }
 
+/** How a job ends. `cleaned`: its print is over, and the plate is clear. */
+type End = 'cleaned' | 'removed' | 'rejected' | 'not dispatched' | 'file gone' | 'fault';
+
+/** The service's word for the end of a job (wire facts 12.2). */
+function statusAfter(how: End, job: PrintJob): EndStatus {
+  if (how === 'cleaned') return statusAfterCleanup(job);
+  return how === 'removed' ? 'aborted' : 'failed';
+}
+
+/** The service's word after cleaning: a partial print was aborted (wire facts 12.2, wait_cleanup). */
+const statusAfterCleanup = (job: PrintJob): EndStatus => (job.printed < job.timeTotal ? 'aborted' : 'finished');
+
 /** Moves a job to the history. */
-export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: number): void {
+export function end(cluster: Cluster, job: PrintJob, how: End, at: number): void {
+  const status = statusAfter(how, job);
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   if (printer && isActive(job)) {
     if (job.status === 'wait_cleanup') printer.uncleared = false;
@@ -179,12 +192,12 @@ function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
     case 'aborting':
     case 'post_print':
       return after(PHASE_SECONDS[job.status], (at) => {
-        if (cluster.cleaning === 'none') end(cluster, job, cleanedStatus(job), at);
+        if (cluster.cleaning === 'none') end(cluster, job, 'cleaned', at);
         else awaitCleanup(printer, job, at);
       });
     case 'wait_cleanup':
       if (cluster.cleaning === 'manual') return [];
-      return after(PHASE_SECONDS.wait_cleanup, (at) => end(cluster, job, cleanedStatus(job), at));
+      return after(PHASE_SECONDS.wait_cleanup, (at) => end(cluster, job, 'cleaned', at));
     default:
       return [];
   }
@@ -192,7 +205,7 @@ function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
 
 /** Ends the transfer of the file. */
 function arrive(cluster: Cluster, printer: Printer, job: PrintJob, at: number): void {
-  if (job.fileGone) return end(cluster, job, 'failed', at);
+  if (job.fileGone) return end(cluster, job, 'file gone', at);
   job.changes = [...(job.demanded ?? []), ...changesFor(cluster, printer, job)];
   if (isUnhindered(job)) return begin(printer, job, at);
   enter(job, 'wait_user_action', at);
@@ -202,6 +215,3 @@ function begin(printer: Printer, job: PrintJob, at: number): void {
   enter(job, 'pre_print', at);
   heat(printer, 1, at);
 }
-
-/** Final status after cleaning: a partial print was aborted (wire facts 12.2, wait_cleanup). */
-export const cleanedStatus = (job: PrintJob): EndStatus => (job.printed < job.timeTotal ? 'aborted' : 'finished');

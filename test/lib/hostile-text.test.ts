@@ -68,7 +68,7 @@ import { readRange } from '../../lib/report/ranges';
 import { readPages } from '../../lib/account/pages';
 import { readHost, settingsSummary } from '../../lib/account/settings';
 import { bytesContent, empty, fileNameOf } from '../../lib/upload/content';
-import { askKept, awaitUploaded, isGone, isUploaded, readStored } from '../../lib/upload/send';
+import { queryKeptBytes, awaitUploaded, isGone, isUploaded, readStored } from '../../lib/upload/send';
 import { readFile } from '../../lib/library/library';
 import { removeStored } from '../../lib/library/remove';
 import { atLimit, dispatchAction, followAction } from '../../lib/action/action';
@@ -500,8 +500,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'upload/stored-job.isGone': (words) => isGone(service(words), 'job', LIMITS.deadline),
   'upload/stored-job.isUploaded': (words) => isUploaded({ status: field(words) }),
   'upload/stored-job.readStored': (words) => readStored(service(words), STORED, LIMITS),
-  'upload/transfer.askKept': (words) =>
-    askKept(
+  'upload/transfer.queryKeptBytes': (words) =>
+    queryKeptBytes(
       { send: () => Promise.resolve({ status: 308, headers: { range: words }, body: new PassThrough() }) } as never,
       { url: 'https://a.b', contentType: '', origin: '' },
       1,
@@ -833,8 +833,8 @@ const OTHERS: Record<string, string> = {
   'upload/uploads.checkSize': 'gets no text',
   'upload/register.register': 'asks; its answer is read by storedId and storageAddress',
   'upload/reuse.ReusableUploads': 'compares ids of its own',
-  'upload/send.send': 'sends bytes; heads of answers are read by askKept',
-  'upload/transfer.transmit': 'sends bytes; heads of answers are read by askKept',
+  'upload/send.send': 'sends bytes; heads of answers are read by queryKeptBytes',
+  'upload/transfer.transmit': 'sends bytes; heads of answers are read by queryKeptBytes',
   'upload/uploads.Uploads': 'asks by the functions above',
   'files/file-calls.FileCalls': 'gives a path to the file system, and shows it cut',
   'files/flushed-folder.FlushedFolder': 'gives a path to flushFolder',

@@ -45,7 +45,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
   remove: {
     ...rule(['queued', 'error', 'sent_to_printer']),
     apply(job, { cluster, at, now }) {
-      end(cluster, job, 'aborted', at);
+      end(cluster, job, 'removed', at);
       job.deletedAt = now;
     },
   },
@@ -106,7 +106,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
     check: message,
     apply(job, { cluster, at }, { message: text }) {
       job.message = typeof text === 'string' ? text : 'Rejected.';
-      end(cluster, job, 'failed', at);
+      end(cluster, job, 'rejected', at);
     },
   },
 };
