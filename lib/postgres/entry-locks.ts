@@ -8,7 +8,7 @@ import { Batches } from './batches';
 import type { Database } from './database';
 import { type Failure, TAKE, wrapped } from './entries';
 import type { Lease, Leases } from './leases';
-import { Sightings } from './topic-items';
+import { Sightings } from './sightings';
 
 /** Backoff while another holder has the lock, ms. */
 const WAITS = { first: 20, longest: 250, factor: 1.5, jitter: 0.2 };

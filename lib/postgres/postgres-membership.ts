@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from '../time/clock';
 import { guard } from '../time/guard';
 import { RetryTimer } from '../time/retry';
@@ -7,8 +8,22 @@ import type { Locks } from '../state/locks';
 import type { Key } from '../state/store';
 import { encodeMessage, type Channel, type ChannelMessage } from './channel';
 import type { Lease, Leases } from './leases';
-import { ENTER, EVICT, LEAVE, markOf, type MemberRow, READ_MEMBERS, Roster, UPDATE_CONTENT } from './roster';
-import { hashOf, type Sightings, TopicItems } from './topic-items';
+import {
+  ADD_ITEMS,
+  CLAIM_ITEMS,
+  ENTER,
+  EVICT,
+  HOLDERS,
+  LEAVE,
+  markOf,
+  type MemberRow,
+  READ_MEMBERS,
+  readJson,
+  RELEASE_ITEMS,
+  Roster,
+  UPDATE_CONTENT,
+} from './roster';
+import type { Sightings } from './sightings';
 
 /** Context shared by all memberships of a runtime. */
 interface MembershipContext {
@@ -51,7 +66,6 @@ export class PostgresMembership implements Membership {
   #written = '';
   #lease: Lease | undefined;
   readonly #roster = new Roster();
-  readonly #items: TopicItems;
   #nextRefresh = REFRESH_EVERY;
   readonly #retries: RetryTimer;
   #isWaiting = false;
@@ -66,13 +80,6 @@ export class PostgresMembership implements Membership {
     this.#name = hashOf([this.#topic, context.holder]);
     this.#about = { name, since: context.clock.now() };
     this.#content = this.#contentOf(wants);
-    this.#items = new TopicItems({
-      topic: this.#topic,
-      member: this.#name,
-      query: context.query,
-      sightings: context.sightings,
-      payload: this.#payload,
-    });
     this.#stopListening = context.channel.listen((message) => {
       if (message === null || message.topic === this.#topic) this.#step();
     });
@@ -106,15 +113,27 @@ export class PostgresMembership implements Membership {
 
   async take(items: readonly string[], limit: number): Promise<Assigned[]> {
     if (items.length === 0 || limit <= 0) return [];
-    return (await this.#change(({ token }) => this.#items.claim(token, items, limit))) ?? [];
+    return (await this.#change(({ token }) => this.#claim(token, items, limit))) ?? [];
   }
 
   async release(notes: ReadonlyMap<string, unknown>): Promise<void> {
-    if (notes.size > 0) await this.#change(({ token }) => this.#items.release(token, notes));
+    if (notes.size === 0) return;
+    const names = [...notes.keys()].map((item) => this.#nameOf(item));
+    await this.#change(({ token }) =>
+      this.#ask(RELEASE_ITEMS, [token, names, this.#byName(notes), this.#payload], true),
+    );
   }
 
-  holders(): Promise<ReadonlyMap<string, Holding>> {
-    return this.#items.holders();
+  async holders(): Promise<ReadonlyMap<string, Holding>> {
+    const rows = await this.#ask<{ id: string; beat: string; item: string | null }>(HOLDERS, [this.#topic]);
+    const found = new Map<string, { items: string[]; leaseAge: number }>();
+    for (const { id, beat, item } of rows) {
+      const holding = found.get(id) ?? { items: [], leaseAge: this.#context.sightings.age(id, beat) };
+      const word = readJson(item);
+      if (typeof word === 'string') holding.items.push(word);
+      found.set(id, holding);
+    }
+    return found;
   }
 
   async leave(notes: ReadonlyMap<string, unknown>): Promise<void> {
@@ -127,7 +146,7 @@ export class PostgresMembership implements Membership {
       const lease = this.#lease;
       if (!lease) return;
       this.#forget(lease);
-      await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, this.#items.byName(notes), this.#payload]);
+      await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, this.#byName(notes), this.#payload]);
     });
     await settledWithin(this.#context.clock, LEAVE_WITHIN, left);
   }
@@ -258,8 +277,43 @@ export class PostgresMembership implements Membership {
     if (!this.#hasLeft) this.#onChange();
   }
 
-  #ask<Answer extends object>(text: string, values: unknown[]): Promise<Answer[]> {
-    return this.#context.query<Answer>(text, values);
+  /**
+   * Claims free items under the lease `token`. Statements that claim or release are never repeated: arriving late, one
+   * would retake released items or release retaken ones.
+   */
+  async #claim(token: string, items: readonly string[], limit: number): Promise<Assigned[]> {
+    const byName = new Map(items.map((item) => [this.#nameOf(item), item]));
+    const names = [...byName.keys()];
+    const most = Math.min(limit, names.length);
+    const claim = (many: number) => this.#ask<Claimed>(CLAIM_ITEMS, [this.#name, token, names, many], true);
+    const answer = await claim(most);
+    const claimed = answer.filter(({ name }) => name !== null);
+    if (claimed.length < answer.length && claimed.length < most) {
+      const words = [...byName.values()].map((item) => JSON.stringify(item));
+      await this.#ask(ADD_ITEMS, [names, this.#topic, words]);
+      claimed.push(...(await claim(most - claimed.length)));
+    }
+    return claimed.flatMap(({ name, note, idle }) => {
+      const item = byName.get(name ?? '');
+      if (item === undefined) return [];
+      return { item, note: readJson(note), idle: idle === null ? Infinity : Math.max(0, Number(idle)) };
+    });
+  }
+
+  /** Encodes notes by the names of their rows. */
+  #byName(notes: ReadonlyMap<string, unknown>): string {
+    return JSON.stringify(
+      Object.fromEntries([...notes].map(([item, note]) => [this.#nameOf(item), JSON.stringify(note)])),
+    );
+  }
+
+  #nameOf(item: string): string {
+    return hashOf([this.#topic, item]);
+  }
+
+  /** `once`: doesn't repeat the statement if its outcome is unknown. */
+  #ask<Answer extends object>(text: string, values: unknown[], once = false): Promise<Answer[]> {
+    return this.#context.query<Answer>(text, values, once);
   }
 
   /** Runs after all earlier statements, including those of an earlier membership of this runtime. */
@@ -275,3 +329,13 @@ export class PostgresMembership implements Membership {
     return JSON.stringify({ ...this.#about, wants });
   }
 }
+
+interface Claimed {
+  /** Null: some items have no row yet. */
+  name: string | null;
+  note: string | null;
+  idle: string | null;
+}
+
+/** Hash of a list of words, as the name of a row. */
+const hashOf = (words: readonly string[]): string => createHash('sha256').update(JSON.stringify(words)).digest('hex');

@@ -30,7 +30,7 @@ import { EntryLocks, type HeldLock, rowNameOf, type StoredRow } from './entry-lo
 import { Lease, Leases, LEASE_TIMES, namesAndTokens, type LeaseTimes } from './leases';
 import { ABANDONED, EVICT, FORGET_ITEMS } from './roster';
 import { PostgresMembership } from './postgres-membership';
-import { Sightings } from './topic-items';
+import { Sightings } from './sightings';
 
 interface PostgresStoreOptions extends RecordsOptions {
   database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'>;

@@ -749,8 +749,6 @@ const OTHERS: Record<string, string> = {
   'postgres/entry-locks.rowNameOf': 'hashes keys',
   'postgres/roster.Roster': 'keeps what readAbout reads',
   'postgres/roster.markOf': 'hashes contents',
-  'postgres/topic-items.TopicItems': 'hashes items; notes are read by readJson',
-  'postgres/topic-items.hashOf': 'hashes words',
   'sign-in/lifetime.remainingLifetime': 'gets numbers',
   'sign-in/oauth-library.oauthLibrary': 'gets no text',
   'sign-in/refresh-pause.RefreshPause': 'keeps errors as they are',
