@@ -643,6 +643,17 @@ describe('sign-in/tokens', () => {
       assert.deepEqual([after.state, asked.length], ['signed-out', 1]);
     });
 
+    it('cancels no refresh at another service of the account', () => {
+      const refreshes = new RefreshesUnderWay();
+      const [here, there] = [new AbortController(), new AbortController()];
+      refreshes.begin('a', SETTINGS, here);
+      refreshes.begin('a', { ...SETTINGS, authUrl: 'https://other.example' }, there);
+      refreshes.cancel('a', SETTINGS);
+      assert.deepEqual([here.signal.aborted, there.signal.aborted], [true, false]);
+      refreshes.cancel('a');
+      assert.ok(there.signal.aborted);
+    });
+
     it('never reuses a spent token after the store has lost the last renewal', async () => {
       await store.put(grantKey('a'), grants(1, { signedInAt }));
       script = [];
