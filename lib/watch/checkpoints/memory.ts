@@ -295,7 +295,7 @@ export class ClusterMemory extends StoredMemory {
     this.#set(checkpoint, status, jobs);
     const known = new Map(checkpoint.jobs.map((job) => [job.id, job.progress]));
     this.#highest = jobs.map((job) => Math.max(known.get(job.clusterJobId ?? '') ?? 0, progressOf(job)));
-    this.#plates = checkpoint.plates ?? [];
+    this.#plates = checkpoint.plates;
     this.#fingerprint = isSettled(checkpoint, seen) ? fingerprint(seen) : null;
   }
 
