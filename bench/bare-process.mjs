@@ -1,14 +1,18 @@
-// Baseline: passes a file's stream to undici, and does nothing else.
+// Baseline: passes a file's stream to undici, and does nothing else. `chunk`: bytes of a read; Node.js decides without it.
 import { createReadStream } from 'node:fs';
 import { request } from 'undici';
 
 process.on('disconnect', () => process.exit());
 process.on(
   'message',
-  async (/** @type {{ path: string, size: number, url: string, contentType: string }} */ wanted) => {
-    const { path, size, url, contentType } = wanted;
+  async (/** @type {{ path: string, size: number, url: string, contentType: string, chunk?: number }} */ wanted) => {
+    const { path, size, url, contentType, chunk } = wanted;
     const headers = { 'content-type': contentType, 'content-length': String(size) };
-    const answer = await request(url, { method: 'PUT', headers, body: createReadStream(path) });
+    const answer = await request(url, {
+      method: 'PUT',
+      headers,
+      body: createReadStream(path, { highWaterMark: chunk }),
+    });
     await answer.body.dump();
     process.send?.(answer.statusCode);
   },

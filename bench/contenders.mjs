@@ -22,12 +22,13 @@ import { ending, inNodeRed, inProcess, killed } from './processes.mjs';
 /** Time for a new process to settle after its start, before the measurement, ms. */
 export const SETTLE = 1500;
 
-/** @type {Contender[]} */
+/** Our node first, the yardstick last. @type {Contender[]} */
 export const contenders = [
   { name: 'upload node', run: uploadNode },
   { name: 'curl -T', run: curl },
   { name: 'core nodes', run: coreNodes },
-  { name: 'bare undici', run: bareUndici },
+  { name: 'bare undici', run: (setting) => bareUndici(setting) },
+  { name: 'bare, 1 MiB', run: (setting) => bareUndici(setting, 1024 * 1024) },
 ];
 
 /**
@@ -86,13 +87,13 @@ async function curl({ service, file, ends }) {
   });
 }
 
-/** @param {Setting} setting */
-async function bareUndici({ service, file, ...setting }) {
+/** @param {Setting} setting @param {number} [chunk] bytes of a read */
+async function bareUndici({ service, file, ...setting }, chunk) {
   const { url, contentType, jobId } = await service.register(file);
   return inProcess(setting, ['bare-process.mjs'], async (pid, socket, ask) => {
     await sleep(SETTLE);
     return measure(pid, socket, async () => {
-      const status = await ask({ path: file.path, size: file.size, url, contentType });
+      const status = await ask({ path: file.path, size: file.size, url, contentType, chunk });
       if (status !== 200) throw new Error(`the store answered ${status}`);
       return () => service.check(jobId, file);
     });
