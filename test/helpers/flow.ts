@@ -19,7 +19,7 @@ const NODE_SETS = readNodes().map(
   (node) => evaluate(entry(node), createRequire(join(root, 'nodes/entry.ts'))) as (RED: unknown) => void,
 );
 /** Redirect address of the sign-in; the tests read the code from it and call the callback themselves. */
-const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
+export const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 
 export type Definition = { id: string; type: string } & Record<string, unknown>;
 
@@ -98,9 +98,13 @@ export class Flow {
   }
 
   async signIn(): Promise<void> {
-    const { body: state } = await this.get('accounts/account');
-    if ((state as { state: string }).state === 'signed-in') return;
-    const { body } = await this.post('accounts/account/sign-in', { redirectUri: REDIRECT });
+    const { body } = await this.get('accounts/account');
+    if ((body as { state: string }).state !== 'signed-in') await this.signInAnew();
+  }
+
+  /** Signs an account in whether or not it is; `typed` are settings of its dialog. */
+  async signInAnew(id = 'account', typed: object = {}): Promise<void> {
+    const { body } = await this.post(`accounts/${id}/sign-in`, { redirectUri: REDIRECT, ...typed }).expect(200);
     const back = await followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT);
     await this.get(`callback${back.search}`).expect(200);
   }
@@ -153,26 +157,39 @@ export class Flow {
   }
 }
 
+interface Waiting {
+  count: number;
+  resolve: () => void;
+}
+
 /** Messages that have arrived at a node, in order. */
 export class Inbox {
-  readonly all: NodeMessage[] = [];
-  #waiting: { count: number; resolve: () => void }[] = [];
+  all: NodeMessage[] = [];
+  #waiting: Waiting[] = [];
 
-  constructor(node: Node) {
+  constructor(node?: Node) {
+    if (node) this.listen(node);
+  }
+
+  /** Begins an empty list of the messages that arrive at a node. */
+  listen(node: Node): void {
+    const all: NodeMessage[] = (this.all = []);
+    const waiting: Waiting[] = (this.#waiting = []);
     node.on('input', (msg, _send, done) => {
-      this.all.push(msg);
-      for (const { count, resolve } of this.#waiting) if (this.all.length >= count) resolve();
+      all.push(msg);
+      for (const { count, resolve } of waiting) if (all.length >= count) resolve();
       done();
     });
   }
 
   /** Resolves with the message at `index` once it has arrived. */
   async at(index: number): Promise<NodeMessage> {
+    const { all } = this;
     await new Promise<void>((resolve) => {
-      if (this.all.length > index) resolve();
+      if (all.length > index) resolve();
       else this.#waiting.push({ count: index + 1, resolve });
     });
-    return this.all[index] as NodeMessage;
+    return all[index] as NodeMessage;
   }
 
   /** Resolves with the first message, received or future, that `fits`. */

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { renameSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
-import { startSimulator, type Simulator, type SimulatorOptions } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import { startSimulator, type Fault, type Simulator, type SimulatorOptions } from '../../simulator';
+import type { PrintResult } from '../../lib/print/print-request';
+import { systemClock } from '../../lib/time/clock';
+import { catchNode, Flow, helperNode, Inbox, type Definition } from '../helpers/flow';
+import { TurnedTime } from '../helpers/turned-time';
 
 export const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
@@ -12,6 +16,47 @@ export const codeOf = (msg: NodeMessage | undefined) => (msg?.error as { code?: 
 
 /** The clusters of the simulator's first user in the first workspace. */
 export const clustersOf = ({ world, users }: Simulator) => world.clusters(users[0]?.organizations[0]?.organizationId);
+
+/** A short toolpath: ten minutes. */
+export const GCODE = ';FLAVOR:Marlin\n;TIME:600\nG28\nG1 X1 Y1 E1\n';
+
+export type Result = PrintResult & { error?: { code: string; message: string } };
+export const result = (msg: NodeMessage | undefined) => msg?.payload as Result;
+
+interface Parts {
+  id: string;
+  type: string;
+  index: number;
+  count: number;
+}
+export const partsOf = (msg: NodeMessage | undefined) => msg?.parts as Parts | undefined;
+
+/** Resolves once a request has met the fault. */
+export async function struck(fault: { hits: number }): Promise<void> {
+  while (fault.hits === 0) await turn();
+}
+
+/** Blocks the state folder like a broken disk; the returned function restores it. */
+export function breakState({ userDir }: Flow): () => Promise<void> {
+  const folder = join(userDir, 'remote-printing');
+  renameSync(folder, `${folder}-away`);
+  writeFileSync(folder, '');
+  return async () => {
+    await rm(folder);
+    await rename(`${folder}-away`, folder);
+  };
+}
+
+/** Blocks the state folder at the next answer that this fault affects; the returned function restores it. */
+export function breakStateAt({ simulator, flow }: { simulator: Simulator; flow: Flow }, fault: Fault) {
+  let mend: (() => Promise<void>) | undefined;
+  const transform = (body: unknown) => {
+    mend = breakState(flow);
+    return body;
+  };
+  simulator.faults.add({ ...fault, transform });
+  return async () => mend?.();
+}
 
 export const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -121,4 +166,83 @@ export class NodeBench {
     assert.equal(this.flow.statuses(this.#node.id).at(-1)?.text, shown);
     return error;
   };
+}
+
+type Options = Parameters<Flow['deploy']>[1];
+
+/** End of one message. */
+export interface End {
+  /** Messages for it at the first inbox. */
+  sent: NodeMessage[];
+  error: NodeMessage | undefined;
+  /** Seconds from the message to its end. */
+  took: number;
+}
+
+/** Node-RED and a simulator in injected time. The flow has an inbox for each name; `caught` gets the errors. */
+export class TimedBench {
+  time!: TurnedTime;
+  simulator!: Simulator;
+  flow!: Flow;
+  /** Messages since the last deploy; `completed` gets the messages that ended without an error. */
+  readonly inboxes: Record<string, Inbox>;
+  #turns = 0;
+
+  constructor(...names: string[]) {
+    this.inboxes = Object.fromEntries([...names, 'caught', 'completed'].map((name) => [name, new Inbox()]));
+  }
+
+  async start(options: SimulatorOptions = {}): Promise<this> {
+    this.time = new TurnedTime();
+    this.simulator = await startSimulator({
+      ...{ autoApprove: true, now: this.time.now, accessTokenLifetime: 1e7 },
+      ...options,
+    });
+    this.flow = await Flow.start(this.simulator);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.time.until(this.flow.stop());
+    await this.simulator.close();
+    this.time.restore();
+  }
+
+  /** Restarts Node-RED, without flows, on the same state; `meanwhile` happens while it is down. */
+  async restart(meanwhile: () => unknown = () => undefined, userDir = this.flow.userDir): Promise<this> {
+    await this.time.until(this.flow.stop({ keep: true }));
+    await meanwhile();
+    this.flow = await Flow.start(this.simulator, userDir);
+    return this;
+  }
+
+  async deploy(nodes: Definition[], options: Options = {}): Promise<void> {
+    const scope = nodes.map(({ id }) => id);
+    const around = [
+      ...Object.keys(this.inboxes).map(helperNode),
+      catchNode(['caught']),
+      { id: 'complete', type: 'complete', scope, uncaught: false, wires: [['completed']] },
+    ];
+    await this.flow.deploy([...nodes, ...around], options);
+    for (const [name, inbox] of Object.entries(this.inboxes)) inbox.listen(this.flow.node(name));
+  }
+
+  get clusterIds(): string[] {
+    return clustersOf(this.simulator).map(({ clusterId }) => clusterId);
+  }
+
+  /** Sends a message; resolves once it has ended. */
+  async send(id: string, msg: NodeMessage): Promise<End> {
+    const [first, { caught, completed }] = [Object.values(this.inboxes)[0] as Inbox, this.inboxes];
+    const number = ++this.#turns;
+    const began = systemClock.monotonic();
+    const isIt = (other: NodeMessage) => other.turn === number;
+    const ended = Promise.race([completed!.find(isIt).then(() => undefined), caught!.find(isIt)]);
+    this.flow.send(id, { ...msg, turn: number });
+    const error = await ended;
+    return { sent: first.all.filter(isIt), error, took: (systemClock.monotonic() - began) / 1000 };
+  }
+
+  /** The same, while time advances. */
+  run = (id: string, msg: NodeMessage = {}): Promise<End> => this.time.until(this.send(id, msg));
 }
