@@ -216,7 +216,7 @@ export class TimedBench {
     return this;
   }
 
-  async deploy(nodes: Definition[], options: Options = {}): Promise<void> {
+  deploy = async (nodes: Definition[], options: Options = {}): Promise<void> => {
     const scope = nodes.map(({ id }) => id);
     const around = [
       ...Object.keys(this.inboxes).map(helperNode),
@@ -225,7 +225,7 @@ export class TimedBench {
     ];
     await this.flow.deploy([...nodes, ...around], options);
     for (const [name, inbox] of Object.entries(this.inboxes)) inbox.listen(this.flow.node(name));
-  }
+  };
 
   get clusterIds(): string[] {
     return clustersOf(this.simulator).map(({ clusterId }) => clusterId);
