@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -116,6 +117,7 @@ export class ExampleBench {
     this.server.closeAllConnections();
     this.server.close();
     await this.nodeRed.kill();
+    await rm(this.userDir, { recursive: true, force: true });
   }
 
   /** Address that an example can send to. */

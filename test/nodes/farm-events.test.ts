@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
 import type { PrintEvent } from '../../lib/events/print-event';
 import type { ClusterStatus } from '../../lib/service/cluster';
-import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
-import { TurnedTime } from '../helpers/turned-time';
+import type { Simulator } from '../../simulator';
+import type { Definition, Flow, Inbox } from '../helpers/flow';
+import { pluck } from '../helpers/pluck';
+import type { TurnedTime } from '../helpers/turned-time';
+import { TimedBench } from './support';
 
 const MINUTE = 60;
 /** Volume of the simulator's full spool, mm³. */
@@ -16,9 +18,8 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
   let time: TurnedTime;
   let simulator: Simulator;
   let flow: Flow;
-  let status: Inbox;
-  let events: Inbox;
-  let others: Inbox;
+  const bench = new TimedBench('status', 'events', 'others');
+  const { status, events, others } = bench.inboxes as Record<'status' | 'events' | 'others', Inbox>;
 
   const firstId = () => simulator.world.cluster(1).clusterId;
   const node = (changes = {}): Definition => ({
@@ -34,32 +35,22 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
   });
   /** A second node on the same printer, with thresholds of its own. */
   const other = (changes = {}) => node({ id: 'other', wires: [[], ['others']], ...changes });
-  const around: Definition[] = [...['status', 'events', 'others', 'caught'].map(helperNode), catchNode(['caught'])];
   const watch = async (nodes: Definition[] = [node()], options: Parameters<Flow['deploy']>[1] = {}) => {
-    await flow.deploy([...nodes, ...around], options);
-    [status, events, others] = [flow.listen('status'), flow.listen('events'), flow.listen('others')];
+    await bench.deploy(nodes, options);
     await time.settled();
   };
   /** Restarts Node-RED; `meanwhile` happens while it is down. */
   const restart = async (meanwhile: () => unknown, nodes?: Definition[]) => {
-    await flow.stop({ keep: true });
-    await meanwhile();
-    flow = await Flow.start(simulator, flow.userDir);
+    ({ flow } = await bench.restart(meanwhile));
     await watch(nodes);
   };
 
   beforeEach(async () => {
-    time = new TurnedTime();
-    simulator = await startSimulator({ autoApprove: true, now: time.now, accessTokenLifetime: 1e7 });
-    flow = await Flow.start(simulator);
+    ({ time, simulator, flow } = await bench.start());
     await flow.deploy([]);
     reload(80);
   });
-  afterEach(async () => {
-    await time.until(flow.stop());
-    await simulator.close();
-    time.restore();
-  });
+  afterEach(() => bench.stop());
 
   /** Sets the rest on the spool of an extruder, percent; its material stays. */
   const reload = (percent: number, extruder = 0) => {
@@ -68,8 +59,8 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
   };
   const print = (seconds = 100) => simulator.world.printLocally(1, { name: 'part.gcode', seconds });
   const of = (type: string, inbox = events) => inbox.all.map(eventOf).filter((event) => event.type === type);
-  const valuesOf = (type: string, inbox = events) =>
-    of(type, inbox).map(({ value }) => value as Record<string, unknown>);
+  const valuesOf = (type: string, inbox = events) => pluck(of(type, inbox), 'value') as Record<string, unknown>[];
+  const shares = (inbox = events) => pluck(valuesOf('material.low', inbox), 'below');
   const poll = (polls = 1) => time.pass(12 * polls);
   const maintenance = (number = 1) => {
     const { clusterId, model } = simulator.world.cluster(number);
@@ -129,15 +120,13 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       await watch();
       const [shown] = statusOf(status.all[0]).jobs;
       assert.ok(shown);
-      assert.deepEqual(
-        [shown.note, shown.hasPreview, shown.materials.map(({ extruder, type, volume }) => [extruder, type, volume])],
-        ['For the fair', true, [[1, 'PLA', 1500]]],
-      );
-      const [change] = shown.changesRequired;
-      assert.deepEqual(
-        [change?.type, (change as { text?: string }).text],
-        ['material_change', 'Load Generic ABS instead of Generic PLA in extruder 1.'],
-      );
+      const { note, hasPreview, materials, changesRequired } = shown;
+      assert.deepEqual([note, hasPreview, materials.length], ['For the fair', true, 1]);
+      const [{ extruder, type, volume } = assert.fail()] = materials;
+      assert.deepEqual([extruder, type, volume], [1, 'PLA', 1500]);
+      const [change] = changesRequired as { type: string; text?: string }[];
+      assert.equal(change?.type, 'material_change');
+      assert.equal(change.text, 'Load Generic ABS instead of Generic PLA in extruder 1.');
       assert.equal(JSON.stringify(status.all[0]?.payload).includes('signature'), false);
     });
   });
@@ -151,25 +140,12 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       await poll(5);
       for (const inbox of [events, others]) {
         const [material, core] = inbox.all.map(eventOf);
-        assert.deepEqual(
-          inbox.all.map(({ topic }) => topic),
-          ['material.changed', 'printcore.changed'],
-        );
+        assert.deepEqual(pluck(inbox.all, 'topic'), ['material.changed', 'printcore.changed']);
         const loads = [material?.previous, material?.value] as { extruder: number; material: { name: string } }[];
-        assert.deepEqual(
-          loads.map(({ extruder, material: loaded }) => [extruder, loaded.name]),
-          [
-            [0, 'PLA'],
-            [0, 'PETG'],
-          ],
-        );
-        assert.deepEqual(
-          [core?.previous, core?.value],
-          [
-            { extruder: 1, printCore: 'BB 0.4' },
-            { extruder: 1, printCore: 'CC 0.6' },
-          ],
-        );
+        assert.deepEqual(pluck(loads, 'extruder'), [0, 0]);
+        assert.deepEqual(pluck(pluck(loads, 'material'), 'name'), ['PLA', 'PETG']);
+        assert.deepEqual(core?.previous, { extruder: 1, printCore: 'BB 0.4' });
+        assert.deepEqual(core?.value, { extruder: 1, printCore: 'CC 0.6' });
         const { uuid, name } = simulator.world.cluster(1).printers[0]!;
         assert.deepEqual([material?.printerId, material?.printerName, material?.late], [uuid, name, false]);
         assert.equal(inbox.all[0]?.printerId, uuid);
@@ -200,33 +176,28 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
   describe('material.low', () => {
     it("reports low material once per spool, below each node's own share", async () => {
       await watch([node({ lowMaterial: 10 }), other({ lowMaterial: '50' })]);
-      const shares = () => [events, others].map((inbox) => valuesOf('material.low', inbox).map(({ below }) => below));
+      const both = () => [shares(), shares(others)];
       reload(50);
       await poll(2);
-      assert.deepEqual(shares(), [[], []]);
+      assert.deepEqual(both(), [[], []]);
       reload(40);
       await poll(2);
-      assert.deepEqual(shares(), [[], [50]]);
+      assert.deepEqual(both(), [[], [50]]);
       reload(9);
       await poll(2);
       reload(3);
       await poll(2);
-      assert.deepEqual(shares(), [[10], [50]]);
+      assert.deepEqual(both(), [[10], [50]]);
       const [{ material, ...low }] = valuesOf('material.low') as [{ material: { name: string } }];
-      assert.deepEqual(low, {
-        extruder: 0,
-        volumeLeft: 0.09 * SPOOL,
-        volumeFull: SPOOL,
-        needed: null,
-        below: 10,
-      });
+      const left = { volumeLeft: 0.09 * SPOOL, volumeFull: SPOOL, needed: null, below: 10 };
+      assert.deepEqual(low, { extruder: 0, ...left });
       assert.equal(material.name, 'PLA');
 
       reload(100);
       await poll(2);
       reload(2);
       await poll(2);
-      assert.deepEqual(shares(), [
+      assert.deepEqual(both(), [
         [10, 10],
         [50, 50],
       ]);
@@ -244,20 +215,14 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       assert.equal(of('material.low').length, 1);
     });
 
-    for (const [what, lowMaterial, expected] of [
-      ['reports low material below a tenth of a spool without a setting', undefined, [10]],
-      ['reports low material below a tenth of a spool for a blank setting', '', [10]],
-    ] as const)
-      it(what, async () => {
+    for (const lowMaterial of [undefined, ''])
+      it(`reports low material below a tenth of a spool when the setting is ${lowMaterial === '' ? 'blank' : 'missing'}`, async () => {
         await watch([node({ lowMaterial })]);
         for (const percent of [11, 9, 0]) {
           reload(percent);
           await poll();
         }
-        assert.deepEqual(
-          valuesOf('material.low').map(({ below }) => below),
-          expected,
-        );
+        assert.deepEqual(shares(), [10]);
       });
 
     it('reports a print that needs more than is left, once to each node, whatever their shares', async () => {
@@ -317,10 +282,7 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       assert.deepEqual(events.all, []);
       maintenance(2);
       await time.pass(2 * MINUTE);
-      assert.deepEqual(
-        of('maintenance.due').map(({ clusterId }) => clusterId),
-        [simulator.world.cluster(2).clusterId],
-      );
+      assert.deepEqual(pluck(of('maintenance.due'), 'clusterId'), [simulator.world.cluster(2).clusterId]);
     });
 
     it('reports no maintenance that was due before the first list arrived', async () => {
@@ -378,10 +340,7 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       await time.pass(PRINT + 28 * MINUTE);
       assert.deepEqual(of('plate.awaiting'), []);
       await time.pass(40 * MINUTE);
-      assert.deepEqual(
-        of('plate.awaiting').map(({ value }) => value),
-        [30],
-      );
+      assert.deepEqual(pluck(of('plate.awaiting'), 'value'), [30]);
     });
 
     it('reports nothing of a plate that is cleared in time, or that waited at first sight', async () => {
@@ -436,12 +395,13 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       await time.pass(15 * MINUTE);
       assert.deepEqual(kinds().sort(), KINDS);
       const late = events.all.map(eventOf).filter(({ type }) => KINDS.includes(type));
+      const known = KINDS.filter((type) => type !== 'plate.awaiting');
       assert.deepEqual(
-        late
-          .filter((event) => event.late)
-          .map(({ type }) => type)
-          .sort(),
-        KINDS.filter((type) => type !== 'plate.awaiting'),
+        pluck(
+          late.filter((event) => event.late),
+          'type',
+        ).sort(),
+        known,
       );
     });
 
@@ -454,10 +414,7 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       await restart(() => time.pass(30), [node(settings)]);
       assert.deepEqual(of('plate.awaiting'), []);
       await time.pass(MINUTE);
-      assert.deepEqual(
-        of('plate.awaiting').map(({ value }) => value),
-        [5],
-      );
+      assert.deepEqual(pluck(of('plate.awaiting'), 'value'), [5]);
     });
   });
 });

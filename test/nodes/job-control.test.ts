@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
 import type { Simulator } from '../../simulator';
 import type { Flow } from '../helpers/flow';
+import { pluck } from '../helpers/pluck';
 import { NodeBench, UUID } from './support';
 
 describe('nodes/job-control', () => {
@@ -82,10 +83,7 @@ describe('nodes/job-control', () => {
       await deploy({ action: 'pause' });
       const [first, second] = prints(1, 2) as [string, string];
       const { sent } = await bench.run({ filter: { name: simulator.world.cluster(2).friendlyName } });
-      assert.deepEqual(
-        sent.map(({ clusterJobId }) => clusterJobId),
-        [second],
-      );
+      assert.deepEqual(pluck(sent, 'clusterJobId'), [second]);
       assert.equal(statusOf(first), 'printing');
     });
 
@@ -296,23 +294,6 @@ describe('nodes/job-control', () => {
       assert.match((error.error as Error).message, /offline/);
     });
 
-    for (const [status, code, serviceCode] of [
-      [409, 'NOT_ACCEPTED', 'actionNotPossible'],
-      [403, 'FORBIDDEN', 'insufficientScope'],
-      [404, 'NOT_FOUND', 'recordNotFound'],
-      [400, 'SERVICE_ERROR', 'invalidValue'],
-    ] as const)
-      it(`reports a refusal (${status}) as ${code}, with the ids`, async () => {
-        await deploy();
-        const msg = printing();
-        simulator.faults.add({ endpoint: 'jobAction', status, code: serviceCode });
-        const error = await failed(msg, code);
-        assert.deepEqual(
-          [error.statusCode, error.serviceCode, error.clusterId, error.clusterJobId],
-          [status, serviceCode, clusterId(), id(msg)],
-        );
-      });
-
     it('sends an action once, and says to check the job when the answer is lost', async () => {
       await deploy({ action: 'duplicate' });
       const msg = printing();
@@ -340,32 +321,5 @@ describe('nodes/job-control', () => {
       const { error } = await failed(msg, 'TIMEOUT');
       assert.match((error as Error).message, /No answer from the printer within 1 s: /);
     });
-
-    it('ends in RATE_LIMITED at once when a 429 asks for a longer wait than its timeout', async () => {
-      await deploy({ timeout: 5 });
-      simulator.faults.add({ endpoint: 'jobAction', status: 429, retryAfter: 30 });
-      assert.equal((await failed(printing(), 'RATE_LIMITED')).statusCode, 429);
-    });
-
-    it('requires an account and a sign-in', async () => {
-      await deploy({ account: 'none' });
-      await failed(printing(), 'NOT_CONFIGURED');
-      await deploy();
-      await flow.post('accounts/account/sign-out');
-      await failed(printing(), 'NOT_SIGNED_IN');
-    });
-  });
-
-  it('leaves nothing behind after a redeploy during the action', async () => {
-    simulator.world.setActions(1, { outcome: 'stuck' });
-    await deploy();
-    const msg = printing();
-    flow.send('control', msg);
-    while (sentActions() === 0) await new Promise((resolve) => setImmediate(resolve));
-    await flow.closesAtOnce(() => deploy());
-    simulator.world.setActions(1, {});
-    await carriedOut(msg);
-    assert.equal(statusOf(id(msg)), 'pausing');
-    assert.equal(bench.sent.all.length, 1);
   });
 });

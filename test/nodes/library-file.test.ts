@@ -339,12 +339,6 @@ describe('nodes/library-file', () => {
         }
       });
 
-    it('reports a missing connection as NETWORK', async () => {
-      await deploy({ operation: 'delete' });
-      simulator.faults.add({ endpoint: 'deleteFile', reset: true });
-      await failed({ fileId: 'some-id' }, 'NETWORK');
-    });
-
     it('ends in TIMEOUT when the service hangs', async () => {
       await deploy({ operation: 'info', timeout: 1 });
       simulator.faults.add({ endpoint: 'getFile', hang: true });
@@ -352,23 +346,9 @@ describe('nodes/library-file', () => {
       assert.equal(error.fileId, 'some-id');
     });
 
-    it('requires an account, a sign-in and an operation', async () => {
-      await deploy({ account: 'none' });
-      await failed(payload(), 'NOT_CONFIGURED');
+    it('requires an operation', async () => {
       await deploy({ operation: 'toString' });
       await failed(payload(), 'NOT_CONFIGURED');
-      await flow.post('accounts/account/sign-out');
-      await deploy({}, { signIn: false });
-      assert.match(String(flow.statuses('library').at(-1)?.text), /signIn/);
-      await failed(payload(), 'NOT_SIGNED_IN');
-    });
-
-    it('marks simulated results', async () => {
-      const account = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
-      await deploy({}, { account });
-      const message = await done(payload());
-      assert.equal(message.simulated, true);
-      assert.match(String(flow.statuses('library').at(-1)?.text), /simulated/);
     });
   });
 

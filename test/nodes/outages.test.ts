@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
 import helper from 'node-red-node-test-helper';
 import type { ClusterStatus } from '../../lib/service/cluster';
-import { startSimulator, type Fault, type Simulator, type SimulatorOptions } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
-import { TurnedTime } from '../helpers/turned-time';
+import type { Fault, Simulator, SimulatorOptions } from '../../simulator';
+import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
+import type { TurnedTime } from '../helpers/turned-time';
+import { clustersOf, codeOf, TimedBench } from './support';
 
 const WARN = 30;
 const INFO = 40;
@@ -15,8 +16,8 @@ describe('nodes/cluster-status: an outage has one notice', () => {
   let time: TurnedTime;
   let simulator: Simulator;
   let flow: Flow;
-  let status: Inbox;
-  let caught: Inbox;
+  const bench = new TimedBench('status');
+  const { status, caught } = bench.inboxes as Record<'status' | 'caught', Inbox>;
   const down: Fault = { endpoint: '*', status: 503, times: 'always' };
 
   const node = (changes = {}): Definition => ({
@@ -29,14 +30,11 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     wires: [['status'], []],
     ...changes,
   });
-  const around: Definition[] = [...['status', 'caught'].map(helperNode), catchNode(['caught'])];
   const deploy = async (nodes: Definition[], options: Parameters<Flow['deploy']>[1] = {}) => {
-    await time.until(flow.deploy([...nodes, ...around], options));
-    [status, caught] = [flow.listen('status'), flow.listen('caught')];
+    await time.until(bench.deploy(nodes, options));
     await time.settled();
   };
-  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
-  const clusterIds = () => clusters().map(({ clusterId }) => clusterId);
+  const clusterIds = () => bench.clusterIds;
   const pathOf = (clusterId = '') => encodeURIComponent(clusterId).replaceAll('%3D', '=');
   const singles = () =>
     clusterIds().map((cluster, n) => node({ id: `watch-${n}`, cluster, wires: [[n === 0 ? 'status' : ''], []] }));
@@ -48,27 +46,23 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       .filter((entry) => entry.level === level && /can’t be read|again after|sign/i.test(String(entry.msg)))
       .map(({ msg }) => String(msg));
   const names = (text = '') =>
-    clusters().filter(({ friendlyName }) => friendlyName && text.includes(friendlyName)).length;
+    clustersOf(simulator).filter(({ friendlyName }) => friendlyName && text.includes(friendlyName)).length;
+  /** Deploys one node that watches all printers, and polls them twice. */
+  const watch = async () => {
+    await deploy([node()]);
+    await time.pass(20);
+  };
   const restart = async (nodes: Definition[]) => {
-    await time.until(flow.stop({ keep: true }));
-    flow = await Flow.start(simulator, flow.userDir);
+    ({ flow } = await bench.restart());
     await deploy(nodes, { signIn: false });
   };
 
-  const begin = async (options: SimulatorOptions = {}) => {
-    simulator = await startSimulator({ autoApprove: true, now: time.now, accessTokenLifetime: 1e7, ...options });
-    flow = await Flow.start(simulator);
+  const start = async (options?: SimulatorOptions) => {
+    ({ time, simulator, flow } = await bench.start(options));
     await flow.deploy([]);
   };
-  beforeEach(async () => {
-    time = new TurnedTime();
-    await begin();
-  });
-  afterEach(async () => {
-    await time.until(flow.stop());
-    await simulator.close();
-    time.restore();
-  });
+  beforeEach(() => start());
+  afterEach(() => bench.stop());
 
   describe('reports an outage once', () => {
     for (const [what, nodes] of [
@@ -115,11 +109,9 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     });
 
     it('names three of five printers, and counts the others', async () => {
-      await time.until(flow.stop());
-      await simulator.close();
-      await begin({ printers: 5 });
-      await deploy([node()]);
-      await time.pass(20);
+      await bench.stop();
+      await start({ printers: 5 });
+      await watch();
       const fault = simulator.faults.add(down);
       await time.pass(10 * 60);
       assert.equal(caught.all.length, 1, notices().join('\n'));
@@ -131,8 +123,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     });
 
     it('measures its duration independently of a clock that is set meanwhile', async () => {
-      await deploy([node()]);
-      await time.pass(20);
+      await watch();
       const fault = simulator.faults.add(down);
       await time.pass(10 * 60);
       time.set(time.now() + 24 * 3600_000);
@@ -142,8 +133,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     });
 
     it('names a single failing printer, and reports a later, larger outage separately', async () => {
-      await deploy([node()]);
-      await time.pass(20);
+      await watch();
       const alone = { endpoint: 'clusterStatus', path: pathOf(clusterIds()[1]), status: 500, times: 'always' } as const;
       simulator.faults.add(alone);
       await time.pass(2 * 60);
@@ -187,8 +177,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     });
 
     it('repeats no report after deploys and restarts', async () => {
-      await deploy([node()]);
-      await time.pass(20);
+      await watch();
       const fault = simulator.faults.add(down);
       await time.pass(2 * 60);
       assert.equal(caught.all.length, 1);
@@ -233,19 +222,16 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       simulator.tokens.expireAccessTokens();
     };
     const reportedOnce = () => {
-      assert.deepEqual(
-        caught.all.map((msg) => errorOf(msg).code).filter((code) => code === 'NOT_SIGNED_IN'),
-        ['NOT_SIGNED_IN'],
-      );
-      const notice = errorOf(caught.all.find((msg) => errorOf(msg).code === 'NOT_SIGNED_IN')).message;
+      const reports = caught.all.filter((msg) => codeOf(msg) === 'NOT_SIGNED_IN');
+      assert.equal(reports.length, 1);
+      const notice = errorOf(reports[0]).message;
       assert.match(notice, /sign in again.* Until then 3 printers/);
       assert.equal(names(notice), 3);
       assert.equal(logged(WARN).filter((text) => text.includes('sign in again')).length, 1);
     };
 
     it('reports a sign-in that a poll finds revoked', async () => {
-      await deploy([node()]);
-      await time.pass(20);
+      await watch();
       lost();
       await time.pass(10 * 60);
       reportedOnce();
@@ -254,8 +240,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     });
 
     it('reports a sign-in that was revoked during an outage', async () => {
-      await deploy([node()]);
-      await time.pass(20);
+      await watch();
       const fault = simulator.faults.add(down);
       await time.pass(60);
       lost();
@@ -267,19 +252,14 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     });
 
     it('reports a sign-out in the editor', async () => {
-      await deploy([node()]);
-      await time.pass(20);
+      await watch();
       await flow.post('accounts/account/sign-out').expect(200);
       await time.pass(5 * 60);
-      assert.deepEqual(
-        caught.all.map((msg) => errorOf(msg).code),
-        ['NOT_SIGNED_IN'],
-      );
+      assert.deepEqual(caught.all.map(codeOf), ['NOT_SIGNED_IN']);
     });
 
     it('repeats no report after deploys and restarts, and reports the next loss', async () => {
-      await deploy([node()]);
-      await time.pass(20);
+      await watch();
       lost();
       await time.pass(60);
       reportedOnce();

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Simulator } from '../../simulator';
 import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
+import { pluck } from '../helpers/pluck';
 import { clustersOf, NodeBench } from './support';
 
 const CLUSTERS = '/connect/v1/clusters';
@@ -32,10 +33,7 @@ describe('nodes/request', () => {
       const req = { socket: {} };
       const message = await answered({ _msgid: 'mine', req, topic: 'mine', payload: 'old' });
       const payload = message.payload as { cluster_id: string }[];
-      assert.deepEqual(
-        payload.map(({ cluster_id }) => cluster_id),
-        clusters().map(({ clusterId }) => clusterId),
-      );
+      assert.deepEqual(pluck(payload, 'cluster_id'), pluck(clusters(), 'clusterId'));
       assert.deepEqual([message._msgid, message.topic, message.statusCode], ['mine', 'mine', 200]);
       assert.equal(message.req, req);
       assert.match((message.headers as Record<string, string>)['content-type'] ?? '', /json/);
@@ -137,22 +135,6 @@ describe('nodes/request', () => {
       assert.equal(simulator.requests.count(), before);
     });
 
-    it('reports the status and code of the service', async () => {
-      await deploy({ path: CLUSTERS });
-      for (const [status, serviceCode, code] of [
-        [400, 'requiredField', 'SERVICE_ERROR'],
-        [403, 'insufficientScope', 'FORBIDDEN'],
-        [404, 'recordNotFound', 'NOT_FOUND'],
-        [409, 'printerInactive', 'NOT_ACCEPTED'],
-      ] as const) {
-        simulator.faults.add({ endpoint: 'clusters', status, code: serviceCode });
-        const error = await failed({}, code);
-        assert.deepEqual([error.statusCode, error.serviceCode], [status, serviceCode]);
-      }
-      simulator.faults.add({ endpoint: 'clusters', status: 429, retryAfter: 61 });
-      assert.equal((await failed({}, 'RATE_LIMITED')).statusCode, 429);
-    });
-
     it('retries reads, and sends writes once', async () => {
       await deploy({ method: 'msg.method' });
       simulator.faults.add({ endpoint: 'clusters', status: 503 });
@@ -172,15 +154,6 @@ describe('nodes/request', () => {
       for (let n = 0; n < 20; n++) flow.send('request', {});
       await bench.completed.at(19);
       assert.deepEqual([bench.sent.all.length, bench.caught.all.length, simulator.tokens.refreshes], [20, 0, 1]);
-    });
-
-    it('requires an account and a sign-in', async () => {
-      await deploy({ account: 'none', path: CLUSTERS });
-      await failed({}, 'NOT_CONFIGURED');
-      await flow.post('accounts/account/sign-out');
-      await deploy({ path: CLUSTERS }, { signIn: false });
-      await failed({}, 'NOT_SIGNED_IN');
-      assert.equal(simulator.requests.count('clusters'), 0);
     });
 
     it('requires an account host for requests to it', async () => {
@@ -210,18 +183,5 @@ describe('nodes/request', () => {
     assert.ok(names.includes('bracket.gcode'), names.join());
     assert.equal(((await token.at(0)).payload as { username: string }).username, 'maker');
     assert.ok(((await printer.at(0)).payload as { host_printer: object }).host_printer);
-  });
-
-  it('leaves nothing behind after a redeploy during a request', async () => {
-    await deploy({ path: CLUSTERS });
-    const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
-    flow.send('request', {});
-    while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
-    const old = bench.sent;
-    await flow.closesAtOnce(() => deploy({ path: CLUSTERS }));
-    assert.deepEqual(flow.statuses('request').at(-1)?.text, 'status.idle');
-    assert.equal((await answered({})).statusCode, 200);
-    assert.deepEqual([old.all.length, bench.sent.all.length], [0, 1]);
-    assert.equal(simulator.requests.count('clusters'), 2, 'the interrupted request is not repeated');
   });
 });

@@ -212,6 +212,11 @@ export class TimedBench {
   async restart(meanwhile: () => unknown = () => undefined, userDir = this.flow.userDir): Promise<this> {
     await this.time.until(this.flow.stop({ keep: true }));
     await meanwhile();
+    return this.startOn(userDir);
+  }
+
+  /** Starts Node-RED, without flows, on this user directory. */
+  async startOn(userDir: string): Promise<this> {
     this.flow = await Flow.start(this.simulator, userDir);
     return this;
   }

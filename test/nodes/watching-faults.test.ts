@@ -6,12 +6,11 @@ import type { NodeMessage } from 'node-red';
 
 import type { PrintEvent } from '../../lib/events/print-event';
 import type { ClusterStatus } from '../../lib/service/cluster';
-import { startSimulator, type Fault, type Simulator, type SimulatorOptions } from '../../simulator';
-import { followTo } from '../helpers/browser';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
-import { TurnedTime } from '../helpers/turned-time';
+import type { Fault, Simulator, SimulatorOptions } from '../../simulator';
+import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
+import type { TurnedTime } from '../helpers/turned-time';
+import { codeOf, struck, TimedBench } from './support';
 
-const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 const MINUTE = 60;
 const THOUSAND_DAYS = 1_000 * 24 * 3600;
 
@@ -22,8 +21,8 @@ describe('nodes/cluster-status: polling through faults', function () {
   let time: TurnedTime;
   let simulator: Simulator;
   let flow: Flow;
-  let status: Inbox;
-  let events: Inbox;
+  const bench = new TimedBench('status', 'events');
+  const { status, events, caught } = bench.inboxes as Record<'status' | 'events' | 'caught', Inbox>;
 
   const node = (changes = {}): Definition => ({
     id: 'watch',
@@ -36,29 +35,18 @@ describe('nodes/cluster-status: polling through faults', function () {
     wires: [['status'], ['events']],
     ...changes,
   });
-  const around: Definition[] = [...['status', 'events', 'caught'].map(helperNode), catchNode(['caught'])];
-
-  async function start(options: SimulatorOptions = {}): Promise<void> {
-    time = new TurnedTime();
-    simulator = await startSimulator({ autoApprove: true, now: time.now, accessTokenLifetime: 1e7, ...options });
-    flow = await Flow.start(simulator);
+  async function start(options?: SimulatorOptions): Promise<void> {
+    ({ time, simulator, flow } = await bench.start(options));
     await flow.deploy([]);
   }
+  async function startAnew(options: SimulatorOptions): Promise<void> {
+    await bench.stop();
+    await start(options);
+  }
   /** Deploys these nodes and waits for their first poll. */
-  async function watch(nodes: Definition[] = [node()], options: Parameters<Flow['deploy']>[1] = {}): Promise<void> {
-    await flow.deploy([...nodes, ...around], options);
-    [status, events] = [flow.listen('status'), flow.listen('events')];
+  async function watch(nodes: Definition[] = [node()], options?: Parameters<Flow['deploy']>[1]): Promise<void> {
+    await bench.deploy(nodes, options);
     await time.settled();
-  }
-  /** Removes every status node; the account stays. */
-  const unwatch = () => flow.deploy(around, { type: 'nodes' });
-  async function signInAnew(): Promise<void> {
-    const { body } = await flow.post('accounts/account/sign-in', { redirectUri: REDIRECT });
-    const back = await followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT);
-    await flow.get(`callback${back.search}`).expect(200);
-  }
-  async function struck(fault: { hits: number }): Promise<void> {
-    while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   const firstId = () => simulator.world.cluster(1).clusterId;
   const polls = () => simulator.requests.count('clusterStatus');
@@ -68,15 +56,11 @@ describe('nodes/cluster-status: polling through faults', function () {
   /** Whether a poll delivered fresh figures after the first `before` messages. */
   const freshSince = (before: number) => status.all.slice(before).some((msg) => statusOf(msg)?.stale === false);
 
-  afterEach(async () => {
-    await time.until(flow.stop());
-    await simulator.close();
-    time.restore();
-  });
+  beforeEach(() => start());
+  afterEach(() => bench.stop());
 
   describe('loses no event', () => {
     it('reports the events of a poll that ends after the last status node was closed', async () => {
-      await start();
       await watch();
       const { uuid } = print();
       await time.pass(30);
@@ -85,20 +69,16 @@ describe('nodes/cluster-status: polling through faults', function () {
       const late = simulator.faults.add({ endpoint: 'clusterStatus', delay: 300 });
       flow.send('watch', {});
       await struck(late);
-      const before = events;
-      await unwatch();
-      await time.settled();
-      assert.ok(!before.all.some(({ topic }) => topic === 'job.finished'), 'the node was closed before');
+      const before = events.all;
+      // Removes every status node; the account stays.
+      await watch([], { type: 'nodes' });
+      assert.ok(!before.some(({ topic }) => topic === 'job.finished'), 'the node was closed before');
       await watch([node()], { type: 'nodes' });
       await time.pass(30);
-      assert.deepEqual(
-        typesOf(uuid).filter((type) => type === 'job.finished'),
-        ['job.finished'],
-      );
+      assert.equal(typesOf(uuid).filter((type) => type === 'job.finished').length, 1);
     });
 
     it('reports the events of a cluster that one list lacks, when a message polls that cluster', async () => {
-      await start();
       const named = firstId();
       await watch([node({ cluster: '' })]);
       await time.pass(30);
@@ -118,7 +98,6 @@ describe('nodes/cluster-status: polling through faults', function () {
     });
 
     it('reports the end of a job while eleven vanished jobs have unreadable records', async () => {
-      await start();
       await watch([node({ interval: 60 })]);
       const uuids = Array.from({ length: 11 }, (_, n) => print(`lost-${n}.gcode`).uuid);
       const later = print('later.gcode', 100_000).uuid;
@@ -136,13 +115,12 @@ describe('nodes/cluster-status: polling through faults', function () {
   });
 
   it('never gives two events the same id, even when Node-RED is killed before it can write', async () => {
-    await start();
     await watch();
     print('long.gcode', 100_000);
     await time.pass(5 * MINUTE);
     const disk = await mkdtemp(join(tmpdir(), 'killed-'));
     await cp(flow.userDir, disk, { recursive: true });
-    const first = events;
+    const first = events.all;
     const twice = async () => {
       for (const _ of [1, 2]) {
         simulator.world.pause(1);
@@ -154,13 +132,13 @@ describe('nodes/cluster-status: polling through faults', function () {
     // From here on, the copied disk misses every write.
     await twice();
     await time.until(flow.stop());
-    flow = await Flow.start(simulator, disk);
+    ({ flow } = await bench.startOn(disk));
     await watch();
     await time.pass(MINUTE);
     await twice();
-    const all = [...first.all, ...events.all].map(eventOf);
+    const all = [...first, ...events.all].map(eventOf);
     assert.ok(events.all.filter(({ topic }) => topic === 'job.paused').length >= 2);
-    assert.ok(first.all.filter(({ topic }) => topic === 'job.paused').length >= 2);
+    assert.ok(first.filter(({ topic }) => topic === 'job.paused').length >= 2);
     const byId = new Map<string, PrintEvent>();
     for (const event of all) {
       const other = byId.get(event.id) ?? event;
@@ -171,7 +149,6 @@ describe('nodes/cluster-status: polling through faults', function () {
   });
 
   it('continues after answers that trickle forever', async () => {
-    await start();
     await watch();
     simulator.faults.add({ endpoint: 'clusterStatus', trickle: 20, times: 2 });
     await time.pass(MINUTE / 2);
@@ -182,7 +159,6 @@ describe('nodes/cluster-status: polling through faults', function () {
 
   for (const retryAfter of [0, 'Wed, 01 Jan 2020 00:00:00 GMT'])
     it(`limits its requests when a 429 says "Retry-After: ${retryAfter}"`, async () => {
-      await start();
       await watch();
       simulator.faults.add({ endpoint: 'clusterStatus', status: 429, retryAfter, times: 'always' });
       const before = polls();
@@ -196,7 +172,7 @@ describe('nodes/cluster-status: polling through faults', function () {
 
   for (const endpoint of ['clusterStatus', 'token'] as const)
     it(`recovers within 15 minutes although a 429 of ${endpoint} asks for a thousand days`, async () => {
-      await start({ accessTokenLifetime: 300 });
+      await startAnew({ accessTokenLifetime: 300 });
       await watch();
       const fault = simulator.faults.add({ endpoint, status: 429, retryAfter: THOUSAND_DAYS });
       await time.pass(6 * MINUTE);
@@ -207,7 +183,7 @@ describe('nodes/cluster-status: polling through faults', function () {
     });
 
   it('limits its token refreshes when the service refuses every token for forty printers', async () => {
-    await start({ printers: 40 });
+    await startAnew({ printers: 40 });
     await watch([node({ cluster: '', interval: 60 })]);
     await time.pass(MINUTE);
     const refused: Fault = { endpoint: 'clusterStatus', status: 401, times: 'always' };
@@ -225,7 +201,6 @@ describe('nodes/cluster-status: polling through faults', function () {
   });
 
   it('continues after a single refusal of an API token', async () => {
-    await start();
     await watch([node()], {
       account: { ...flow.account, signIn: 'token' },
       credentials: { account: { apiToken: simulator.users[0]?.apiToken } },
@@ -240,20 +215,18 @@ describe('nodes/cluster-status: polling through faults', function () {
   });
 
   it('continues within seconds of a new sign-in, however long the service refused the old one', async () => {
-    await start();
     await watch();
     simulator.faults.add({ endpoint: '*', path: '/connect/', status: 401, times: 'always' });
     await time.pass(2 * 3600);
     simulator.faults.clear();
     const before = status.all.length;
-    await signInAnew();
+    await flow.signInAnew();
     // The last refused poll may have just left, and two polls are 10 s apart.
     await time.pass(11);
     assert.ok(freshSince(before));
   });
 
   it('follows a printer to its new cluster id and back to the old one', async () => {
-    await start();
     const old = firstId();
     await watch();
     const current = simulator.world.rebind(1);
@@ -268,7 +241,6 @@ describe('nodes/cluster-status: polling through faults', function () {
   });
 
   it("sends at a node's own interval although another node polls the cluster every ten seconds", async () => {
-    await start();
     const other = node({ id: 'other', interval: 60, wires: [['others'], []] });
     await watch([node({ interval: 3600 }), other, helperNode('others')]);
     const others = flow.listen('others');
@@ -296,7 +268,7 @@ describe('nodes/cluster-status: polling through faults', function () {
     ];
 
     it('spreads the first polls after a deploy', async () => {
-      await start({ printers: 120 });
+      await startAnew({ printers: 120 });
       for (const type of ['full', 'nodes'] as const) {
         simulator.requests.clear();
         await watch(many({ name: type }), { type });
@@ -310,7 +282,7 @@ describe('nodes/cluster-status: polling through faults', function () {
       const warnings: string[] = [];
       const warned = ({ name, message }: Error) => warnings.push(`${name}: ${message}`);
       process.on('warning', warned);
-      await start({ printers: 120 });
+      await startAnew({ printers: 120 });
       await watch(many());
       const before = status.all.length;
       flow.send('watch', {});
@@ -319,5 +291,35 @@ describe('nodes/cluster-status: polling through faults', function () {
       process.off('warning', warned);
       assert.deepEqual(warnings, []);
     });
+  });
+
+  describe('answers that exceed the limits', () => {
+    const nested = (depth: number): unknown => {
+      let value: unknown = 1;
+      for (let level = 0; level < depth; level++) value = [value];
+      return value;
+    };
+    const job = (n: number) => ({ uuid: `job-${n}`, status: 'queued', created_at: '2026-01-01T00:00:00Z' });
+    const jobs = Array.from({ length: 20_000 }, (_, n) => job(n));
+    for (const [what, transform] of [
+      ['with an unknown field nested 3,000 deep', (body: object) => ({ ...body, odd: nested(3_000) })],
+      ['of 20,000 jobs', () => ({ data: { is_online: true, printers: [], print_jobs: jobs } })],
+      ['of a million empty objects', () => ({ data: Array.from({ length: 1_000_000 }, () => ({})) })],
+    ] as const)
+      it(`reports a status ${what} as an outage to every node that shares the poll`, async () => {
+        await watch([node(), node({ id: 'other', wires: [['others'], []] }), helperNode('others')]);
+        const inboxes = [status, flow.listen('others')];
+        const stale = (inbox: Inbox, from = 0) => inbox.all.slice(from).map((msg) => statusOf(msg)?.stale);
+        await time.pass(20);
+        assert.ok(
+          inboxes.every((inbox) => stale(inbox).includes(false)),
+          'a status before the fault',
+        );
+        simulator.faults.add({ endpoint: 'clusterStatus', transform: transform as never, times: 'always' });
+        const before = inboxes.map(({ all }) => all.length);
+        await time.pass(120);
+        for (const [n, inbox] of inboxes.entries()) assert.equal(stale(inbox, before[n]).at(-1), true);
+        assert.deepEqual([...new Set(caught.all.map(codeOf))], ['SERVICE_ERROR']);
+      });
   });
 });

@@ -3,6 +3,7 @@ import type { NodeMessage } from 'node-red';
 import type { Simulator } from '../../simulator';
 import type { Flow } from '../helpers/flow';
 import { OtherStorage } from '../helpers/other-storage';
+import { pluck } from '../helpers/pluck';
 import { clustersOf, codeOf, NodeBench, UUID } from './support';
 
 const PNG = '89504e470d0a1a0a';
@@ -116,7 +117,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(asked(), 1);
       assert.equal(simulator.requests.count('imageGet'), 1);
       assert.deepEqual(
-        bench.sent.all.map(({ n }) => n).sort((a, b) => Number(a) - Number(b)),
+        pluck(bench.sent.all, 'n').sort((a, b) => Number(a) - Number(b)),
         [...Array(20).keys()],
       );
       const [one, other] = bench.sent.all as [NodeMessage, NodeMessage];
@@ -207,18 +208,6 @@ describe('nodes/webcam-snapshot', () => {
       const error = await failed(here(), 'NOT_ACCEPTED');
       assert.match((error.error as Error).message, /offline/);
       assert.equal(asked(), 0);
-    });
-
-    it('reports a refusal by the printer, with the ids', async () => {
-      await deploy();
-      simulator.faults.add({ endpoint: 'printerAction', status: 409, code: 'printerInactive' });
-      const error = await failed(here(), 'NOT_ACCEPTED');
-      assert.deepEqual(
-        [error.statusCode, error.serviceCode, error.clusterId, error.printerId],
-        [409, 'printerInactive', cluster().clusterId, cluster().printers[0]?.uuid],
-      );
-      simulator.faults.add({ endpoint: 'printerAction', status: 403, code: 'insufficientScope' });
-      await failed(here(), 'FORBIDDEN');
     });
 
     it('reports a printer that fails', async () => {
@@ -327,34 +316,6 @@ describe('nodes/webcam-snapshot', () => {
         assert.equal((await failed(here(), 'RATE_LIMITED')).statusCode, 429);
       }
     });
-
-    it('reports a missing connection as NETWORK, after a retry', async () => {
-      await deploy({ timeout: 3 });
-      simulator.faults.add({ endpoint: 'printerAction', reset: true, times: 'always' });
-      await failed(here(), 'NETWORK');
-      assert.equal(asked(), 2);
-    });
-
-    it('requires an account and a sign-in', async () => {
-      await deploy({ account: 'none' });
-      await failed(here(), 'NOT_CONFIGURED');
-      await deploy();
-      await flow.post('accounts/account/sign-out');
-      await failed(here(), 'NOT_SIGNED_IN');
-    });
-  });
-
-  it('leaves nothing behind after a redeploy during the action', async () => {
-    simulator.world.setActions(1, { outcome: 'stuck' });
-    await deploy();
-    flow.send('camera', here());
-    while (asked() === 0) await new Promise((resolve) => setImmediate(resolve));
-    await flow.closesAtOnce(() => deploy());
-    const polls = simulator.requests.count('actionStatus');
-    simulator.world.setActions(1, {});
-    await taken(here());
-    assert.ok(simulator.requests.count('actionStatus') > polls);
-    assert.equal(bench.sent.all.length, 1);
   });
 
   it('closes at once during a download', async () => {

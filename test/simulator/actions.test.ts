@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { pluck } from '../helpers/pluck';
 import { Bench, type Wire } from './support';
 
 describe('simulator: an action', () => {
@@ -192,10 +193,7 @@ describe('simulator: an action', () => {
     await bench.api('POST', path, { data: { name: 'Right one' } });
     bench.pass(1);
     const cluster = bench.simulator.world.cluster(clusterId);
-    assert.deepEqual(
-      [cluster.friendlyName, ...cluster.printers.map(({ name }) => name)],
-      ['Pair', 'Pair', 'Right one'],
-    );
+    assert.deepEqual([cluster.friendlyName, ...pluck(cluster.printers, 'name')], ['Pair', 'Pair', 'Right one']);
   });
 
   it('is refused for unknown names, fields and ids', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import type { Fault } from '../../simulator/index';
+import { pluck } from '../helpers/pluck';
 import { Bench, call, form, REDIRECT, SCOPE, type Reply } from './support';
 
 describe('simulator: a fault', () => {
@@ -176,10 +177,7 @@ describe('simulator: a fault', () => {
       await open(`${simulator.authUrl}/users/current`, { authorization: `Bearer ${bench.token}` }),
       await open(`${simulator.storageUrl}/download/none`),
     ];
-    assert.deepEqual(
-      answers.map(({ statusCode }) => statusCode),
-      [200, 200, 403],
-    );
+    assert.deepEqual(pluck(answers, 'statusCode'), [200, 200, 403]);
     for (const answer of answers) assert.equal(answer.headers['content-length'], undefined);
     // A busy client may receive many bytes at once.
     const trickled = (await bytesOf(answers[0]!, 20)).toString();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
+import { pluck } from '../helpers/pluck';
 import { Bench, call, type Reply, type Wire } from './support';
 
 describe('simulator: a report', () => {
@@ -102,15 +103,12 @@ describe('simulator: a report', () => {
     world.vanish(1, world.cluster(1).history[0]!.uuid);
     await bench.print(await bench.upload(';TIME:6000\n', { job_name: 'still at it.gcode' }));
     const rows = table((await call(await address())).text);
-    assert.deepEqual(
-      rows.map((row) => row.job_name),
-      [
-        ...Array.from({ length: 12 }, (_, count) => `part ${count}.gcode`),
-        'other printer.gcode',
-        'broken.gcode',
-        'by hand.ufp',
-      ],
-    );
+    assert.deepEqual(pluck(rows, 'job_name'), [
+      ...Array.from({ length: 12 }, (_, count) => `part ${count}.gcode`),
+      'other printer.gcode',
+      'broken.gcode',
+      'by hand.ufp',
+    ]);
     const [, broken] = rows.slice(-3);
     assert.equal(Date.parse(broken!.removed_at!) - Date.parse(broken!.started_at!), 100_000);
 

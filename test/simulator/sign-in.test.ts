@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { startSimulator, type Simulator } from '../../simulator/index';
+import { pluck } from '../helpers/pluck';
 import { Bench, call, form, REDIRECT, SCOPE, type Reply } from './support';
 
 const authorizeUrl = (simulator: Simulator, more: Record<string, string> = {}): string => {
@@ -155,10 +156,7 @@ describe('simulator: sign-in', () => {
     assert.deepEqual(checked.json.data, claims);
     const { data } = (await currentUser(simulator, json.access_token)).json;
     assert.equal(data.user_id, claims.user_id);
-    assert.deepEqual(
-      data.organization_memberships,
-      simulator.users[0]!.organizations.map(({ organizationId }) => organizationId),
-    );
+    assert.deepEqual(data.organization_memberships, pluck(simulator.users[0]!.organizations, 'organizationId'));
     simulator.world.setMemberships('objects');
     assert.deepEqual(
       (await currentUser(simulator, json.access_token)).json.data.organization_memberships,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { SPOOL } from '../../simulator/world/spools';
+import { pluck } from '../helpers/pluck';
 import { Bench, call, type Reply, type Wire } from './support';
 
 /** A file of 600 s that needs 6,000 mm³ on the first extruder. */
@@ -209,10 +210,7 @@ describe('simulator: material of a printer', () => {
     assert.deepEqual(slots[0].material, loaded.material);
     assert.equal(slots[0].material_remaining, loaded.estimated_material_volume / SPOOL);
     // An unknown rest.
-    assert.deepEqual(
-      slots.slice(1).map((slot) => slot.material_remaining),
-      [-1, -1, -1, -1, -1],
-    );
+    assert.deepEqual(pluck(slots.slice(1), 'material_remaining'), [-1, -1, -1, -1, -1]);
   });
 
   it('falls in its slot of a material station, while the air filter ages', async () => {

@@ -3,6 +3,7 @@ import type { Node, NodeAPI, NodeStatus } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
 import { failureText, IDLE, left, percent, rate, signInText, StatusLine } from '../../../nodes/shared/status';
 import { phrase } from '../../../lib/words/sentence';
+import { pluck } from '../../helpers/pluck';
 
 describe('nodes/shared/status', () => {
   let shown: NodeStatus[];
@@ -23,10 +24,7 @@ describe('nodes/shared/status', () => {
     line.show({ fill: 'blue', shape: 'dot', key: 'printing', values: { percent: '10' } });
     line.show({ fill: 'blue', shape: 'dot', key: 'printing', values: { percent: '10' } });
     line.show({ fill: 'blue', shape: 'dot', key: 'printing', values: { percent: '11' } });
-    assert.deepEqual(
-      shown.map(({ text }) => text),
-      ['status.idle', 'status.printing 10', 'status.printing 11'],
-    );
+    assert.deepEqual(pluck(shown, 'text'), ['status.idle', 'status.printing 10', 'status.printing 11']);
   });
 
   it("prefers the node's own words over the shared ones", () => {
@@ -41,10 +39,7 @@ describe('nodes/shared/status', () => {
     const own = new StatusLine(RED as unknown as NodeAPI, node as unknown as Node);
     own.show(IDLE);
     own.show({ ...IDLE, key: 'asking' });
-    assert.deepEqual(
-      shown.map(({ text }) => text),
-      ['idle', 'asking the printer'],
-    );
+    assert.deepEqual(pluck(shown, 'text'), ['idle', 'asking the printer']);
   });
 
   it('marks simulated states', () => {
