@@ -6,28 +6,11 @@ import { inspect } from 'node:util';
 import helper from 'node-red-node-test-helper';
 import { startSimulator, type Simulator } from '../../simulator';
 import { followTo } from '../helpers/browser';
-import { catchNode, Flow, helperNode, type Definition } from '../helpers/flow';
+import { catchNode, Flow, helperNode, REDIRECT, type Definition } from '../helpers/flow';
+import { pluck } from '../helpers/pluck';
+import { printNode, SIGNED_OUT, struck, watchNode } from './support';
 
-const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
-
-const watchNode = (changes = {}): Definition => ({
-  id: 'watch',
-  type: 'remote-printing-cluster-status',
-  account: 'account',
-  interval: 60,
-  wires: [['status'], []],
-  ...changes,
-});
-const printNode = (changes = {}): Definition => ({
-  id: 'print',
-  type: 'remote-printing-upload-and-print',
-  account: 'account',
-  source: 'payload',
-  timeout: 20,
-  wires: [['result'], []],
-  ...changes,
-});
-const around = [helperNode('status'), helperNode('result'), helperNode('caught'), catchNode(['caught'])];
+const around = ['status', 'events', 'results', 'progress', 'caught'].map(helperNode).concat(catchNode(['caught']));
 
 /** Entries of Node-RED's log so far. */
 const logged = (): { level: number; msg: unknown }[] =>
@@ -49,22 +32,9 @@ describe('nodes/account', () => {
   const state = async (id = 'account') => (await flow.get(`accounts/${id}`).expect(200)).body;
   const works = async (id = 'account') =>
     assert.equal((await flow.get(`accounts/${id}/clusters`).expect(200)).body.length, 3);
-  const struck = async (fault: { hits: number }) => {
-    while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
-  };
-
   it('is signed out at first, signed in after the round trip, and signed out again', async () => {
     await flow.deploy([], { signIn: false });
-    const out = {
-      state: 'signed-out',
-      user: null,
-      organizationId: null,
-      expiresAt: null,
-      error: null,
-      simulated: false,
-      simulatorUrl: null,
-    };
-    assert.deepEqual(await state(), out);
+    assert.deepEqual(await state(), SIGNED_OUT);
     await flow.signIn();
     const signedIn = await state();
     assert.equal(signedIn.state, 'signed-in');
@@ -72,7 +42,7 @@ describe('nodes/account', () => {
     assert.equal(signedIn.organizationId, simulator.users[0]?.organizations[0]?.organizationId);
     assert.ok(Date.parse(signedIn.expiresAt) > Date.now());
     await flow.post('accounts/account/sign-out').expect(200);
-    assert.deepEqual(await state(), out);
+    assert.deepEqual(await state(), SIGNED_OUT);
   });
 
   it('signs in before the first deploy with a pasted address', async () => {
@@ -123,7 +93,7 @@ describe('nodes/account', () => {
   });
 
   it('keeps its sign-in and its printers while the simulator is deployed temporarily', async () => {
-    const nodes = [watchNode({ wires: [['status'], ['events']] }), helperNode('events'), ...around];
+    const nodes = [watchNode(), ...around];
     const reported: string[] = [];
     const seen = async (account: Definition, simulated: boolean) => {
       await flow.deploy(nodes, { account });
@@ -141,10 +111,7 @@ describe('nodes/account', () => {
     await seen(flow.account, false);
     await seen({ ...flow.account, service: 'simulator' }, true);
     await seen(flow.account, false);
-    assert.deepEqual(
-      reported.filter((topic) => topic.startsWith('cluster.')),
-      [],
-    );
+    assert.ok(!reported.some((topic) => topic.startsWith('cluster.')));
     assert.equal((await state()).state, 'signed-in');
     assert.equal(simulator.tokens.exchanges, 1, 'no second sign-in');
   });
@@ -363,7 +330,7 @@ describe('nodes/account', () => {
       await deploy(nodes);
       const [{ clusterId }] = (await flow.get('accounts/account/clusters').expect(200)).body;
       const caught = flow.listen('caught');
-      const result = flow.listen('result');
+      const result = flow.listen('results');
       flow.send('print', { payload: ';TIME:7200\nG28\n', filename: 'kept.gcode', clusterId });
       const printed = await Promise.race([result.at(0), caught.at(0)]);
       assert.equal((printed.payload as { printed?: boolean }).printed, true, inspect(printed.error));
@@ -424,33 +391,23 @@ describe('nodes/account', () => {
     });
 
     it('starts with a week of prints', async () => {
-      const query = {
-        id: 'query',
-        type: 'remote-printing-query',
-        account: 'account',
-        query: 'print-jobs',
-        wires: [['status']],
-      };
-      const report = {
-        id: 'report',
-        type: 'remote-printing-report-generator',
-        account: 'account',
-        wires: [['result']],
-      };
+      const node = { account: 'account', type: 'remote-printing-query', wires: [['status']] };
+      const query = { ...node, id: 'query', query: 'print-jobs' };
+      const report = { ...node, id: 'report', type: 'remote-printing-report-generator', wires: [['results']] };
       await deploy([query, report, ...around]);
-      const [jobs, rows] = [flow.listen('status'), flow.listen('result')];
+      const [jobs, rows] = [flow.listen('status'), flow.listen('results')];
       flow.send('query', {});
       flow.send('report', {});
       const listed = (await jobs.at(0)).payload as { state: string; clusterJobId: string }[];
       const lines = (await rows.at(0)).payload as { job_uuid: string }[];
       const reported = new Set(lines.map((line) => line.job_uuid));
       for (const end of ['finished', 'failed', 'aborted']) {
-        const ended = listed.filter(({ state }) => state === end);
-        assert.notEqual(ended.length, 0, end);
-        assert.ok(
-          ended.some(({ clusterJobId }) => reported.has(clusterJobId)),
-          end,
+        const ids = pluck(
+          listed.filter(({ state }) => state === end),
+          'clusterJobId',
         );
+        assert.notEqual(ids.length, 0, end);
+        assert.equal(ids.some((id) => reported.has(id)) ? end : '', end);
       }
     });
   });
@@ -468,7 +425,7 @@ describe('nodes/account', () => {
         },
       });
       await flow.deploy([watchNode(), printNode(), ...around]);
-      const inboxes = ['status', 'result', 'caught'].map((id) => flow.listen(id));
+      const inboxes = ['status', 'results', 'caught'].map((id) => flow.listen(id));
       const answers: unknown[] = [];
       simulator.tokens.expireAccessTokens();
       flow.send('watch', { turn: 1 });
@@ -541,10 +498,7 @@ describe('nodes/account', () => {
         await writeFile(file, content);
         await flow.deploy([], { signIn: false });
         assert.equal((await state()).state, 'signed-out');
-        assert.deepEqual(
-          (await readdir(join(folder(), 'grant'))).filter((name) => name.endsWith('.json')),
-          [],
-        );
+        assert.ok(!(await readdir(join(folder(), 'grant'))).some((name) => name.endsWith('.json')));
         assert.ok(logged().some(({ msg }) => String(msg).includes('set aside')));
         await flow.signIn();
         await works();

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { startSimulator, type Fault, type Simulator } from '../../simulator';
 import { followTo } from '../helpers/browser';
-import { Flow } from '../helpers/flow';
+import { Flow, REDIRECT } from '../helpers/flow';
+import { pluck } from '../helpers/pluck';
 import { TurnedTime } from '../helpers/turned-time';
+import { SIGNED_OUT } from './support';
 
-const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
+const GETS = ['', '/clusters', '/workspaces', '/diagnostics', '/replicas'];
+const POSTS = ['/sign-in', '/sign-in/complete', '/sign-out'];
 
 describe('nodes/admin', () => {
   let time: TurnedTime;
@@ -31,6 +34,11 @@ describe('nodes/admin', () => {
   const begin = async (id = 'account', typed: object = { redirectUri: REDIRECT }): Promise<string> => {
     const { body } = await flow.post(`accounts/${id}/sign-in`, typed).expect(200);
     return (body as { authorizeUrl: string }).authorizeUrl;
+  };
+  /** Settings as the dialog sends them. */
+  const typedSettings = () => {
+    const { authUrl, apiUrl, client } = simulator;
+    return { authUrl, apiUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
   };
   const comeBack = async (authorizeUrl: string) => (await followTo(authorizeUrl, REDIRECT)).search;
   const state = async (id = 'account'): Promise<string> => (await flow.get(`accounts/${id}`).expect(200)).body.state;
@@ -165,19 +173,19 @@ describe('nodes/admin', () => {
         );
       });
 
-      for (const name of ['scope', 'authUrl', 'clientId', 'clientSecret', 'organizationId', 'redirectUri'])
-        it(`expands no environment variable in a typed ${name}`, async () => {
-          process.env.TEST_SECRET = 'the-secret-of-the-environment';
-          try {
+      it('expands no environment variable in typed settings', async () => {
+        process.env.TEST_SECRET = 'the-secret-of-the-environment';
+        try {
+          for (const name of ['scope', 'authUrl', 'clientId', 'clientSecret', 'organizationId', 'redirectUri'])
             for (const value of ['${TEST_SECRET}', '$(TEST_SECRET)', 'https://evil.example/${TEST_SECRET}']) {
               const answer = await refusal({ clientSecret: 'typed', [name]: value });
-              assert.match(answer, /[Ee]nvironment/);
+              assert.match(answer, /[Ee]nvironment/, name);
               assert.doesNotMatch(answer, /the-secret/);
             }
-          } finally {
-            delete process.env.TEST_SECRET;
-          }
-        });
+        } finally {
+          delete process.env.TEST_SECRET;
+        }
+      });
     });
 
     it('signs in an account inside a subflow, for all instances of the subflow', async () => {
@@ -197,7 +205,7 @@ describe('nodes/admin', () => {
         },
       );
       assert.equal(await state('inner'), 'signed-out');
-      await flow.get(`callback${await comeBack(await begin('inner'))}`).expect(200);
+      await flow.signInAnew('inner');
       assert.equal(await state('inner'), 'signed-in');
       const { body } = await flow.get('accounts/inner/clusters').expect(200);
       assert.ok(body.length > 0);
@@ -206,18 +214,19 @@ describe('nodes/admin', () => {
       assert.equal(after.state, 'signed-out');
     });
 
-    for (const [what, typed, names] of [
-      ['no redirect address', {}, /redirect URI/],
-      ['an invalid redirect address', { redirectUri: 'callback' }, /redirect URI/],
-      ['an account host on plain http', { redirectUri: REDIRECT, authUrl: 'http://account.example' }, /account host/],
-      ['no client id', { redirectUri: REDIRECT, clientId: '' }, /client ID/],
-      ['no client secret', { redirectUri: REDIRECT, clientSecret: '' }, /client secret/],
-    ] as const)
-      it(`refuses ${what}`, async () => {
+    it('names the setting that is missing or invalid', async () => {
+      for (const [typed, names] of [
+        [{}, /redirect URI/],
+        [{ redirectUri: 'callback' }, /redirect URI/],
+        [{ redirectUri: REDIRECT, authUrl: 'http://account.example' }, /account host/],
+        [{ redirectUri: REDIRECT, clientId: '' }, /client ID/],
+        [{ redirectUri: REDIRECT, clientSecret: '' }, /client secret/],
+      ] as const) {
         const { body } = await flow.post('accounts/account/sign-in', typed).expect(400);
         assert.match(body.error, names);
         assert.equal(body.code, 'NOT_CONFIGURED');
-      });
+      }
+    });
 
     it("ignores typed settings that aren't strings", async () => {
       await begin('account', { redirectUri: REDIRECT, authUrl: 7, clientId: null, scope: { a: 1 } });
@@ -325,25 +334,17 @@ describe('nodes/admin', () => {
       await flow.get(`callback${search}`).expect(200);
     });
 
-    for (const query of [
-      '',
-      '?',
-      '?state=',
-      '?code=x',
-      '?state=unknown&code=x',
-      '?state=a&state=b&code=x',
-      '?state[]=a&code=x',
-    ])
-      it(`refuses ${query || 'an empty query'} without a request to the service`, async () => {
-        await begin();
-        const before = simulator.requests.count();
-        const page = await flow
-          .get(`callback${query}`)
-          .expect(400)
-          .expect('content-type', /^text\/html/);
-        assert.match(page.text, /start it again/);
-        assert.equal(simulator.requests.count(), before);
-      });
+    it('refuses every query without a known state, without a request to the service', async () => {
+      await begin();
+      const before = simulator.requests.count();
+      const states = ['?state=', '?code=x', '?state=unknown&code=x', '?state=a&state=b&code=x', '?state[]=a&code=x'];
+      for (const query of ['', '?', ...states]) {
+        const { text, headers } = await flow.get(`callback${query}`).expect(400);
+        assert.match(String(headers['content-type']), /^text\/html/);
+        assert.match(text, /start it again/, query);
+      }
+      assert.equal(simulator.requests.count(), before);
+    });
 
     it('refuses a state after ten minutes', async () => {
       const state = new URL(await begin()).searchParams.get('state');
@@ -377,9 +378,8 @@ describe('nodes/admin', () => {
 
     it('forbids caching, framing and referrers', async () => {
       for (const answer of [await flow.get('callback?state=x').expect(400), await flow.head('callback').expect(200)]) {
-        assert.equal(answer.headers['cache-control'], 'no-store');
-        assert.equal(answer.headers['referrer-policy'], 'no-referrer');
-        assert.equal(answer.headers['x-content-type-options'], 'nosniff');
+        const { 'cache-control': cache, 'referrer-policy': referrer, 'x-content-type-options': type } = answer.headers;
+        assert.deepEqual([cache, referrer, type], ['no-store', 'no-referrer', 'nosniff']);
         assert.match(answer.headers['content-security-policy'] ?? '', /default-src 'none'.*frame-ancestors 'none'/);
       }
     });
@@ -419,28 +419,26 @@ describe('nodes/admin', () => {
       assert.equal(body.state, 'signed-in');
     });
 
-    for (const [body, why] of [
-      [{}, /^Paste the address/],
-      [{ url: ' ' }, /^Paste the address/],
-      [{ url: 7 }, /^Paste the address/],
-      [{ url: null }, /^Paste the address/],
-      [[], /^Paste the address/],
-      [{ url: 'code' }, /^The pasted text is not an address/],
-      [{ url: 'javascript:alert(1)' }, /^The pasted text is not an address/],
-      [{ url: REDIRECT }, /^The pasted address has no code/],
-      [{ url: `${REDIRECT}?state=x` }, /^The pasted address has no code/],
-      [{ url: `${REDIRECT}?code=y` }, /^The pasted address names no sign-in/],
-      [{ url: `${REDIRECT}?state=x&code=y` }, /^The pasted address is that of another sign-in/],
-      [{ url: `${REDIRECT}?state=x.YWNjb3VudA&code=y` }, /^The pasted address is that of another sign-in/],
-    ] as const)
-      it(`refuses ${JSON.stringify(body)}, and names the fault`, async () => {
-        await flow.signIn();
-        const before = simulator.requests.count();
-        const answer = await flow.post('accounts/account/sign-in/complete', body).expect(400);
-        assert.equal(answer.body.code, 'INVALID_INPUT');
-        assert.match(answer.body.error, why);
-        assert.equal(simulator.requests.count(), before);
-      });
+    it('refuses everything else, and names the fault', async () => {
+      await flow.signIn();
+      const before = simulator.requests.count();
+      for (const [bodies, why] of [
+        [[{}, { url: ' ' }, { url: 7 }, { url: null }, []], /^Paste the address/],
+        [[{ url: 'code' }, { url: 'javascript:alert(1)' }], /^The pasted text is not an address/],
+        [[{ url: REDIRECT }, { url: `${REDIRECT}?state=x` }], /^The pasted address has no code/],
+        [[{ url: `${REDIRECT}?code=y` }], /^The pasted address names no sign-in/],
+        [
+          [{ url: `${REDIRECT}?state=x&code=y` }, { url: `${REDIRECT}?state=x.YWNjb3VudA&code=y` }],
+          /^The pasted address is that of another sign-in/,
+        ],
+      ] as const)
+        for (const typed of bodies) {
+          const { body } = await flow.post('accounts/account/sign-in/complete', typed).expect(400);
+          assert.equal(body.code, 'INVALID_INPUT', JSON.stringify(typed));
+          assert.match(body.error, why);
+        }
+      assert.equal(simulator.requests.count(), before);
+    });
 
     it('keeps the sign-in open when the pasted address lacks a code', async () => {
       const url = await begin();
@@ -470,8 +468,7 @@ describe('nodes/admin', () => {
     });
 
     it('completes a sign-in that began before the first deploy', async () => {
-      const { authUrl, client } = simulator;
-      const typed = { authUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
+      const typed = typedSettings();
       const url = REDIRECT + (await comeBack(await begin('new', typed)));
       const { body } = await flow.post('accounts/new/sign-in/complete', { url }).expect(200);
       assert.equal(body.state, 'signed-in');
@@ -482,16 +479,7 @@ describe('nodes/admin', () => {
     it('deletes the tokens', async () => {
       await flow.signIn();
       const { body } = await flow.post('accounts/account/sign-out').expect(200);
-      const gone = {
-        state: 'signed-out',
-        user: null,
-        organizationId: null,
-        expiresAt: null,
-        error: null,
-        simulated: false,
-        simulatorUrl: null,
-      };
-      assert.deepEqual(body, gone);
+      assert.deepEqual(body, SIGNED_OUT);
       const before = simulator.requests.count();
       const { body: refused } = await flow.get('accounts/account/clusters').expect(400);
       assert.equal(refused.code, 'NOT_SIGNED_IN');
@@ -501,9 +489,8 @@ describe('nodes/admin', () => {
     });
 
     it('signs out before the first deploy', async () => {
-      const { authUrl, client } = simulator;
-      const typed = { authUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
-      await flow.get(`callback${await comeBack(await begin('new', typed))}`).expect(200);
+      const typed = typedSettings();
+      await flow.signInAnew('new', typed);
       assert.equal(await state('new'), 'signed-in');
       const { body } = await flow.post('accounts/new/sign-out').expect(200);
       assert.equal(body.state, 'signed-out');
@@ -540,21 +527,20 @@ describe('nodes/admin', () => {
     });
 
     it('lists the printers of an account before its deploy, from the typed settings', async () => {
-      const { apiUrl, authUrl, client } = simulator;
-      const typed = { authUrl, apiUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
+      const typed = typedSettings();
       const lists = ['clusters', 'workspaces', 'jobs'];
       for (const list of lists) {
         const { body } = await flow.post(`accounts/new/typed/${list}`, typed).expect(400);
         assert.equal(body.code, 'NOT_SIGNED_IN');
       }
-      await flow.get(`callback${await comeBack(await begin('new', typed))}`).expect(200);
+      await flow.signInAnew('new', typed);
       const { body: deployed } = await flow.get('accounts/account/clusters').expect(200);
       const { body: clusters } = await flow.post('accounts/new/typed/clusters', typed).expect(200);
       assert.deepEqual(clusters, deployed);
       for (const list of lists) await flow.post(`accounts/new/typed/${list}`, typed).expect(200);
       const before = simulator.requests.count();
       const { body: elsewhere } = await flow
-        .post('accounts/new/typed/clusters', { ...typed, apiUrl: apiUrl.replace('127.0.0.1', 'localhost') })
+        .post('accounts/new/typed/clusters', { ...typed, apiUrl: typed.apiUrl.replace('127.0.0.1', 'localhost') })
         .expect(400);
       assert.match(elsewhere.error, /sign in again for another host/);
       assert.equal(simulator.requests.count(), before);
@@ -569,10 +555,9 @@ describe('nodes/admin', () => {
 
     it('lists the workspaces of the user', async () => {
       const { body } = await flow.get('accounts/account/workspaces').expect(200);
-      const ids = simulator.users[0]?.organizations.map(({ organizationId }) => organizationId);
       assert.deepEqual(
-        body.map(({ id }: { id: string }) => id),
-        ids,
+        pluck(body as { id: string }[], 'id'),
+        pluck(simulator.users[0]!.organizations, 'organizationId'),
       );
     });
 
@@ -583,22 +568,17 @@ describe('nodes/admin', () => {
       assert.ok(simulator.requests.list().some(({ path }) => path === '/connect/v1/users/current'));
     });
 
-    for (const [what, data] of [
-      ['null', null],
-      ['a text', 'soon'],
+    for (const [what, fault, words] of [
+      ['the list is null', { set: { data: null } }, /./],
+      ['the list is a text', { set: { data: 'soon' } }, /./],
+      ['the service is down', { status: 503 }, /503/],
     ] as const)
-      it(`reports SERVICE_ERROR when the list is ${what}`, async () => {
-        simulator.faults.add({ endpoint: 'clusters', set: { data }, times: 'always' });
+      it(`reports SERVICE_ERROR when ${what}`, async () => {
+        simulator.faults.add({ endpoint: 'clusters', ...fault, times: 'always' });
         const { body } = await time.until(flow.get('accounts/account/clusters').expect(400).then());
         assert.equal(body.code, 'SERVICE_ERROR');
+        assert.match(body.error, words);
       });
-
-    it('reports SERVICE_ERROR when the service is down', async () => {
-      simulator.faults.add({ endpoint: 'clusters', status: 503, times: 'always' });
-      const { body } = await time.until(flow.get('accounts/account/clusters').expect(400).then());
-      assert.equal(body.code, 'SERVICE_ERROR');
-      assert.match(body.error, /503/);
-    });
 
     it('returns diagnostics with shortened ids and without secrets', async () => {
       const organizationId = simulator.users[0]?.organizations[0]?.organizationId ?? '';
@@ -609,13 +589,11 @@ describe('nodes/admin', () => {
       });
       await flow.get('accounts/account/clusters').expect(200);
       const { body } = await flow.get('accounts/account/diagnostics').expect(200);
-      assert.match(body.versions.pack, /^\d+\.\d+\.\d+/);
-      assert.equal(body.versions.node, process.version);
-      assert.match(body.versions.nodeRed, /^\d+\.\d+/);
-      assert.equal(body.simulated, false);
-      assert.equal(body.state, 'signed-in');
-      assert.equal(body.settings.apiUrl, simulator.apiUrl);
-      assert.deepEqual(body.settings.overriddenPaths, ['getReport']);
+      const { versions, simulated, settings } = body;
+      assert.match(versions.pack, /^\d+\.\d+\.\d+/);
+      assert.match(versions.nodeRed, /^\d+\.\d+/);
+      assert.deepEqual([versions.node, simulated, body.state], [process.version, false, 'signed-in']);
+      assert.deepEqual([settings.apiUrl, settings.overriddenPaths], [simulator.apiUrl, ['getReport']]);
       assert.ok(body.counters.requests >= 1);
       const text = JSON.stringify(body);
       for (const secret of [clientSecret, organizationId, ...simulator.tokens.refreshTokens])
@@ -701,10 +679,9 @@ describe('nodes/admin', () => {
 
     it('is signed in to the real service after a sign-in that precedes its deploy', async () => {
       await flow.deploy([], { account: simulated, credentials: {} });
-      const { authUrl, apiUrl, client } = simulator;
-      const typed = { ...asRemote(authUrl), apiUrl, clientId: client.id, clientSecret: client.secret };
+      const { authUrl } = simulator;
       assert.equal((await about(asRemote(authUrl))).state, 'signed-out');
-      await flow.get(`callback${await comeBack(await begin('account', { ...typed, redirectUri: REDIRECT }))}`);
+      await flow.get(`callback${await comeBack(await begin('account', { ...asRemote(authUrl), ...typedSettings() }))}`);
       assert.equal((await about(asRemote(`${authUrl}/`))).state, 'signed-in');
       assert.equal((await about(asRemote('https://another.example'))).state, 'signed-out');
     });
@@ -756,15 +733,14 @@ describe('nodes/admin', () => {
       assert.equal((await about()).error, null);
       await refuse(second);
       assert.match((await about()).error ?? '', /refused/);
-      await flow.get(`callback${await comeBack(await begin())}`).expect(200);
+      await flow.signInAnew();
       const { state, error } = await about();
       assert.deepEqual([state, error], ['signed-in', null]);
     });
 
     it('exists before the first deploy, from the start of the sign-in', async () => {
-      const { authUrl, client } = simulator;
       await flow.get('accounts/new').expect(404);
-      await begin('new', { authUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT });
+      await begin('new', typedSettings());
       const { state, error } = await about('new');
       assert.deepEqual([state, error], ['signed-out', null]);
       await time.pass(601);
@@ -787,10 +763,8 @@ describe('nodes/admin', () => {
     it('is not found at any endpoint, and is signed out after it is deployed again', async () => {
       await flow.signIn();
       await flow.deploy([], { account: { id: 'keeper', type: 'remote-printing-account' }, signIn: false });
-      for (const path of ['', '/clusters', '/workspaces', '/diagnostics', '/replicas'])
-        await flow.get(`accounts/account${path}`).expect(404);
-      for (const path of ['sign-in', 'sign-in/complete', 'sign-out'])
-        await flow.post(`accounts/account/${path}`).expect(404);
+      for (const path of GETS) await flow.get(`accounts/account${path}`).expect(404);
+      for (const path of POSTS) await flow.post(`accounts/account${path}`).expect(404);
       await flow.deploy([], { signIn: false });
       assert.equal(await state(), 'signed-out');
     });
@@ -808,23 +782,15 @@ describe('nodes/admin', () => {
   });
 
   describe('an unknown account', () => {
-    const calls: [method: 'get' | 'post', path: string][] = [
-      ['get', ''],
-      ['get', '/clusters'],
-      ['get', '/workspaces'],
-      ['get', '/diagnostics'],
-      ['get', '/replicas'],
-      ['post', '/sign-in'],
-      ['post', '/sign-in/complete'],
-      ['post', '/sign-out'],
-    ];
-    for (const [method, path] of calls)
-      for (const id of ['unknown', '..%2F..%2Fetc', '__proto__', '%00'])
-        it(`is not found: ${method} accounts/${id}${path}`, async () => {
+    for (const id of ['unknown', '..%2F..%2Fetc', '__proto__', '%00'])
+      it(`is not found at any endpoint of accounts/${id}`, async () => {
+        const calls = [...GETS.map((path) => ['get', path] as const), ...POSTS.map((path) => ['post', path] as const)];
+        for (const [method, path] of calls) {
           const { body, headers } = await flow[method](`accounts/${id}${path}`).expect(404);
-          assert.ok(body.error);
+          assert.ok(body.error, path);
           assert.equal(headers['cache-control'], 'no-store');
-        });
+        }
+      });
 
     it('is not found when another node has its id', async () => {
       await flow.deploy([{ id: 'x', type: 'helper' }], { signIn: false });
@@ -834,21 +800,19 @@ describe('nodes/admin', () => {
 
   it('forbids caching of every answer', async () => {
     await flow.signIn();
-    for (const path of ['', '/clusters', '/workspaces', '/diagnostics', '/replicas']) {
+    for (const path of GETS) {
       const { headers } = await flow.get(`accounts/account${path}`).expect(200);
       assert.equal(headers['cache-control'], 'no-store');
     }
-    for (const path of ['sign-in', 'sign-in/complete', 'sign-out']) {
-      const { headers } = await flow.post(`accounts/account/${path}`);
+    for (const path of POSTS) {
+      const { headers } = await flow.post(`accounts/account${path}`);
       assert.equal(headers['cache-control'], 'no-store');
     }
   });
 
   it('answers 404 to other methods', async () => {
-    for (const path of ['sign-in', 'sign-in/complete', 'sign-out'])
-      await flow.get(`accounts/account/${path}`).expect(404);
-    for (const path of ['', '/clusters', '/workspaces', '/diagnostics', '/replicas'])
-      await flow.post(`accounts/account${path}`).expect(404);
+    for (const path of POSTS) await flow.get(`accounts/account${path}`).expect(404);
+    for (const path of GETS) await flow.post(`accounts/account${path}`).expect(404);
     await flow.post('callback').expect(404);
   });
 });

@@ -7,18 +7,9 @@ import type { Fault, Simulator } from '../../simulator';
 import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
 import { pluck } from '../helpers/pluck';
 import type { TurnedTime } from '../helpers/turned-time';
-import { codeOf, partsOf, struck, TimedBench } from './support';
+import { codeOf, partsOf, struck, TimedBench, watchNode } from './support';
 
-const node = (changes = {}): Definition => ({
-  id: 'watch',
-  type: 'remote-printing-cluster-status',
-  account: 'account',
-  interval: 60,
-  send: 'always',
-  milestones: '25,50,75',
-  wires: [['status'], ['events']],
-  ...changes,
-});
+const node = (changes = {}) => watchNode({ interval: 60, milestones: '25,50,75', ...changes });
 const payloadOf = (msg: NodeMessage | undefined) => msg?.payload as ClusterStatus;
 const eventOf = (msg: NodeMessage | undefined) => msg?.payload as PrintEvent;
 

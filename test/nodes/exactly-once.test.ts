@@ -14,6 +14,7 @@ import {
   codeOf,
   GCODE,
   partsOf,
+  printNode,
   result,
   struck,
   TimedBench,
@@ -28,19 +29,10 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
 
   const bench = new TimedBench('results', 'progress');
   const { progress } = bench.inboxes as { progress: Inbox };
-  const node = (changes = {}): Definition => ({
-    id: 'print',
-    type: 'remote-printing-upload-and-print',
-    account: 'account',
-    source: 'payload',
-    timeout: 600,
-    wires: [['results'], ['progress']],
-    ...changes,
-  });
   const deploy = (...nodes: Definition[]) => bench.deploy(nodes);
   async function start(options?: SimulatorOptions): Promise<void> {
     ({ time, simulator, flow } = await bench.start(options));
-    await deploy(node());
+    await deploy(printNode());
   }
   /** Lists a print only after so many seconds. */
   async function listLate(printVisibleAfter: number): Promise<void> {
@@ -102,7 +94,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
 
   it("doesn't mistake a search that was cut short by its timeout for a complete one", async () => {
     await listLate(100);
-    await deploy(node({ timeout: 20 }));
+    await deploy(printNode({ timeout: 20 }));
     simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
     for (const message of ['first', 'second', 'third']) {
       const { took } = await failed({ printKey: 'k' }, 'PRINT_OUTCOME_UNKNOWN');
@@ -158,7 +150,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     await deploy();
     await time.pass(300);
     assert.equal(calls(), 1);
-    await deploy(node());
+    await deploy(printNode());
     await printsAnew();
   });
 
@@ -168,12 +160,12 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     const fault = simulator.faults.add({ endpoint: 'print', when: 'after', until: late });
     flow.send('print', payload({ printKey: 'k' }));
     await struck(fault);
-    await time.until(deploy(node()));
+    await time.until(deploy(printNode()));
     await repeats(queue()[0]?.uuid);
   });
 
   it('waits no longer than its timeout for another message with the same key', async () => {
-    await deploy(node(), node({ id: 'hasty', timeout: 10 }));
+    await deploy(printNode(), printNode({ id: 'hasty', timeout: 10 }));
     const fault = simulator.faults.add({ endpoint: 'print', status: 429, retryAfter: 110 });
     const first = send({ printKey: 'k' });
     await struck(fault);
@@ -190,7 +182,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
       await failed({ printKey: 'k' }, 'PRINT_OUTCOME_UNKNOWN');
       const [lost] = queue();
       ({ flow } = await bench.restart(() => simulator.faults.clear()));
-      await deploy(node());
+      await deploy(printNode());
       await time.pass(120);
       // By now no list contains the print.
       simulator.world.vanish(1, lost?.uuid);
@@ -223,7 +215,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
 
   it("doesn't mistake a print that another user starts hours later for its own", async () => {
     const watching = { id: 'watch', type: 'remote-printing-cluster-status', account: 'account', interval: 600 };
-    await deploy(node(), { ...watching, cluster: clusterId(), clusterType: 'str', wires: [[], []] });
+    await deploy(printNode(), { ...watching, cluster: clusterId(), clusterType: 'str', wires: [[], []] });
     simulator.faults.add({ endpoint: 'print', when: 'before', reset: true });
     await failed({ printKey: 'a' }, 'PRINT_OUTCOME_UNKNOWN');
     await time.pass(2 * 3600);
@@ -277,7 +269,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     const indexes = ({ sent }: End) => sent.map((msg) => `${partsOf(msg)?.index} of ${partsOf(msg)?.count}`).sort();
 
     it('sends one result per cluster when the upload fails', async () => {
-      await deploy(node({ source: 'file' }));
+      await deploy(printNode({ source: 'file' }));
       const ids = bench.clusterIds;
       const end = await run({ clusterId: ids, filename: '/no/such.gcode' });
       assert.equal(codeOf(end.error), 'FILE_NOT_READABLE');
@@ -293,7 +285,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     });
 
     it('sends one result per cluster when one is a repeat and the upload for the others fails', async () => {
-      await deploy(node({ reuseUpload: false }));
+      await deploy(printNode({ reuseUpload: false }));
       await printed({ printKey: 'k' });
       simulator.faults.add({ endpoint: 'storagePut', status: 403, times: 'always' });
       const end = await run({ printKey: 'k', clusterId: bench.clusterIds });
@@ -325,7 +317,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
   });
 
   it('answers a repeat of a print that has ended, although the service no longer lists it', async () => {
-    await deploy(node({ waitFor: 'finished' }));
+    await deploy(printNode({ waitFor: 'finished' }));
     const first = await printed({ printKey: 'k' });
     assert.equal(first.status, 'finished');
     // The service no longer lists the print, and the state folder keeps only its key.
@@ -335,7 +327,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
       for (const kind of await readdir(folder))
         if (!['grant', 'print-key'].includes(kind)) await rm(join(folder, kind), { recursive: true });
     });
-    await deploy(node({ waitFor: 'finished' }));
+    await deploy(printNode({ waitFor: 'finished' }));
     const began = systemClock.monotonic();
     const repeat = await printed({ printKey: 'k' });
     assert.deepEqual(

@@ -6,7 +6,7 @@ import type { Simulator } from '../../simulator';
 import type { Definition, Flow, Inbox } from '../helpers/flow';
 import { pluck } from '../helpers/pluck';
 import type { TurnedTime } from '../helpers/turned-time';
-import { TimedBench } from './support';
+import { TimedBench, watchNode } from './support';
 
 const MINUTE = 60;
 /** Volume of the simulator's full spool, mm³. */
@@ -22,17 +22,7 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
   const { status, events, others } = bench.inboxes as Record<'status' | 'events' | 'others', Inbox>;
 
   const firstId = () => simulator.world.cluster(1).clusterId;
-  const node = (changes = {}): Definition => ({
-    id: 'watch',
-    type: 'remote-printing-cluster-status',
-    account: 'account',
-    cluster: firstId(),
-    interval: 10,
-    send: 'always',
-    milestones: '',
-    wires: [['status'], ['events']],
-    ...changes,
-  });
+  const node = (changes = {}) => watchNode({ cluster: firstId(), ...changes });
   /** A second node on the same printer, with thresholds of its own. */
   const other = (changes = {}) => node({ id: 'other', wires: [[], ['others']], ...changes });
   const watch = async (nodes: Definition[] = [node()], options: Parameters<Flow['deploy']>[1] = {}) => {

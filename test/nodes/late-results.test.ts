@@ -9,7 +9,7 @@ import type { Simulator } from '../../simulator';
 import type { Definition, Flow, Inbox } from '../helpers/flow';
 import { pluck } from '../helpers/pluck';
 import type { TurnedTime } from '../helpers/turned-time';
-import { breakStateAt, codeOf, GCODE, partsOf, result, struck, TimedBench } from './support';
+import { breakStateAt, codeOf, GCODE, partsOf, printNode, result, struck, TimedBench } from './support';
 
 const HOUR = 3600;
 
@@ -21,16 +21,7 @@ describe('nodes/upload-and-print: waiting for the end of a print', () => {
   const { results, progress, caught } = bench.inboxes as Record<'results' | 'progress' | 'caught', Inbox>;
   const folders: string[] = [];
 
-  const node = (changes = {}): Definition => ({
-    id: 'print',
-    type: 'remote-printing-upload-and-print',
-    account: 'account',
-    source: 'payload',
-    waitFor: 'finished',
-    timeout: 600,
-    wires: [['results'], ['progress']],
-    ...changes,
-  });
+  const node = (changes = {}) => printNode({ waitFor: 'finished', ...changes });
   const deploy = (print: Definition | null = node(), options: Parameters<Flow['deploy']>[1] = {}) =>
     time.until(bench.deploy(print ? [print] : [], options));
   const clusterIds = () => bench.clusterIds;

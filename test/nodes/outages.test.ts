@@ -5,7 +5,7 @@ import type { ClusterStatus } from '../../lib/service/cluster';
 import type { Fault, Simulator, SimulatorOptions } from '../../simulator';
 import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
 import type { TurnedTime } from '../helpers/turned-time';
-import { clustersOf, codeOf, TimedBench } from './support';
+import { clustersOf, codeOf, TimedBench, watchNode } from './support';
 
 const WARN = 30;
 const INFO = 40;
@@ -20,16 +20,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
   const { status, caught } = bench.inboxes as Record<'status' | 'caught', Inbox>;
   const down: Fault = { endpoint: '*', status: 503, times: 'always' };
 
-  const node = (changes = {}): Definition => ({
-    id: 'watch',
-    type: 'remote-printing-cluster-status',
-    account: 'account',
-    interval: 10,
-    send: 'always',
-    milestones: '',
-    wires: [['status'], []],
-    ...changes,
-  });
+  const node = (changes = {}) => watchNode({ wires: [['status'], []], ...changes });
   const deploy = async (nodes: Definition[], options: Parameters<Flow['deploy']>[1] = {}) => {
     await time.until(bench.deploy(nodes, options));
     await time.settled();

@@ -10,6 +10,7 @@ import type { QueueEvent, QueueItem } from '../../lib/queue/model/types';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
 import { queueItem, queueState, ScriptedQueue } from '../helpers/scripted-queue';
+import { pluck } from '../helpers/pluck';
 import { codeOf, NodeBench, turn } from './support';
 
 /** Waits for a condition, at most ten seconds. */
@@ -81,13 +82,8 @@ describe('nodes/print-queue', () => {
       const payload = sent.payload as QueueItem;
       assert.deepEqual(payload, { ...queue.added.item, waitingFor: payload.waitingFor });
       assert.deepEqual(payload.waitingFor, [{ code: 'BUSY', printers: 2, text: 'No answer from the printer' }]);
-      assert.deepEqual(
-        bench.flow
-          .statuses('node')
-          .slice(-3)
-          .map(({ text }) => text),
-        ['status.adding', 'status.addingFile', 'status.idle'],
-      );
+      const shown = pluck(bench.flow.statuses('node').slice(-3), 'text');
+      assert.deepEqual(shown, ['status.adding', 'status.addingFile', 'status.idle']);
     });
 
     it('reads the settings of the node and the details of the message', async () => {
@@ -105,18 +101,11 @@ describe('nodes/print-queue', () => {
       const [, request] = queue.calls[0] as [string, Record<string, unknown>];
       const { source, jobName, queueKey, copies, priority, require, ...details } = request;
       assert.deepEqual(source, { kind: 'bytes', bytes: Buffer.from('G28\n'), name: 'cube.gcode' });
-      assert.deepEqual(
-        { jobName, queueKey, copies, priority, require },
-        { jobName: 'cube.gcode', queueKey: '4711', copies: 3, priority: -5, require: { tags: ['food-safe'] } },
-      );
+      assert.deepEqual([jobName, queueKey, copies, priority], ['cube.gcode', '4711', 3, -5]);
+      assert.deepEqual(require, { tags: ['food-safe'] });
       const { orderId, owner, costCode, held, notBefore, deadlineAt, alternatives } = details;
-      assert.deepEqual(
-        { orderId, owner, costCode, held, notBefore, deadlineAt },
-        {
-          ...{ orderId: 'o', owner: 'me', costCode: '12', held: true },
-          ...{ notBefore: Date.parse('2026-01-31T10:00:00Z'), deadlineAt: 1e12 },
-        },
-      );
+      assert.deepEqual([orderId, owner, costCode, held], ['o', 'me', '12', true]);
+      assert.deepEqual([notBefore, deadlineAt], [Date.parse('2026-01-31T10:00:00Z'), 1e12]);
       assert.deepEqual(alternatives, [{ jobId: 'other' }, { filename: '/b.gcode' }]);
     });
 
@@ -153,12 +142,11 @@ describe('nodes/print-queue', () => {
   });
 
   const target = { itemId: 'i' };
+  const filter = { state: 'held', orderId: 'o', owner: 'me', from: 2, limit: 5 };
+  const cleaning = { until: 1e12, reason: 'cleaning' };
+  const printer = { clusterId: 'c', printerId: null };
   const cases: [string, NodeMessage, unknown[]][] = [
-    [
-      'list',
-      { state: 'held', orderId: 'o', owner: 'me', from: 2, limit: 5 },
-      ['list', { state: 'held', orderId: 'o', owner: 'me', from: 2, limit: 5 }],
-    ],
+    ['list', filter, ['list', filter]],
     ['list', {}, ['list', { state: undefined, orderId: undefined, owner: undefined, from: 0, limit: 1000 }]],
     ['explain', { ...target, queueKey: 'k', orderId: 'o' }, ['explain', target]],
     ['explain', {}, ['explainQueue']],
@@ -171,20 +159,16 @@ describe('nodes/print-queue', () => {
     ['retry', target, ['retry', target]],
     ['settle', { ...target, outcome: 'printed' }, ['settle', target, { outcome: 'printed', copy: null }]],
     ['settle', { ...target, outcome: 'not-printed', copy: 2 }, ['settle', target, { outcome: 'not-printed', copy: 2 }]],
-    ['plate-cleared', { clusterId: 'c' }, ['plateCleared', { clusterId: 'c', printerId: null }, true]],
+    ['plate-cleared', { clusterId: 'c' }, ['plateCleared', printer, true]],
     [
       'plate-cleared',
-      { clusterId: 'c', printerId: 'p', good: false },
-      ['plateCleared', { clusterId: 'c', printerId: 'p' }, false],
+      { ...printer, printerId: 'p', good: false },
+      ['plateCleared', { ...printer, printerId: 'p' }, false],
     ],
     ['pause', {}, ['pause', { printer: null, until: null, reason: null }]],
-    [
-      'pause',
-      { clusterId: 'c', until: 1e12, reason: 'cleaning' },
-      ['pause', { printer: { clusterId: 'c', printerId: null }, until: 1e12, reason: 'cleaning' }],
-    ],
+    ['pause', { clusterId: 'c', ...cleaning }, ['pause', { printer, ...cleaning }]],
     ['resume', {}, ['resume', null]],
-    ['resume', { clusterId: 'c' }, ['resume', { clusterId: 'c', printerId: null }]],
+    ['resume', { clusterId: 'c' }, ['resume', printer]],
   ];
   for (const [action, msg, call] of cases)
     it(`carries out ${action} with ${JSON.stringify(msg)}`, async () => {
@@ -201,40 +185,12 @@ describe('nodes/print-queue', () => {
     await one({ orderId: 'o', priority: 1, require: { models: ['Model X'] } });
     await one({ queueKey: 'k', orderId: 'other', held: false });
     await one({ queueKey: 'k', require: null, alternatives: null });
-    const changes = queue.calls.map(([, at, changed]) => [
-      at,
-      Object.entries(changed as object).filter(([, value]) => value !== undefined),
-    ]);
+    const changes = queue.calls.map(([, at, changed]) => [at, JSON.parse(JSON.stringify(changed)) as object]);
     assert.deepEqual(changes, [
-      [
-        target,
-        [
-          ['owner', null],
-          ['deadlineAt', null],
-          ['copies', 4],
-        ],
-      ],
-      [
-        { orderId: 'o' },
-        [
-          ['priority', 1],
-          ['require', { models: ['Model X'] }],
-        ],
-      ],
-      [
-        { queueKey: 'k' },
-        [
-          ['held', false],
-          ['orderId', 'other'],
-        ],
-      ],
-      [
-        { queueKey: 'k' },
-        [
-          ['alternatives', []],
-          ['require', {}],
-        ],
-      ],
+      [target, { owner: null, deadlineAt: null, copies: 4 }],
+      [{ orderId: 'o' }, { priority: 1, require: { models: ['Model X'] } }],
+      [{ queueKey: 'k' }, { held: false, orderId: 'other' }],
+      [{ queueKey: 'k' }, { alternatives: [], require: {} }],
     ]);
   });
 
@@ -244,10 +200,7 @@ describe('nodes/print-queue', () => {
     const held = await one({ action: 'hold', itemId: 'item-1' });
     assert.deepEqual([(held.payload as QueueItem).itemId, held.itemId, held.jobId], ['item-1', 'item-1', 'job-1']);
     const order = await one({ action: 'explain', orderId: 'o' });
-    assert.deepEqual(
-      (order.payload as QueueItem[]).map(({ itemId }) => itemId),
-      ['item-1', 'item-2'],
-    );
+    assert.deepEqual(pluck(order.payload as QueueItem[], 'itemId'), ['item-1', 'item-2']);
     assert.equal((order.payload as QueueItem[])[0]?.waitingFor[0]?.text, 'no status');
     assert.equal(order.itemId, undefined);
     const { printers } = (await one({ action: 'explain' })).payload as { printers: { text: unknown }[] };
@@ -307,17 +260,8 @@ describe('nodes/print-queue', () => {
       queue.emit(event(), event({ id: 'e2', type: 'queue.idle', item: null, print: null, clusterId: null }));
       const [first, second] = [await events.at(0), await events.at(1)];
       const { payload, topic, itemId, jobId, clusterId, clusterJobId, printerId } = first;
-      assert.deepEqual(
-        { topic, itemId, jobId, clusterId, clusterJobId, printerId },
-        {
-          topic: 'print.started',
-          itemId: 'item-1',
-          jobId: 'job-1',
-          clusterId: 'c1',
-          clusterJobId: 'cj',
-          printerId: undefined,
-        },
-      );
+      assert.deepEqual([topic, itemId, jobId], ['print.started', 'item-1', 'job-1']);
+      assert.deepEqual([clusterId, clusterJobId, printerId], ['c1', 'cj', undefined]);
       assert.equal((payload as QueueEvent).item?.waitingFor[0]?.text, 'No answer from the printer');
       assert.deepEqual([second.topic, 'itemId' in second, bench.sent.all.length], ['queue.idle', false, 0]);
     });

@@ -6,10 +6,11 @@ import type { NodeMessage } from 'node-red';
 import { createSandbox } from 'sinon';
 import type { PrintResult } from '../../lib/print/print-request';
 import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import { catchNode, Flow, helperNode, type Inbox } from '../helpers/flow';
+import { pluck } from '../helpers/pluck';
 import { TurnedTime } from '../helpers/turned-time';
+import { GCODE, printNode, watchNode } from './support';
 
-const GCODE = ';FLAVOR:Marlin\n;TIME:600\nG28\nG1 X1 Y1 E1\n';
 const HOUR = 3600;
 const YEAR = 365 * 24 * HOUR;
 
@@ -27,22 +28,6 @@ describe('nodes: stored state survives faults', function () {
   let caught: Inbox;
   let turns = 0;
 
-  const print = (): Definition => ({
-    id: 'print',
-    type: 'remote-printing-upload-and-print',
-    account: 'account',
-    source: 'payload',
-    timeout: 600,
-    wires: [['results'], []],
-  });
-  const watch = (): Definition => ({
-    id: 'watch',
-    type: 'remote-printing-cluster-status',
-    account: 'account',
-    cluster: clusterId(),
-    interval: 60,
-    wires: [[], ['events']],
-  });
   const clusterId = () => simulator.world.cluster(1).clusterId;
   const calls = () => simulator.requests.count('print');
 
@@ -55,9 +40,12 @@ describe('nodes: stored state survives faults', function () {
     flow = await Flow.start(simulator, userDir);
   }
   async function deploy(options: { signIn?: boolean } = {}): Promise<void> {
-    const names = ['results', 'events', 'caught'];
-    await flow.deploy([print(), watch(), ...names.map(helperNode), catchNode(['caught'])], options);
-    [results, events, caught] = names.map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox];
+    const names = ['results', 'progress', 'status', 'events', 'caught'];
+    await flow.deploy(
+      [printNode(), watchNode({ cluster: clusterId(), interval: 60 }), ...names.map(helperNode), catchNode(['caught'])],
+      options,
+    );
+    [results, events, caught] = [flow.listen('results'), flow.listen('events'), flow.listen('caught')];
     await time.settled();
   }
   /** Restarts Node-RED with nothing but the contents of its disk. */
@@ -145,10 +133,8 @@ describe('nodes: stored state survives faults', function () {
       assert.ok(fault.failed > 0);
       fault.mend();
       await time.pass(120);
-      assert.deepEqual(
-        events.all.filter(({ clusterJobId }) => clusterJobId === first.clusterJobId).map(({ topic }) => topic),
-        ['job.finished'],
-      );
+      const ended = events.all.filter(({ clusterJobId }) => clusterJobId === first.clusterJobId);
+      assert.deepEqual(pluck(ended, 'topic'), ['job.finished']);
     });
   });
 

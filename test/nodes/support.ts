@@ -20,6 +20,26 @@ export const clustersOf = ({ world, users }: Simulator) => world.clusters(users[
 /** A short toolpath: ten minutes. */
 export const GCODE = ';FLAVOR:Marlin\n;TIME:600\nG28\nG1 X1 Y1 E1\n';
 
+/** A node that prints the payload of its messages. */
+export const printNode = (changes = {}): Definition => ({
+  ...{ id: 'print', type: 'remote-printing-upload-and-print', account: 'account', source: 'payload', timeout: 600 },
+  wires: [['results'], ['progress']],
+  ...changes,
+});
+
+/** A node that watches the printers. */
+export const watchNode = (changes = {}): Definition => ({
+  ...{ id: 'watch', type: 'remote-printing-cluster-status', account: 'account', interval: 10, send: 'always' },
+  ...{ milestones: '', wires: [['status'], ['events']] },
+  ...changes,
+});
+
+/** State of an account without a sign-in. */
+export const SIGNED_OUT = {
+  ...{ state: 'signed-out', user: null, organizationId: null, expiresAt: null, error: null },
+  ...{ simulated: false, simulatorUrl: null },
+};
+
 export type Result = PrintResult & { error?: { code: string; message: string } };
 export const result = (msg: NodeMessage | undefined) => msg?.payload as Result;
 

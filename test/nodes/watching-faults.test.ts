@@ -9,7 +9,7 @@ import type { ClusterStatus } from '../../lib/service/cluster';
 import type { Fault, Simulator, SimulatorOptions } from '../../simulator';
 import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
 import type { TurnedTime } from '../helpers/turned-time';
-import { codeOf, struck, TimedBench } from './support';
+import { codeOf, struck, TimedBench, watchNode } from './support';
 
 const MINUTE = 60;
 const THOUSAND_DAYS = 1_000 * 24 * 3600;
@@ -24,17 +24,7 @@ describe('nodes/cluster-status: polling through faults', function () {
   const bench = new TimedBench('status', 'events');
   const { status, events, caught } = bench.inboxes as Record<'status' | 'events' | 'caught', Inbox>;
 
-  const node = (changes = {}): Definition => ({
-    id: 'watch',
-    type: 'remote-printing-cluster-status',
-    account: 'account',
-    cluster: firstId(),
-    interval: 10,
-    send: 'always',
-    milestones: '',
-    wires: [['status'], ['events']],
-    ...changes,
-  });
+  const node = (changes = {}) => watchNode({ cluster: firstId(), ...changes });
   async function start(options?: SimulatorOptions): Promise<void> {
     ({ time, simulator, flow } = await bench.start(options));
     await flow.deploy([]);

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { startSimulator, type Simulator } from '../../simulator';
 import { followTo } from '../helpers/browser';
-import { Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
-
-const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
+import { Flow, helperNode, REDIRECT, type Definition, type Inbox } from '../helpers/flow';
 
 describe('nodes/workspaces', () => {
   let simulator: Simulator;
@@ -23,11 +21,6 @@ describe('nodes/workspaces', () => {
   const clusterIds = (index: number) => simulator.world.clusters(workspaceId(index)).map(({ clusterId }) => clusterId);
   const account = (id: string, changes = {}): Definition => ({ ...flow.account, id, ...changes });
   const credentials = (...ids: string[]) => Object.fromEntries(ids.map((id) => [id, flow.credentials.account]));
-  async function signIn(id: string, typed = {}): Promise<void> {
-    const { body } = await flow.post(`accounts/${id}/sign-in`, { redirectUri: REDIRECT, ...typed }).expect(200);
-    const back = await followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT);
-    await flow.get(`callback${back.search}`).expect(200);
-  }
   const state = async (id: string) => (await flow.get(`accounts/${id}`).expect(200)).body as Record<string, unknown>;
   const listed = async (id: string) =>
     ((await flow.get(`accounts/${id}/clusters`).expect(200)).body as { clusterId: string }[]).map(
@@ -67,7 +60,7 @@ describe('nodes/workspaces', () => {
   it('changes the workspace with a sign-in that names another one', async () => {
     await flow.deploy([]);
     assert.deepEqual(await listed('account'), clusterIds(0));
-    await signIn('account', { organizationId: workspaceId(1) });
+    await flow.signInAnew('account', { organizationId: workspaceId(1) });
     assert.equal((await state('account')).organizationId, workspaceId(1));
     assert.deepEqual(await listed('account'), clusterIds(1));
     // A redeploy keeps the workspace, which belongs to the sign-in.
@@ -156,8 +149,8 @@ describe('nodes/workspaces', () => {
 
     beforeEach(async () => {
       await deploy();
-      await signIn('account');
-      await signIn('school');
+      await flow.signInAnew('account');
+      await flow.signInAnew('school');
     });
 
     it('has its own user, clusters and messages', async () => {
@@ -198,7 +191,7 @@ describe('nodes/workspaces', () => {
       await deploy();
       assert.equal((await state('school')).state, 'signed-out');
       assert.equal((await state('account')).state, 'signed-in');
-      await signIn('school');
+      await flow.signInAnew('school');
       assert.deepEqual(await listed('school'), clusterIds(1));
     });
 

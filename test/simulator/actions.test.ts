@@ -4,9 +4,7 @@ import { Bench, type Wire } from './support';
 
 describe('simulator: an action', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const ten = ';TIME:600\n';

@@ -3,9 +3,7 @@ import { Bench, call, type Reply, type Wire } from './support';
 
 describe('simulator: control host', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const control = (method: string, path: string, body?: unknown): Promise<Reply> =>

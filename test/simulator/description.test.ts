@@ -4,9 +4,7 @@ import { Bench, call } from './support';
 
 describe('simulator: OpenAPI description', () => {
   let bench: Bench;
-  before(async () => {
-    bench = await Bench.start({ paths: { printJobs: 'GET /connect/v1/jobs' } });
-  });
+  before(async () => (bench = await Bench.start({ paths: { printJobs: 'GET /connect/v1/jobs' } })));
   after(() => bench.simulator.close());
 
   const described = async (base: string, version = '') => bench.api('GET', `${base}/spec?version=${version}`);

@@ -11,9 +11,7 @@ describe('simulator: a farm', () => {
     { name: 'Pair', model: 'simulated_maker_one', printers: 2, station: true, cleaning: 'none', mismatch: 'ignored' },
   ];
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start({ farm });
-  });
+  beforeEach(async () => (bench = await Bench.start({ farm })));
   afterEach(() => bench.simulator.close());
 
   const printers = async (number: number): Promise<Wire[]> => (await bench.status(number)).printers;

@@ -7,9 +7,7 @@ import { Bench, call, form, REDIRECT, SCOPE, type Reply } from './support';
 
 describe('simulator: a fault', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const broken = { code: 'ECONNRESET' };

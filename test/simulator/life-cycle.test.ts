@@ -3,9 +3,7 @@ import { Bench, withoutAddresses, type Wire } from './support';
 
 describe('simulator: life cycle of a print', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const ten = ';TIME:600\nG28\n';

@@ -4,9 +4,7 @@ import { Bench, type Wire } from './support';
 
 describe('simulator: a list', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const names = async (query: string): Promise<string[]> =>

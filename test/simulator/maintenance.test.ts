@@ -3,9 +3,7 @@ import { Bench, type Wire } from './support';
 
 describe('simulator: maintenance', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const path = (): string => `/connect/v1/clusters/${bench.clusterId()}/maintenance`;

@@ -3,9 +3,7 @@ import { Bench, call, type Reply, type Wire } from './support';
 
 describe('simulator: notes', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const clusterNote = (data: unknown): Promise<Reply> =>

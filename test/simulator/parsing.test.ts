@@ -51,9 +51,7 @@ const UFP = { job_name: 'part.ufp', content_type: 'application/x-ufp' };
 
 describe('simulator: parsing', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const read = async (jobId: string, of = bench): Promise<[status: unknown, metadata: Wire]> => {

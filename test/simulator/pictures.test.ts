@@ -33,9 +33,7 @@ function decode(file: Buffer): { width: number; height: number; pixel: (x: numbe
 
 describe('simulator: a picture', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   /** Takes a snapshot; returns its address. */

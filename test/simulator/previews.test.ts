@@ -3,9 +3,7 @@ import { Bench, call, type Wire } from './support';
 
 describe('simulator: previews of files', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const previewOf = async (uuid: string): Promise<string> => {

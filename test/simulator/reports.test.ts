@@ -5,9 +5,7 @@ import { Bench, call, type Reply, type Wire } from './support';
 
 describe('simulator: a report', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const order = (values: Record<string, unknown> = {}): Promise<Reply> => {

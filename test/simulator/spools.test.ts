@@ -15,9 +15,7 @@ const GRIFFIN = [
 
 describe('simulator: material of a printer', () => {
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const extruders = async (number = 1): Promise<Wire[]> => (await bench.status(number)).printers[0].configuration;

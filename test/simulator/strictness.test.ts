@@ -24,6 +24,19 @@ describe('simulator: as strict as the interface', () => {
 
   describe('API', () => {
     const good = { job_name: 'part.gcode', file_size: 10, content_type: 'text/plain' };
+    const NAMES = [
+      ...['a', '.g', ' part.gcode', '..part.gcode', 'a/b.gcode', 'a\\b.gcode', 'a:b.gcode', 'a*.gcode', 'a?.gcode'],
+      ...[
+        'a".gcode',
+        '<a.gcode',
+        'a>.gcode',
+        'a|b.gcode',
+        'CON.gcode',
+        'com1.gcode',
+        'part',
+        `${'a'.repeat(250)}.gcode`,
+      ],
+    ];
     const uploads: [what: string, body: unknown, code: string, field?: string][] = [
       ['no envelope', good, 'requiredField', 'data'],
       ['two envelopes', { data: good, more: 1 }, 'unexpectedField', 'more'],
@@ -40,23 +53,12 @@ describe('simulator: as strict as the interface', () => {
       ['a charset', { data: { ...good, content_type: 'text/plain; charset=utf-8' } }, 'invalidValue', 'content_type'],
       ['an origin with a path', { data: { ...good, origin: 'https://example.org/' } }, 'invalidValue', 'origin'],
       ['an empty project', { data: { ...good, library_project_id: '' } }, 'invalidValue', 'library_project_id'],
-      ...['a', '.g', ' part.gcode', '..part.gcode', 'a/b.gcode', 'a\\b.gcode', 'a:b.gcode', 'a*.gcode', 'a?.gcode']
-        .concat([
-          'a".gcode',
-          '<a.gcode',
-          'a>.gcode',
-          'a|b.gcode',
-          'CON.gcode',
-          'com1.gcode',
-          'part',
-          `${'a'.repeat(250)}.gcode`,
-        ])
-        .map((name): [string, unknown, string, string] => [
-          `the name ${name.slice(0, 20)}`,
-          { data: { ...good, job_name: name } },
-          'invalidValue',
-          'job_name',
-        ]),
+      ...NAMES.map((name): [string, unknown, string, string] => [
+        `the name ${name.slice(0, 20)}`,
+        { data: { ...good, job_name: name } },
+        'invalidValue',
+        'job_name',
+      ]),
     ];
     for (const [what, body, code, field] of uploads)
       it(`registers no upload with ${what}`, async () => {
@@ -75,121 +77,39 @@ describe('simulator: as strict as the interface', () => {
       assert.equal(record.job_id.length, 44);
     });
 
-    const bearer = (): OutgoingHttpHeaders => ({ authorization: `Bearer ${bench.token}` });
-    const calls: [
-      what: string,
-      method: string,
-      path: () => string,
-      headers: () => OutgoingHttpHeaders,
-      body: string | undefined,
-      status: number,
-      code: string,
-    ][] = [
-      ['no token', 'GET', () => '/connect/v1/clusters', () => ({}), undefined, 401, 'noBearerToken'],
-      [
-        'an unknown token',
-        'GET',
-        () => '/connect/v1/clusters',
-        () => ({ authorization: 'Bearer abc' }),
-        undefined,
-        401,
-        'invalidToken',
-      ],
-      [
-        'a forged token',
-        'GET',
-        () => '/connect/v1/clusters',
-        () => ({ authorization: `Bearer ${bench.token}x` }),
-        undefined,
-        401,
-        'invalidToken',
-      ],
-      [
-        'another scheme',
-        'GET',
-        () => '/connect/v1/clusters',
-        () => ({ authorization: `Token ${bench.token}` }),
-        undefined,
-        401,
-        'invalidToken',
-      ],
-      ['a path that is none', 'GET', () => '/connect/v1/printers', bearer, undefined, 404, 'recordNotFound'],
-      ['a path that is no text', 'GET', () => '/connect/v1/clusters/%zz', bearer, undefined, 404, 'recordNotFound'],
-      ['a slash too many', 'GET', () => '/connect/v1//clusters', bearer, undefined, 404, 'recordNotFound'],
-      [
-        'POST to register',
-        'POST',
-        () => '/slicer/v1/jobs/upload',
-        () => ({ ...bearer(), ...JSON_HEADERS }),
-        '{}',
-        405,
-        'methodNotAllowed',
-      ],
-      [
-        'PUT to print',
-        'PUT',
-        () => `/connect/v1/clusters/${bench.clusterId()}/print/${jobId}`,
-        bearer,
-        undefined,
-        405,
-        'methodNotAllowed',
-      ],
-      [
-        'a body that is no JSON',
-        'PUT',
-        () => '/slicer/v1/jobs/upload',
-        () => ({ ...bearer(), ...JSON_HEADERS }),
-        '{',
-        400,
-        'invalidJson',
-      ],
-      [
-        'a form',
-        'PUT',
-        () => '/slicer/v1/jobs/upload',
-        () => ({ ...bearer(), 'content-type': 'application/x-www-form-urlencoded' }),
-        'a=b',
-        415,
-        'unsupportedMediaType',
-      ],
-      [
-        'a body without type',
-        'PUT',
-        () => '/slicer/v1/jobs/upload',
-        bearer,
-        '{"data":{}}',
-        415,
-        'unsupportedMediaType',
-      ],
-      ['no body', 'PUT', () => '/slicer/v1/jobs/upload', bearer, undefined, 400, 'requiredField'],
-      ['an unknown job', 'GET', () => `/slicer/v1/jobs/${'a'.repeat(43)}=`, bearer, undefined, 404, 'recordNotFound'],
-      [
-        'an unknown cluster',
-        'GET',
-        () => `/connect/v1/clusters/${'a'.repeat(43)}=/status`,
-        bearer,
-        undefined,
-        404,
-        'recordNotFound',
-      ],
-      ['a page 0', 'GET', () => '/connect/v1/clusters?page=0', bearer, undefined, 400, 'invalidValue'],
-      [
-        'the stored job for its printing',
-        'GET',
-        () => `/connect/v1/clusters/${bench.clusterId()}/print_jobs/${jobId}`,
-        bearer,
-        undefined,
-        404,
-        'recordNotFound',
-      ],
+    const UPLOAD = 'PUT /slicer/v1/jobs/upload';
+    const NONE = `${'a'.repeat(43)}=`;
+    const json = JSON_HEADERS['content-type'];
+    const authorization = (value: string | undefined) => ({ authorization: value });
+    /** What differs from a correct request, the request, and the refusal; `TOKEN` stands for the valid token. */
+    const calls: [what: string, call: string, status: number, code: string, OutgoingHttpHeaders?, body?: string][] = [
+      ['no token', 'GET /connect/v1/clusters', 401, 'noBearerToken', authorization(undefined)],
+      ['an unknown token', 'GET /connect/v1/clusters', 401, 'invalidToken', authorization('Bearer abc')],
+      ['a forged token', 'GET /connect/v1/clusters', 401, 'invalidToken', authorization('Bearer TOKENx')],
+      ['another scheme', 'GET /connect/v1/clusters', 401, 'invalidToken', authorization('Token TOKEN')],
+      ['a path that is none', 'GET /connect/v1/printers', 404, 'recordNotFound'],
+      ['a path that is no text', 'GET /connect/v1/clusters/%zz', 404, 'recordNotFound'],
+      ['a slash too many', 'GET /connect/v1//clusters', 404, 'recordNotFound'],
+      ['POST to register', 'POST /slicer/v1/jobs/upload', 405, 'methodNotAllowed', { 'content-type': json }, '{}'],
+      ['PUT to print', 'PUT /connect/v1/clusters/CLUSTER/print/JOB', 405, 'methodNotAllowed'],
+      ['a body that is no JSON', UPLOAD, 400, 'invalidJson', { 'content-type': json }, '{'],
+      ['a form', UPLOAD, 415, 'unsupportedMediaType', form({}).headers ?? {}, 'a=b'],
+      ['a body without type', UPLOAD, 415, 'unsupportedMediaType', {}, '{"data":{}}'],
+      ['no body', UPLOAD, 400, 'requiredField'],
+      ['an unknown job', `GET /slicer/v1/jobs/${NONE}`, 404, 'recordNotFound'],
+      ['an unknown cluster', `GET /connect/v1/clusters/${NONE}/status`, 404, 'recordNotFound'],
+      ['a page 0', 'GET /connect/v1/clusters?page=0', 400, 'invalidValue'],
+      ['the stored job for its printing', 'GET /connect/v1/clusters/CLUSTER/print_jobs/JOB', 404, 'recordNotFound'],
     ];
-    for (const [what, method, path, headers, body, status, code] of calls)
+    for (const [what, called, status, code, changes = {}, body] of calls)
       it(`refuses ${what}`, async () => {
-        const reply = await call(bench.simulator.apiUrl + path(), {
-          method,
-          headers: headers(),
-          ...(body === undefined ? {} : { body }),
-        });
+        const filled = called.replace('CLUSTER', bench.clusterId()).replace('JOB', jobId);
+        const [method = '', path = ''] = filled.split(' ');
+        const given = Object.entries({ authorization: 'Bearer TOKEN', ...changes }).filter(([, value]) => value);
+        const headers = Object.fromEntries(
+          given.map(([key, value]) => [key, String(value).replace('TOKEN', bench.token)]),
+        );
+        const reply = await call(bench.simulator.apiUrl + path, { method, headers, ...(body && { body }) });
         assert.equal(reply.status, status);
         assertErrors(reply.json, status, code);
         if (status === 405) assert.ok(reply.headers.allow);
@@ -198,9 +118,8 @@ describe('simulator: as strict as the interface', () => {
     it('accepts a static API token', async () => {
       const token = bench.simulator.users[0]!.apiToken;
       assert.match(token, /^[\w-]+\|\w+$/);
-      const reply = await call(`${bench.simulator.apiUrl}/connect/v1/clusters`, {
-        headers: { authorization: `Bearer ${token}` },
-      });
+      const headers = { authorization: `Bearer ${token}` };
+      const reply = await call(`${bench.simulator.apiUrl}/connect/v1/clusters`, { headers });
       assert.equal(reply.json.data.length, 3);
     });
 
@@ -210,11 +129,8 @@ describe('simulator: as strict as the interface', () => {
       const { json } = await call(`${bench.simulator.apiUrl}/connect/v1/clusters`, { headers });
       assert.equal(json.data.length, 1);
       assert.equal(json.data[0].organization_id, teacher.organizations[0]!.organizationId);
-      assert.equal(
-        (await call(`${bench.simulator.apiUrl}/connect/v1/clusters/${bench.clusterId()}`, { headers })).status,
-        404,
-      );
-      assert.equal((await call(`${bench.simulator.apiUrl}/slicer/v1/jobs/${jobId}`, { headers })).status, 404);
+      for (const path of [`/connect/v1/clusters/${bench.clusterId()}`, `/slicer/v1/jobs/${jobId}`])
+        assert.equal((await call(bench.simulator.apiUrl + path, { headers })).status, 404);
     });
 
     it('paginates lists by absolute links', async () => {
@@ -230,11 +146,8 @@ describe('simulator: as strict as the interface', () => {
     });
 
     it('answers the uptime call without a token', async () => {
-      for (const url of [
-        `${bench.simulator.apiUrl}/connect/v1`,
-        `${bench.simulator.apiUrl}/slicer/v1`,
-        `${bench.simulator.authUrl}/`,
-      ])
+      const { apiUrl, authUrl } = bench.simulator;
+      for (const url of [`${apiUrl}/connect/v1`, `${apiUrl}/slicer/v1`, `${authUrl}/`])
         assert.equal((await call(url)).json.data.ok, true);
     });
   });
@@ -253,10 +166,8 @@ describe('simulator: as strict as the interface', () => {
       assert.equal(one.json.data.status, 'queued');
       assert.equal(one.json.data.job_id, two.json.data.job_id);
       assert.notEqual(one.json.data.job_instance_uuid, two.json.data.job_instance_uuid);
-      const { json } = await bench.api(
-        'GET',
-        `/connect/v1/clusters/${bench.clusterId()}/print_jobs/${one.json.data.job_instance_uuid}`,
-      );
+      const job = `print_jobs/${one.json.data.job_instance_uuid}`;
+      const { json } = await bench.api('GET', `/connect/v1/clusters/${bench.clusterId()}/${job}`);
       assert.equal(json.data.source.job_id, jobId);
       assert.equal(json.data.cloud_job_id, jobId);
     });
@@ -322,12 +233,8 @@ describe('simulator: as strict as the interface', () => {
 
     it('refuses a chunked body', async () => {
       const record = await bench.register(body);
-      const reply = await call(record.upload_url, {
-        method: 'PUT',
-        headers: { 'content-type': 'text/plain', 'transfer-encoding': 'chunked' },
-        body,
-      });
-      assert.equal(reply.status, 411);
+      const headers = { 'content-type': 'text/plain', 'transfer-encoding': 'chunked' };
+      assert.equal((await call(record.upload_url, { method: 'PUT', headers, body })).status, 411);
     });
 
     it('accepts each address once', async () => {
@@ -352,10 +259,8 @@ describe('simulator: as strict as the interface', () => {
       const reply = await call(json.data.download_url);
       assert.equal(reply.text, body.toString());
       assert.equal(reply.headers['content-type'], 'text/plain');
-      assert.equal(
-        (await call(json.data.download_url, { headers: { authorization: `Bearer ${bench.token}` } })).status,
-        400,
-      );
+      const headers = { authorization: `Bearer ${bench.token}` };
+      assert.equal((await call(json.data.download_url, { headers })).status, 400);
     });
 
     it('reports uploaded only after a slow confirmation', async () => {
@@ -376,20 +281,12 @@ describe('simulator: as strict as the interface', () => {
     const grant = (): string => {
       const [user] = bench.simulator.users;
       const { organizationId } = user!.organizations[0]!;
-      return bench.simulator.tokens.grant({
-        userId: user!.userId,
-        organizationId,
-        redirectUri: REDIRECT,
-        scope: SCOPE,
-      });
+      const about = { organizationId, redirectUri: REDIRECT, scope: SCOPE };
+      return bench.simulator.tokens.grant({ userId: user!.userId, ...about });
     };
     const fields = (code: string): Record<string, string> => ({
-      client_id: 'simulator',
-      client_secret: 'simulator-secret',
-      redirect_uri: REDIRECT,
-      grant_type: 'authorization_code',
-      scope: SCOPE,
-      code,
+      ...{ client_id: 'simulator', client_secret: 'simulator-secret', redirect_uri: REDIRECT },
+      ...{ grant_type: 'authorization_code', scope: SCOPE, code },
     });
     const url = (): string => `${bench.simulator.authUrl}/token`;
 

@@ -14,9 +14,7 @@ describe('simulator: an upload address', () => {
   const body = Buffer.concat([Buffer.from(';TIME:77\n'), Buffer.alloc(1_500_000, 'G1 X1 Y2\n')]);
   const total = body.length;
   let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.start();
-  });
+  beforeEach(async () => (bench = await Bench.start()));
   afterEach(() => bench.simulator.close());
 
   const put = (record: Wire, bytes: Buffer, headers: OutgoingHttpHeaders = {}): Promise<Reply> =>
