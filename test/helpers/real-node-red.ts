@@ -81,7 +81,9 @@ export async function startRealNodeRed(options: RealNodeRedOptions = {}): Promis
     if (own) await rm(userDir, { recursive: true, force: true });
   };
 
-  const running = await startNodeRed({ ...options, userDir }).catch(async (error: unknown) => {
+  // The npm of the palette manager would leave its compiled code in the temporary folder.
+  const env = { NODE_DISABLE_COMPILE_CACHE: '1', ...options.env };
+  const running = await startNodeRed({ ...options, env, userDir }).catch(async (error: unknown) => {
     await tidy();
     throw error;
   });
