@@ -76,36 +76,16 @@ describe('nodes/query', () => {
       await deploy();
       const { jobId } = await printed();
       const { payload, raw } = await ask<Cluster[]>();
-      assert.deepEqual(
-        pluck(payload, 'clusterId').sort(),
-        clusters()
-          .map((cluster) => cluster.clusterId)
-          .sort(),
-      );
+      assert.deepEqual(pluck(payload, 'clusterId').sort(), pluck(clusters(), 'clusterId').sort());
       const first = payload.find((cluster) => cluster.clusterId === clusterId());
       assert.deepEqual(
         [first?.online, first?.authorized, first?.printers.length, first?.current?.jobId],
         [true, true, 1, jobId],
       );
-      assert.deepEqual(Object.keys(payload[0] ?? {}).sort(), [
-        'authorized',
-        'capabilities',
-        'clusterId',
-        'current',
-        'hostGuid',
-        'jobCount',
-        'maintenanceDue',
-        'model',
-        'name',
-        'note',
-        'online',
-        'printerCount',
-        'printers',
-      ]);
-      assert.deepEqual(
-        (raw as { cluster_id: string }[]).map(({ cluster_id }) => cluster_id),
-        pluck(payload, 'clusterId'),
-      );
+      const keys = `authorized capabilities clusterId current hostGuid jobCount maintenanceDue model name note online
+        printerCount printers`;
+      assert.deepEqual(Object.keys(payload[0] ?? {}).sort(), keys.split(/\s+/));
+      assert.deepEqual(pluck(raw as { cluster_id: string }[], 'cluster_id'), pluck(payload, 'clusterId'));
       assert.match(String(flow.statuses('query').at(-1)?.text), /found/);
     });
 
@@ -116,13 +96,7 @@ describe('nodes/query', () => {
       idle!.note = 'by the door #door';
       const before = simulator.requests.list().length;
       const { payload, raw, message } = await ask<PrinterEntry[]>();
-      assert.deepEqual(
-        simulator.requests
-          .list()
-          .slice(before)
-          .map(({ endpoint }) => endpoint),
-        ['clusters'],
-      );
+      assert.deepEqual(pluck(simulator.requests.list().slice(before), 'endpoint'), ['clusters']);
       assert.equal(payload.length, clusters().length);
       assert.equal((raw as unknown[]).length, payload.length);
       assert.equal(message.clusterId, undefined);
@@ -160,13 +134,7 @@ describe('nodes/query', () => {
         const { jobId, clusterJobId } = await printed(0, 'cube.ufp');
         const before = simulator.requests.list().length;
         const ofPrint = await ask({ clusterId: clusterId(), clusterJobId, jobId });
-        assert.deepEqual(
-          simulator.requests
-            .list()
-            .slice(before)
-            .map(({ endpoint }) => endpoint),
-          ['printJob', 'previewGet'],
-        );
+        assert.deepEqual(pluck(simulator.requests.list().slice(before), 'endpoint'), ['printJob', 'previewGet']);
         assert.ok(isPng(ofPrint.payload));
         const { message, raw } = ofPrint;
         assert.deepEqual(
@@ -185,15 +153,10 @@ describe('nodes/query', () => {
         const { jobId, clusterJobId } = await printed(0, 'cube.ufp');
         await deploy({ query: 'preview', item: jobId, itemType: 'str' });
         assert.equal((await ask({ clusterId: clusterId() })).message.jobId, jobId);
-        await deploy({
-          query: 'preview',
-          item: clusterJobId,
-          itemType: 'str',
-          cluster: clusterId(),
-          clusterType: 'str',
-        });
+        const preview = { query: 'preview', item: clusterJobId, itemType: 'str' };
+        await deploy({ ...preview, cluster: clusterId(), clusterType: 'str' });
         assert.equal((await ask({ jobId: 'other' })).message.clusterJobId, clusterJobId);
-        await deploy({ query: 'preview', item: clusterJobId, itemType: 'str' });
+        await deploy(preview);
         await failed({}, 'INVALID_INPUT', /msg\.clusterId/);
       });
 
@@ -251,10 +214,8 @@ describe('nodes/query', () => {
       const { payload, raw } = await ask<PrintJob[]>();
       assert.deepEqual(payload.map((job) => job.clusterJobId).sort(), jobs.map((job) => job.clusterJobId).sort());
       assert.equal((raw as unknown[]).length, 3);
-      assert.deepEqual(
-        (await ask<PrintJob[]>({ clusterId: clusterId(0) })).payload[0]?.clusterJobId,
-        jobs[0]?.clusterJobId,
-      );
+      const [first] = (await ask<PrintJob[]>({ clusterId: clusterId(0) })).payload;
+      assert.equal(first?.clusterJobId, jobs[0]?.clusterJobId);
       assert.equal((await ask<PrintJob[]>({ clusterId: [clusterId(0), clusterId(1)] })).payload.length, 3);
     });
 
@@ -405,39 +366,34 @@ describe('nodes/query', () => {
       }
     });
 
-    for (const [code, fault] of [
-      ['FORBIDDEN', { status: 403 }],
-      ['NOT_ACCEPTED', { status: 409 }],
-      ['RATE_LIMITED', { status: 429, retryAfter: 61 }],
-      ['SERVICE_ERROR', { status: 418 }],
-    ] as const)
-      it(`is ${code} for every query`, async () => {
-        for (const [query, endpoint] of [
-          ['clusters', 'clusters'],
-          ['cluster-status', 'clusterStatus'],
-          ['print-jobs', 'printJobs'],
-          ['print-job', 'printJob'],
-          ['stored-job', 'getJob'],
-          ['library-file', 'getFile'],
-          ['maintenance', 'pendingMaintenance'],
-          ['current-user', 'currentUser'],
+    const ENDPOINTS = [
+      ['clusters', 'clusters'],
+      ['cluster-status', 'clusterStatus'],
+      ['print-jobs', 'printJobs'],
+      ['print-job', 'printJob'],
+      ['stored-job', 'getJob'],
+      ['library-file', 'getFile'],
+      ['maintenance', 'pendingMaintenance'],
+      ['current-user', 'currentUser'],
+    ] as const;
+
+    it('has the code of each refusal, for every query', async () => {
+      for (const [query, endpoint] of ENDPOINTS) {
+        await deploy({ query });
+        for (const [code, fault] of [
+          ['FORBIDDEN', { status: 403 }],
+          ['NOT_ACCEPTED', { status: 409 }],
+          ['RATE_LIMITED', { status: 429, retryAfter: 61 }],
+          ['SERVICE_ERROR', { status: 418 }],
         ] as const) {
-          await deploy({ query });
           simulator.faults.add({ endpoint, ...fault });
           await failed({ clusterId: clusterId(), clusterJobId: 'c', jobId: 'j', fileId: 'f' }, code);
         }
-      });
+      }
+    });
 
     it('is SERVICE_ERROR for malformed answers', async () => {
-      for (const [query, endpoint] of [
-        ['clusters', 'clusters'],
-        ['cluster-status', 'clusterStatus'],
-        ['print-jobs', 'printJobs'],
-        ['print-job', 'printJob'],
-        ['stored-job', 'getJob'],
-        ['maintenance', 'pendingMaintenance'],
-        ['current-user', 'currentUser'],
-      ] as const) {
+      for (const [query, endpoint] of ENDPOINTS.filter(([name]) => name !== 'library-file')) {
         await deploy({ query });
         const { clusterJobId, jobId } = await printed();
         simulator.faults.add({ endpoint, transform: () => ({ data: 'nothing of the kind' }) });
