@@ -6,13 +6,12 @@ import type { Row } from '../../lib/report/csv';
 import type { Simulator } from '../../simulator';
 import type { Flow } from '../helpers/flow';
 import { OtherStorage } from '../helpers/other-storage';
-import { clustersOf, codeOf, NodeBench } from './support';
+import { pluck } from '../helpers/pluck';
+import { clustersOf, codeOf, NodeBench, partsOf } from './support';
 
 /** Printers of the rows, in order of appearance. */
 const printersOf = (msg: NodeMessage) => [...new Set((msg.payload as Row[]).map((row) => row.printer_uuid))];
 const rowsOf = (msg: NodeMessage) => msg.payload as Row[];
-const partsOf = (msg: NodeMessage) =>
-  (msg as { parts?: { id: string; type: string; index: number; count?: number } }).parts;
 
 describe('nodes/report-generator', () => {
   let simulator: Simulator;
@@ -115,10 +114,7 @@ describe('nodes/report-generator', () => {
       assert.equal(message.clusterId, clusterId(1));
       assert.equal(message.from, new Date(2026, 0, 1).toISOString());
       assert.equal(message.to, '2026-02-01T00:00:00.000Z');
-      assert.match(
-        ((await failed('SERVICE_ERROR', { reportType: 'other' })).error as Error).message,
-        /report_type|400/,
-      );
+      await bench.failed({ reportType: 'other' }, 'SERVICE_ERROR', /report_type|400/);
     });
 
     it('prefers a setting over the message', async () => {
@@ -173,13 +169,8 @@ describe('nodes/report-generator', () => {
       const before = flow.statuses('report').length;
       simulator.world.setReports({ seconds: 0.8, rows: 1 });
       assert.equal(rowsOf(await one()).length, 1);
-      assert.deepEqual(
-        flow
-          .statuses('report')
-          .slice(before)
-          .map(({ text }) => text?.replace(/.*status\./, '')),
-        ['creating', 'waiting', 'downloading', 'doneRows'],
-      );
+      const shown = pluck(flow.statuses('report').slice(before), 'text').map((text) => text?.replace(/.*status\./, ''));
+      assert.deepEqual(shown, ['creating', 'waiting', 'downloading', 'doneRows']);
     });
   });
 
@@ -221,8 +212,7 @@ describe('nodes/report-generator', () => {
 
     it('never writes to msg.filename by default', async () => {
       await deploy({ format: 'file' });
-      const error = await failed('INVALID_INPUT', { filename: join(folder, 'x.csv') });
-      assert.match((error.error as Error).message, /Choose a file/);
+      await bench.failed({ filename: join(folder, 'x.csv') }, 'INVALID_INPUT', /Choose a file/);
       assert.deepEqual(await readdir(folder), []);
       assert.equal(ordered(), 0);
     });
@@ -236,7 +226,7 @@ describe('nodes/report-generator', () => {
         [join(folder, 'taken'), /not a file but a folder/],
         [join(folder, 'file', 'x.csv'), /no folder for the file/],
       ] as const)
-        assert.match(((await failed('FILE_NOT_WRITABLE', { target: path })).error as Error).message, reason);
+        await bench.failed({ target: path }, 'FILE_NOT_WRITABLE', reason);
       await failed('INVALID_INPUT', {});
       assert.equal(ordered(), 0);
     });
@@ -252,10 +242,9 @@ describe('nodes/report-generator', () => {
       const [first, second] = sent as [NodeMessage, NodeMessage];
       assert.deepEqual(Object.keys(first.payload as Row), first.columns);
       sent.forEach((message, index) => {
-        assert.equal(partsOf(message)?.index, index);
-        assert.equal(partsOf(message)?.id, partsOf(first)?.id);
-        assert.equal(partsOf(message)?.type, 'array');
-        assert.equal(partsOf(message)?.count, index === 1233 ? 1234 : undefined);
+        const { id, type, index: at, count } = partsOf(message) ?? assert.fail();
+        assert.deepEqual([id, type, at], [partsOf(first)?.id, 'array', index]);
+        assert.equal(count, index === 1233 ? 1234 : undefined);
         assert.deepEqual([message.topic, message.reportId], ['mine', first.reportId]);
         assert.equal(message.res, res);
         assert.equal((message.payload as Row).job_uuid?.slice(0, 8), index.toString(16).padStart(8, '0'));
@@ -350,7 +339,7 @@ describe('nodes/report-generator', () => {
         [{ from: '2026-01-02', to: '2026-01-01' }, /range is empty/],
         [{ reportType: {} }, /reportType must be/],
       ] as const)
-        assert.match(((await failed('INVALID_INPUT', { ...msg })).error as Error).message, pattern);
+        await bench.failed({ ...msg }, 'INVALID_INPUT', pattern);
       assert.equal(ordered(), 0);
     });
 
@@ -359,7 +348,7 @@ describe('nodes/report-generator', () => {
       const error = await failed('NOT_FOUND', { clusterId: 'A'.repeat(44) });
       assert.deepEqual([error.clusterId, error.statusCode], ['A'.repeat(44), 404]);
       for (const { clusterId: id } of simulator.world.clusters()) simulator.world.removeCluster(id);
-      assert.match(((await failed('NOT_FOUND')).error as Error).message, /has no printers/);
+      await bench.failed({}, 'NOT_FOUND', /has no printers/);
     });
 
     it('ends in REPORT_FAILED when the report ends without success', async () => {
@@ -386,19 +375,16 @@ describe('nodes/report-generator', () => {
       await deploy({ timeout: 600 });
       const row = `${'x'.repeat(2 ** 17)}\n`;
       await sendsTable(`job\n${row.repeat(560)}`);
-      assert.match(((await failed('TOO_LARGE')).error as Error).message, /64 MiB/);
+      await bench.failed({}, 'TOO_LARGE', /64 MiB/);
     });
 
     it('ends in SERVICE_ERROR for an order without an id and for an invalid download address', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'createReport', remove: ['data.report_id'] });
       await failed('SERVICE_ERROR');
-      simulator.faults.add({
-        endpoint: 'getReport',
-        set: { 'data.download_url': 'ftp://example.org/x' },
-        times: 'always',
-      });
-      simulator.faults.add({ endpoint: 'createReport', set: { 'data.download_url': 'ftp://example.org/x' } });
+      const set = { 'data.download_url': 'ftp://example.org/x' };
+      simulator.faults.add({ endpoint: 'getReport', set, times: 'always' });
+      simulator.faults.add({ endpoint: 'createReport', set });
       await failed('SERVICE_ERROR');
     });
 
