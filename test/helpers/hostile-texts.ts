@@ -72,7 +72,7 @@ export function exportsIn(root: string, folders: readonly string[] = ['']): stri
       if (!file.endsWith('.ts')) continue;
       const source = readFileSync(join(root, folder, file), 'utf8');
       const exports = source.matchAll(
-        /^export (?:async )?(?:function\*? |class |const (?=\w+ =\s+(?:async )?[(<]))(\w+)/gm,
+        /^export (?:async |abstract )?(?:function\*? |class |const (?=\w+ =\s+(?:async )?[(<]))(\w+)/gm,
       );
       for (const [, name] of exports) found.push(`${join(folder, file).replace('.ts', '')}.${name}`);
     }

@@ -761,7 +761,6 @@ const OTHERS: Record<string, string> = {
   'sign-in/credentials.clientRefused': 'gets a code that was read',
   'sign-in/credentials.refusedAnew': 'gets no text',
   'sign-in/token-endpoint.IncompleteAnswer': 'keeps a token of the service',
-  'watch/polling/poll-loop.PollLoop': 'works by its readers',
   'watch/polling/timing.FailedPolls': 'gets no text',
   'time/concurrency.settledWithin': 'gets work to do',
   'postgres/channel.Channel': 'gives each notification to decodeMessage',
