@@ -1,3 +1,4 @@
+import { list } from '../service/json-readers';
 import type { JobState, PrintJob } from '../service/print-job';
 import type { Material } from '../service/printer';
 import type { EndType } from './print-event';
@@ -101,5 +102,7 @@ export interface Checkpoint {
 /** Returns a stored checkpoint, or null for any other value. */
 export function readCheckpoint(stored: unknown): Checkpoint | null {
   const checkpoint = stored as Partial<Checkpoint> | null | undefined;
-  return checkpoint?.version === 2 ? (checkpoint as Checkpoint) : null;
+  if (checkpoint?.version !== 2) return null;
+  const { jobs, ended } = checkpoint as Checkpoint;
+  return { ...(checkpoint as Checkpoint), jobs: list(jobs) as KnownJob[], ended: list(ended) as Ended[] };
 }

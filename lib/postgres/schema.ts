@@ -14,10 +14,13 @@ export const POSITION_OF = `left(name, ${POSITION})`;
 /** Number of the advisory lock, chosen at random. */
 const MIGRATING = 7_231_190_412;
 
-/** Migrations: step n turns version n of the tables into version n+1. */
+/** Version of the tables that the first step makes: that of 1.0.0-rc.1. */
+const FIRST = 4;
+
+/** Migrations: the first step makes the tables, each later one turns a version of them into the next. */
 const STEPS = [
   `CREATE TABLE ${SCHEMA}.version (number integer NOT NULL);
-   INSERT INTO ${SCHEMA}.version VALUES (0);
+   INSERT INTO ${SCHEMA}.version VALUES (${FIRST});
    CREATE SEQUENCE ${SCHEMA}.tokens;
    -- A value and its lock. Without content: only a lock. Without a holder: a free lock. The turns of one holder increase.
    -- The lease of a lock lasts for so many ms after its last beat. Only the daily sweep uses ends_at.
@@ -61,16 +64,17 @@ const STEPS = [
  * transaction and lock end with it.
  */
 export async function migrate(client: ClientBase): Promise<void> {
-  if ((await versionOf(client)) === STEPS.length) return;
+  const last = FIRST + STEPS.length - 1;
+  if ((await versionOf(client)) === last) return;
   // A lock of the session, not of the transaction: a transaction that began before the lock was acquired wouldn't see
   // the previous migration.
   await client.query('SELECT pg_advisory_lock($1)', [MIGRATING]);
   await client.query('BEGIN');
   const version = await versionOf(client);
-  if (version > STEPS.length) throw newer();
+  if (version > last) throw newer();
   if (!(await hasSchema(client))) await client.query(`CREATE SCHEMA ${SCHEMA}`);
-  for (const step of STEPS.slice(version)) await client.query(step);
-  await client.query(`UPDATE ${SCHEMA}.version SET number = ${STEPS.length}`);
+  for (const step of STEPS.slice(version === 0 ? 0 : version - FIRST + 1)) await client.query(step);
+  await client.query(`UPDATE ${SCHEMA}.version SET number = ${last}`);
   await client.query('COMMIT');
   await client.query('SELECT pg_advisory_unlock($1)', [MIGRATING]);
 }

@@ -1,7 +1,7 @@
 import { CAPABILITIES } from '../rules/limits';
 import { phrase } from '../words/sentence';
 import { few } from './errors';
-import { amount, flag, type Json, number, record, text, time } from './json-readers';
+import { amount, flag, type Json, list, number, record, text, time } from './json-readers';
 import { isUnderWay, type PrintJob, readOptionalPrintJob, readPrintJobs } from './print-job';
 import { type Printer, readPrinter } from './printer';
 
@@ -187,7 +187,10 @@ export function storedStatus(stored: unknown): ClusterStatus | null {
   return (
     status && {
       ...status,
-      current: status.jobs.find(({ clusterJobId }) => clusterJobId !== null && clusterJobId === current) ?? null,
+      current:
+        (list(status.jobs) as PrintJob[]).find(
+          ({ clusterJobId }) => clusterJobId !== null && clusterJobId === current,
+        ) ?? null,
     }
   );
 }
