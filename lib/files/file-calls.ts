@@ -27,11 +27,12 @@ const tidying = new Set<Promise<unknown>>();
  */
 export class FileCalls {
   readonly #folder: string;
-  readonly #deadline: Deadline;
 
-  constructor(path: string, deadline: Deadline) {
+  constructor(
+    path: string,
+    private readonly deadline: Deadline,
+  ) {
     this.#folder = dirname(path);
-    this.#deadline = deadline;
   }
 
   /**
@@ -39,11 +40,11 @@ export class FileCalls {
    * the deadline's reason, or ETIMEDOUT if the file system hangs.
    */
   async run<T>(call: () => Promise<T>, undo?: (late: T) => Promise<unknown>): Promise<T> {
-    this.#deadline.throwIfOver();
+    this.deadline.throwIfOver();
     if (isStalled(this.#folder)) throw hangs();
     const { turn, result } = enter(this.#folder, call);
     try {
-      return await this.#deadline.wait(result);
+      return await this.deadline.wait(result);
     } catch (thrown) {
       if (running.get(this.#folder) === turn || waiting.includes(turn)) this.#abandon(turn, result, undo);
       throw thrown;
@@ -53,7 +54,7 @@ export class FileCalls {
   /** Runs a cleanup call, even after the deadline, which limits only the wait for it. Never throws. */
   async release(call: () => Promise<unknown>): Promise<void> {
     const done = track(enter(this.#folder, call).result);
-    await this.#deadline.wait(done).catch(nothing);
+    await this.deadline.wait(done).catch(nothing);
   }
 
   #abandon<T>(turn: Turn, result: Promise<T>, undo: ((late: T) => Promise<unknown>) | undefined): void {

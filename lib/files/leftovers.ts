@@ -28,13 +28,10 @@ export const partName = (id: string): string => `.remote-printing-${id}.part`;
  * Other folders are never searched.
  */
 export class Leftovers {
-  readonly #folder: string;
-  readonly #clock: Clock;
-
-  constructor(folder: string, clock: Clock) {
-    this.#folder = folder;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly folder: string,
+    private readonly clock: Clock,
+  ) {}
 
   /**
    * Records the path of an unfinished file before the file exists, so that a crash at any point leaves a note. The
@@ -42,7 +39,7 @@ export class Leftovers {
    */
   async note(path: string, deadline: Deadline): Promise<() => Promise<void>> {
     const [, id = ''] = NAME.exec(basename(path)) ?? [];
-    const note = join(this.#folder, `${id}.note`);
+    const note = join(this.folder, `${id}.note`);
     const content = JSON.stringify({ path, machine: MACHINE, pid: process.pid, started: STARTED });
     const calls = new FileCalls(note, deadline);
     const written = calls.run(
@@ -55,11 +52,11 @@ export class Leftovers {
 
   /** Removes the leftovers of crashed processes. Never fails, and never waits long for a file system. */
   async sweep(): Promise<void> {
-    await underDeadline(this.#clock, { ms: SWEEP_FOR }, async (deadline) => {
-      const calls = new FileCalls(join(this.#folder, 'note'), deadline);
-      const names = await calls.run(() => readdir(this.#folder));
+    await underDeadline(this.clock, { ms: SWEEP_FOR }, async (deadline) => {
+      const calls = new FileCalls(join(this.folder, 'note'), deadline);
+      const names = await calls.run(() => readdir(this.folder));
       for (const name of names.filter((name) => NOTE.test(name))) {
-        const path = join(this.#folder, name);
+        const path = join(this.folder, name);
         const note = await calls.run(() => readNote(path)).catch(() => null);
         if (note && basename(note.path) !== partName(name.replace('.note', ''))) continue;
         if (!note || !isAbandoned(note)) continue;
@@ -71,7 +68,7 @@ export class Leftovers {
   }
 
   async #write(note: string, content: string): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
     const file = await open(note, 'wx', 0o600);
     try {
       await file.writeFile(content);

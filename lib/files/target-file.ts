@@ -229,15 +229,12 @@ const CHANGES = 32;
 
 /** A folder whose changes survive a power cut. One flush of the folder serves all changes that were made before it began. */
 export class FlushedFolder {
-  readonly #path: string;
   readonly #slots = new Semaphore(CHANGES);
   #last: Promise<unknown> = Promise.resolve();
   /** The flush that has not begun yet. */
   #next: Promise<void> | undefined;
 
-  constructor(path: string) {
-    this.#path = path;
-  }
+  constructor(private readonly path: string) {}
 
   /** Runs `work`, which renames or removes a file, and flushes the folder. Rejects if either fails. */
   async change(work: () => Promise<void>): Promise<void> {
@@ -249,7 +246,7 @@ export class FlushedFolder {
   async #flush(): Promise<void> {
     await this.#last.catch(() => undefined);
     this.#next = undefined;
-    this.#last = flushFolder(this.#path);
+    this.#last = flushFolder(this.path);
     await this.#last;
   }
 }

@@ -296,37 +296,34 @@ type Handler = Dispatcher.DispatchHandler;
  * patching each handler with its own function would keep them in memory far beyond their request (ADR 15).
  */
 class Begun implements Handler {
-  readonly #handler: Handler;
-  readonly #attempt: RequestState;
-
-  constructor(handler: Handler, attempt: RequestState) {
-    this.#handler = handler;
-    this.#attempt = attempt;
-  }
+  constructor(
+    private readonly handler: Handler,
+    private readonly attempt: RequestState,
+  ) {}
 
   onRequestStart(...call: Parameters<NonNullable<Handler['onRequestStart']>>): void {
-    this.#attempt.begun ||= !this.#attempt.signal?.aborted;
-    this.#handler.onRequestStart?.(...call);
+    this.attempt.begun ||= !this.attempt.signal?.aborted;
+    this.handler.onRequestStart?.(...call);
   }
 
   onRequestUpgrade(...call: Parameters<NonNullable<Handler['onRequestUpgrade']>>): void {
-    this.#handler.onRequestUpgrade?.(...call);
+    this.handler.onRequestUpgrade?.(...call);
   }
 
   onResponseStart(...call: Parameters<NonNullable<Handler['onResponseStart']>>): void {
-    this.#handler.onResponseStart?.(...call);
+    this.handler.onResponseStart?.(...call);
   }
 
   onResponseData(...call: Parameters<NonNullable<Handler['onResponseData']>>): void {
-    this.#handler.onResponseData?.(...call);
+    this.handler.onResponseData?.(...call);
   }
 
   onResponseEnd(...call: Parameters<NonNullable<Handler['onResponseEnd']>>): void {
-    this.#handler.onResponseEnd?.(...call);
+    this.handler.onResponseEnd?.(...call);
   }
 
   onResponseError(...call: Parameters<NonNullable<Handler['onResponseError']>>): void {
-    this.#handler.onResponseError?.(...call);
+    this.handler.onResponseError?.(...call);
   }
 }
 

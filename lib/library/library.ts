@@ -33,11 +33,7 @@ export interface Stored {
  * file's id.
  */
 export class Library {
-  readonly #deps: StoreDeps;
-
-  constructor(deps: StoreDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: StoreDeps) {}
 
   /** See `store`. */
   upload(
@@ -45,12 +41,12 @@ export class Library {
     kind: StoredKind,
     { onStage, deadline }: LibraryLimits & { onStage: OnStage },
   ): Promise<Stored> {
-    return store(this.#deps, source, kind, { deadline, onStage });
+    return store(this.deps, source, kind, { deadline, onStage });
   }
 
   /** Reads the present record. */
   info(ref: StoredRef, limits: LibraryLimits): Promise<Stored> {
-    return about(ref, async () => readFile(ref, await readStored(this.#deps.service, ref, limits)));
+    return about(ref, async () => readFile(ref, await readStored(this.deps.service, ref, limits)));
   }
 
   /** See `fetchStored`. */
@@ -58,12 +54,12 @@ export class Library {
     ref: StoredRef,
     { path, onProgress, deadline }: LibraryLimits & Pick<FetchOptions, 'path' | 'onProgress'>,
   ): Promise<{ content: Buffer | string; raw: Json }> {
-    return about(ref, () => fetchStored(this.#deps, ref, { deadline, path, onProgress }));
+    return about(ref, () => fetchStored(this.deps, ref, { deadline, path, onProgress }));
   }
 
   /** See `removeStored`. */
   remove(ref: StoredRef, limits: LibraryLimits): Promise<unknown> {
-    return about(ref, () => removeStored(this.#deps.service, ref, limits));
+    return about(ref, () => removeStored(this.deps.service, ref, limits));
   }
 }
 

@@ -63,13 +63,10 @@ interface SnapshotsDeps {
 
 /** Takes pictures with the printers' cameras (interface, Printer action). */
 export class Snapshots {
-  readonly #deps: SnapshotsDeps;
   readonly #printers = new SingleFlight<FoundPrinter>();
   readonly #pictures = new SingleFlight<Snapshot, Progress>();
 
-  constructor(deps: SnapshotsDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: SnapshotsDeps) {}
 
   /**
    * Takes one picture; concurrent requests for the same printer share it. Throws NOT_ACCEPTED for an offline printer,
@@ -89,7 +86,7 @@ export class Snapshots {
     try {
       onProgress({ stage: 'asking', percent: null });
       const find = (shared: AbortSignal) =>
-        this.#within(deadline, shared, (limit) => findPrinter(this.#deps, clusterId, printerId, limit));
+        this.#within(deadline, shared, (limit) => findPrinter(this.deps, clusterId, printerId, limit));
       const printer = await this.#printers.join(JSON.stringify([clusterId, printerId]), find, { signal });
       ids.printerId = printer.printerId;
       const picture = await this.#pictures.join(
@@ -109,7 +106,7 @@ export class Snapshots {
 
   /** Runs shared work until all its callers have left, or until the deadline of the first one. */
   #within<T>(begun: Deadline, shared: AbortSignal, work: (deadline: Deadline) => Promise<T>): Promise<T> {
-    return underDeadline(this.#deps.clock, { ms: begun.remaining(), parent: shared }, work);
+    return underDeadline(this.deps.clock, { ms: begun.remaining(), parent: shared }, work);
   }
 
   async #picture(
@@ -117,7 +114,7 @@ export class Snapshots {
     { printerId, name }: FoundPrinter,
     work: { maxBytes: number; deadline: Deadline; report: (progress: Progress) => void },
   ): Promise<Snapshot> {
-    const { service, http, clock } = this.#deps;
+    const { service, http, clock } = this.deps;
     const { maxBytes, deadline, report } = work;
     const { signal } = deadline;
     const request = {

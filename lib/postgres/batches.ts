@@ -20,18 +20,15 @@ type Run<Row, Condition> = (columns: unknown[][], condition: Condition | undefin
 
 /** Runs one statement for all rows that are asked for while others run, so that they share a commit. */
 export class Batches<Row extends { name: string }, Condition> {
-  readonly #run: Run<Row, Condition>;
   #waiting: Asked<Row>[] = [];
   #running = 0;
 
-  constructor(run: Run<Row, Condition>) {
-    this.#run = run;
-  }
+  constructor(private readonly run: Run<Row, Condition>) {}
 
   /** Returns the row of a name, if the statement returns one. A row with a condition has a statement of its own. */
   async ask(name: string, row: readonly unknown[], condition?: Condition): Promise<Row | undefined> {
     const values = [name, ...row];
-    if (condition !== undefined) return (await this.#run(values.map((value) => [value]), condition))[0]; // oxfmt-ignore
+    if (condition !== undefined) return (await this.run(values.map((value) => [value]), condition))[0]; // oxfmt-ignore
     return new Promise((resolve, reject) => {
       this.#waiting.push({ name, values, resolve, reject });
       this.#start();
@@ -47,7 +44,7 @@ export class Batches<Row extends { name: string }, Condition> {
     this.#running++;
     try {
       const columns = batch[0]?.values.map((_, at) => batch.map(({ values }) => values[at])) ?? [];
-      const rows = new Map((await this.#run(columns, undefined)).map((row) => [row.name, row]));
+      const rows = new Map((await this.run(columns, undefined)).map((row) => [row.name, row]));
       for (const { name, resolve } of batch) resolve(rows.get(name));
     } catch (error) {
       for (const { reject } of batch) reject(error);

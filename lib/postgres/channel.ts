@@ -45,7 +45,6 @@ export function encodeMessage(message: ChannelMessage): string {
  * checked first, and a flood of messages counts as one.
  */
 export class Channel {
-  readonly #options: ChannelOptions;
   readonly #listeners = new Set<(message: ChannelMessage | null) => void>();
   #end: (() => void) | undefined;
   /** Start of the current window, monotonic ms, and the messages received in it. */
@@ -53,15 +52,13 @@ export class Channel {
   #count = 0;
   #disarm: (() => void) | undefined;
 
-  constructor(options: ChannelOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ChannelOptions) {}
 
   /** Subscribes to messages; null means that some may have been missed. The returned function unsubscribes. */
   listen(listener: (message: ChannelMessage | null) => void): () => void {
-    const guarded = guard(listener, this.#options.fault);
+    const guarded = guard(listener, this.options.fault);
     this.#listeners.add(guarded);
-    this.#end ??= this.#options.database.listen(CHANNEL, (payload) => this.#receive(payload));
+    this.#end ??= this.options.database.listen(CHANNEL, (payload) => this.#receive(payload));
     return () => {
       this.#listeners.delete(guarded);
       if (this.#listeners.size > 0) return;
@@ -74,7 +71,7 @@ export class Channel {
 
   #receive(payload: string | null): void {
     const message = payload === null ? null : decodeMessage(payload);
-    if (message?.by === this.#options.own) return;
+    if (message?.by === this.options.own) return;
     if (this.#isFlooded()) return;
     this.#notify(message?.key || message?.topic ? message : null);
   }
@@ -85,7 +82,7 @@ export class Channel {
 
   /** Counts a message. After a flood, listeners get one null at the end of the window. */
   #isFlooded(): boolean {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const now = clock.monotonic();
     if (now - this.#since >= WINDOW) {
       this.#since = now;

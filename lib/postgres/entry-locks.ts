@@ -61,13 +61,11 @@ const UNCLAIMED: Claim = { expired: null, kept: null };
 
 /** The locks of single keys. Each is a lease on the row of the key (ADR 12). */
 export class EntryLocks {
-  readonly #options: EntryLocksOptions;
   readonly #sightings: Sightings;
   readonly #requests: Batches<StoredRow & Holder, Claim>;
   #turn = 0;
 
-  constructor(options: EntryLocksOptions) {
-    this.#options = options;
+  constructor(private readonly options: EntryLocksOptions) {
     this.#sightings = new Sightings(options.clock);
     const { database, holder, leases } = options;
     this.#requests = new Batches<StoredRow & Holder, Claim>((columns, { expired, kept } = UNCLAIMED) =>
@@ -80,7 +78,7 @@ export class EntryLocks {
    * it.
    */
   waitFor<T>(key: Key, work: (held: HeldLock) => Promise<T>, { deadline, lockOnly, failed }: Waiting): Promise<T> {
-    const { clock, leases, locks } = this.#options;
+    const { clock, leases, locks } = this.options;
     const name = rowNameOf(key);
     const limit = deadline ?? new Deadline(clock);
     const underLock = async () => {
@@ -105,7 +103,7 @@ export class EntryLocks {
 
   /** Asks for the lock once; undefined: another runtime holds it. */
   async #ask(name: string, key: Key, lockOnly: boolean, failed: Failure): Promise<HeldLock | undefined> {
-    const { clock, leases, mayTakeOver } = this.#options;
+    const { clock, leases, mayTakeOver } = this.options;
     const askedAt = clock.monotonic();
     const expired = mayTakeOver() ? (this.#sightings.expired(name) ?? null) : null;
     const kept = lockOnly ? leases.keptToken(name) : null;

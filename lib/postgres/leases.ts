@@ -53,7 +53,6 @@ export const RELEASE_LEASE = `UPDATE ${SCHEMA}.entries SET holder = NULL, ends_a
 
 /** A lock that this runtime holds. */
 export class Lease implements Lock {
-  readonly #leases: Leases;
   readonly #controller = new AbortController();
   /** Monotonic time until which the holder relies on it. */
   #until = -Infinity;
@@ -63,34 +62,32 @@ export class Lease implements Lock {
   isDone = false;
 
   constructor(
-    leases: Leases,
+    private readonly leases: Leases,
     readonly name: string,
     readonly token: string,
     readonly inherited: boolean,
-  ) {
-    this.#leases = leases;
-  }
+  ) {}
 
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
   secure(ms: number): Promise<() => void> {
-    return this.#leases.secure(this, ms);
+    return this.leases.secure(this, ms);
   }
 
   keep(): () => void {
-    return this.#leases.keep(this.name);
+    return this.leases.keep(this.name);
   }
 
   /** Time since the statement of the last renewal was sent, ms. */
   get age(): number {
-    return this.#leases.clock.monotonic() - this.#renewedAt;
+    return this.leases.clock.monotonic() - this.#renewedAt;
   }
 
   /** Extends the lease at least to `until`, by a statement that was sent at `askedAt` (monotonic, ms). */
   extendTo(until: number, askedAt: number): void {
-    const { clock } = this.#leases;
+    const { clock } = this.leases;
     this.#renewedAt = Math.max(this.#renewedAt, askedAt);
     if (this.signal.aborted || until <= this.#until) return;
     this.#until = until;
@@ -110,7 +107,7 @@ export class Lease implements Lock {
 
   /** Whether the lease is no longer reliable, even before its signal has aborted. */
   get isExpired(): boolean {
-    return this.signal.aborted || this.#leases.clock.monotonic() >= this.#until;
+    return this.signal.aborted || this.leases.clock.monotonic() >= this.#until;
   }
 
   throwIfLost(): void {
@@ -121,22 +118,22 @@ export class Lease implements Lock {
 /** All leases of this runtime, one per name. Those that are held are renewed together. */
 export class Leases {
   readonly clock: Clock;
-  readonly #database: Pick<Database, 'query'>;
-  readonly #times: LeaseTimes;
   readonly #held = new Map<string, Lease>();
   /** Number of values that wait to be written under each name's lease. */
   readonly #kept = new Map<string, number>();
   #disarm: (() => void) | undefined;
   #isRenewing = false;
 
-  constructor(database: Pick<Database, 'query'>, clock: Clock, times: LeaseTimes) {
-    this.#database = database;
+  constructor(
+    private readonly database: Pick<Database, 'query'>,
+    clock: Clock,
+    private readonly times: LeaseTimes,
+  ) {
     this.clock = clock;
-    this.#times = times;
   }
 
   get lasts(): number {
-    return this.#times.lasts;
+    return this.times.lasts;
   }
 
   /** Adds a lock that a statement sent at `askedAt` (monotonic, ms) has taken. */
@@ -146,7 +143,7 @@ export class Leases {
     // The answer to an earlier request arrived after that to a later one.
     if (other && BigInt(other.token) > BigInt(token)) return lease;
     other?.end();
-    lease.extendTo(this.#end(askedAt, this.#times.lasts), askedAt);
+    lease.extendTo(this.#end(askedAt, this.times.lasts), askedAt);
     this.#held.set(name, lease);
     this.#arm();
     return lease;
@@ -198,7 +195,7 @@ export class Leases {
   async #release(lease: Lease): Promise<void> {
     // A write releases its lock in the same statement.
     if (!this.remove(lease)) return;
-    await this.#database.query(RELEASE_LEASE, [lease.name, lease.token]).catch(() => undefined);
+    await this.database.query(RELEASE_LEASE, [lease.name, lease.token]).catch(() => undefined);
   }
 
   #stopRenewing(): void {
@@ -209,7 +206,7 @@ export class Leases {
   async secure(lease: Lease, ms: number): Promise<() => void> {
     const { clock } = this;
     const [askedAt, wall] = [clock.monotonic(), clock.now()];
-    const wanted = ms + TO_SEND + this.#times.margin;
+    const wanted = ms + TO_SEND + this.times.margin;
     const held = await this.#extend([lease], wanted).catch((error: unknown) => {
       throw error instanceof PrintingError ? error : notSecured(error);
     });
@@ -225,13 +222,13 @@ export class Leases {
   }
 
   #end(askedAt: number, ms: number): number {
-    return askedAt + ms - this.#times.margin;
+    return askedAt + ms - this.times.margin;
   }
 
   #arm(): void {
     // The renewal under way arms the next one.
     if (this.#isRenewing) return;
-    this.#disarm ??= this.clock.after(this.#times.renewal, () => {
+    this.#disarm ??= this.clock.after(this.times.renewal, () => {
       this.#disarm = undefined;
       this.#isRenewing = true;
       void this.#renew().finally(() => {
@@ -245,11 +242,11 @@ export class Leases {
   async #renew(): Promise<void> {
     const all = [...this.#held.values()];
     const askedAt = this.clock.monotonic();
-    const held = await this.#extend(all, this.#times.lasts).catch(() => undefined);
+    const held = await this.#extend(all, this.times.lasts).catch(() => undefined);
     for (const lease of held ? all : []) {
       // Skip a lease that was given back meanwhile.
       if (this.#held.get(lease.name) !== lease) continue;
-      if (held?.has(lease.name)) lease.extendTo(this.#end(askedAt, this.#times.lasts), askedAt);
+      if (held?.has(lease.name)) lease.extendTo(this.#end(askedAt, this.times.lasts), askedAt);
       else {
         lease.lose();
         if (lease.isDone) this.remove(lease);
@@ -260,7 +257,7 @@ export class Leases {
   /** Extends leases in the database. Returns the names of those still held. */
   async #extend(leases: Lease[], ms: number): Promise<Set<string>> {
     const [names, tokens] = namesAndTokens(leases);
-    const rows = await this.#database.query<{ name: string }>(EXTEND, [names, tokens, ms], {
+    const rows = await this.database.query<{ name: string }>(EXTEND, [names, tokens, ms], {
       patience: PATIENCE,
       urgent: true,
     });

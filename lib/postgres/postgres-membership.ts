@@ -54,7 +54,6 @@ const NONE: readonly Member[] = [];
 
 /** A runtime's membership in shared work on a PostgreSQL database. Sends its statements one after the other. */
 export class PostgresMembership implements Membership {
-  readonly #context: MembershipContext;
   readonly #onChange: () => void;
   readonly #topic: string;
   /** Name of its lease. */
@@ -72,8 +71,11 @@ export class PostgresMembership implements Membership {
   #hasLeft = false;
   #disarm: () => void = () => undefined;
 
-  constructor(topic: Key, { name, wants, onChange }: JoinOptions, context: MembershipContext) {
-    this.#context = context;
+  constructor(
+    topic: Key,
+    { name, wants, onChange }: JoinOptions,
+    private readonly context: MembershipContext,
+  ) {
     this.#onChange = guard(onChange);
     this.#retries = new RetryTimer(context.clock, WAITS);
     this.#topic = hashOf(topic);
@@ -87,7 +89,7 @@ export class PostgresMembership implements Membership {
   }
 
   get id(): string {
-    return this.#context.holder;
+    return this.context.holder;
   }
 
   get members(): readonly Member[] {
@@ -128,7 +130,7 @@ export class PostgresMembership implements Membership {
     const rows = await this.#ask<{ id: string; beat: string; item: string | null }>(HOLDERS, [this.#topic]);
     const found = new Map<string, { items: string[]; leaseAge: number }>();
     for (const { id, beat, item } of rows) {
-      const holding = found.get(id) ?? { items: [], leaseAge: this.#context.sightings.age(id, beat) };
+      const holding = found.get(id) ?? { items: [], leaseAge: this.context.sightings.age(id, beat) };
       const word = readJson(item);
       if (typeof word === 'string') holding.items.push(word);
       found.set(id, holding);
@@ -148,7 +150,7 @@ export class PostgresMembership implements Membership {
       this.#forget(lease);
       await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, this.#byName(notes), this.#payload]);
     });
-    await settledWithin(this.#context.clock, LEAVE_WITHIN, left);
+    await settledWithin(this.context.clock, LEAVE_WITHIN, left);
   }
 
   /** Joins or refreshes, in order with the other statements, and schedules the next step. */
@@ -176,7 +178,7 @@ export class PostgresMembership implements Membership {
   #schedule(): void {
     this.#disarm();
     if (this.#hasLeft || this.#isWaiting) return;
-    if (this.#lease) this.#disarm = this.#context.clock.after(this.#nextRefresh, () => this.#step());
+    if (this.#lease) this.#disarm = this.context.clock.after(this.#nextRefresh, () => this.#step());
     else this.#retries.plan(() => this.#step());
   }
 
@@ -186,7 +188,7 @@ export class PostgresMembership implements Membership {
   }
 
   async #enter(): Promise<void> {
-    const { clock, holder, leases } = this.#context;
+    const { clock, holder, leases } = this.context;
     await this.#evict(this.#name);
     const content = this.#content;
     const askedAt = clock.monotonic();
@@ -208,7 +210,7 @@ export class PostgresMembership implements Membership {
   async #refresh(): Promise<void> {
     let rows = await this.#ask<MemberRow>(READ_MEMBERS, [this.#topic, this.#roster.marks]);
     let left = this.#recordSightings(rows);
-    const expired = this.#context.mayEvict() ? rows.flatMap(({ id }) => this.#context.sightings.expired(id) ?? []) : [];
+    const expired = this.context.mayEvict() ? rows.flatMap(({ id }) => this.context.sightings.expired(id) ?? []) : [];
     // A departed member may have taken an item in its last moment.
     if (this.#roster.hasMoreThan(rows) || expired.length > 0) {
       await this.#evict(null, expired);
@@ -224,7 +226,7 @@ export class PostgresMembership implements Membership {
 
   /** Records a sighting of each lease. Returns how long each will last at least, ms. */
   #recordSightings(rows: MemberRow[]): number[] {
-    return rows.map(({ id, beat, lasts }) => this.#context.sightings.record(id, beat, lasts));
+    return rows.map(({ id, beat, lasts }) => this.context.sightings.record(id, beat, lasts));
   }
 
   /** Adopts the members that were read. */
@@ -269,7 +271,7 @@ export class PostgresMembership implements Membership {
   #forget(lease: Lease): void {
     this.#lease = undefined;
     this.#roster.clear();
-    this.#context.leases.remove(lease);
+    this.context.leases.remove(lease);
     lease.lose();
   }
 
@@ -313,16 +315,16 @@ export class PostgresMembership implements Membership {
 
   /** `once`: doesn't repeat the statement if its outcome is unknown. */
   #ask<Answer extends object>(text: string, values: unknown[], once = false): Promise<Answer[]> {
-    return this.#context.query<Answer>(text, values, once);
+    return this.context.query<Answer>(text, values, once);
   }
 
   /** Runs after all earlier statements, including those of an earlier membership of this runtime. */
   #inOrder<T>(work: () => Promise<T>): Promise<T> {
-    return this.#context.locks.waitFor(`member ${this.#topic}`, work);
+    return this.context.locks.waitFor(`member ${this.#topic}`, work);
   }
 
   get #payload(): string {
-    return encodeMessage({ by: this.#context.holder, topic: this.#topic } satisfies ChannelMessage);
+    return encodeMessage({ by: this.context.holder, topic: this.#topic } satisfies ChannelMessage);
   }
 
   #contentOf(wants: unknown): string {

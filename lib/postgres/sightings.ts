@@ -18,12 +18,9 @@ const MOST = 10_000;
  * runtime's (ADR 14).
  */
 export class Sightings {
-  readonly #clock: Clock;
   readonly #seen = new Map<string, Sighting>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   /**
    * Records the heartbeat of a row. Call it after the answer arrived, when the heartbeat is already older. Returns the
@@ -31,24 +28,24 @@ export class Sightings {
    */
   record(name: string, beat: string, lasts: number): number {
     const seen = this.#seen.get(name);
-    const since = seen?.beat === beat ? seen.since : this.#clock.monotonic();
+    const since = seen?.beat === beat ? seen.since : this.clock.monotonic();
     this.#seen.delete(name);
     this.#seen.set(name, { beat, since, lasts });
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > MOST && oldest !== undefined) this.#seen.delete(oldest);
-    return lasts - (this.#clock.monotonic() - since);
+    return lasts - (this.clock.monotonic() - since);
   }
 
   /** Last heartbeat of an expired lease; undefined if the lease isn't known to have expired. */
   expired(name: string): string | undefined {
     const seen = this.#seen.get(name);
-    return seen && this.#clock.monotonic() - seen.since >= seen.lasts ? seen.beat : undefined;
+    return seen && this.clock.monotonic() - seen.since >= seen.lasts ? seen.beat : undefined;
   }
 
   /** Time since this heartbeat was first seen, ms; 0 for one not seen before. */
   age(name: string, beat: string): number {
     const seen = this.#seen.get(name);
-    return seen?.beat === beat ? this.#clock.monotonic() - seen.since : 0;
+    return seen?.beat === beat ? this.clock.monotonic() - seen.since : 0;
   }
 
   forget(name: string): void {

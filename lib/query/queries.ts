@@ -51,11 +51,7 @@ interface QueriesDeps {
 
 /** Runs single queries of the service. */
 export class Queries {
-  readonly #deps: QueriesDeps;
-
-  constructor(deps: QueriesDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: QueriesDeps) {}
 
   /** Throws SERVICE_ERROR for an unexpected answer, and the errors of the service's calls. */
   async ask(query: Query, limits: Limits): Promise<QueryAnswer> {
@@ -94,12 +90,12 @@ export class Queries {
   }
 
   async #clusters({ deadline }: Limits): Promise<QueryAnswer> {
-    const listed = await readAllPages(this.#deps.service, deadline);
+    const listed = await readAllPages(this.deps.service, deadline);
     return { payload: listed.map(({ cluster }) => cluster), raw: listed.map(({ raw }) => raw), ids: {} };
   }
 
   async #printers(filter: PrinterFilter, { deadline }: Limits): Promise<QueryAnswer & { payload: PrinterEntry[] }> {
-    const listed = await readAllPages(this.#deps.service, deadline);
+    const listed = await readAllPages(this.deps.service, deadline);
     const found = listed.flatMap(({ cluster, raw }) => {
       const printer = printerEntry(cluster);
       return matches(filter, printer) ? { printer, raw } : [];
@@ -113,12 +109,12 @@ export class Queries {
   }
 
   async #preview(of: PreviewOf, { deadline }: Limits): Promise<QueryAnswer> {
-    const { bytes, contentType, raw } = await readPreview(this.#deps, of, deadline);
+    const { bytes, contentType, raw } = await readPreview(this.deps, of, deadline);
     return { payload: bytes, contentType, raw, ids: { ...of } };
   }
 
   async #clusterStatus(clusterId: string, limits: Limits): Promise<QueryAnswer> {
-    const { service, clock, clusterList } = this.#deps;
+    const { service, clock, clusterList } = this.deps;
     const { data } = await service.call('clusterStatus', {
       ids: { cluster_id: clusterId },
       what: phrase`the printer`,
@@ -136,7 +132,7 @@ export class Queries {
     const raw: Json[] = [];
     for (const wanted of filterQueries(filter)) {
       const query = { limit: String(PAGES.entries), ...wanted };
-      const entries = await readPages(this.#deps.service, 'printJobs', {
+      const entries = await readPages(this.deps.service, 'printJobs', {
         query,
         what: phrase`the print jobs`,
         ...limits,
@@ -149,7 +145,7 @@ export class Queries {
 
   async #printJob(clusterId: string, clusterJobId: string, limits: Limits): Promise<QueryAnswer> {
     const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
-    const { data } = await this.#deps.service.call('printJob', { ids, what: phrase`the print job`, ...limits });
+    const { data } = await this.deps.service.call('printJob', { ids, what: phrase`the print job`, ...limits });
     const [wire] = records(data);
     if (!wire) throw unexpectedAnswer(phrase`the print job`);
     const job = readPrintJob(wire, clusterId);
@@ -159,13 +155,13 @@ export class Queries {
 
   async #stored(kind: StoredKind, id: string, limits: Limits): Promise<QueryAnswer> {
     const ref = { kind, id };
-    const { file, raw } = readFile(ref, await readStored(this.#deps.service, ref, limits));
+    const { file, raw } = readFile(ref, await readStored(this.deps.service, ref, limits));
     const payload = kind === 'job' ? { ...file, metadata: readMetadata(raw.metadata) } : file;
     return { payload, raw, ids: storedIds(ref) };
   }
 
   async #currentUser({ deadline }: Limits): Promise<QueryAnswer> {
-    const { data } = await readCurrentUser(this.#deps.service, this.#deps.overrides, deadline);
+    const { data } = await readCurrentUser(this.deps.service, this.deps.overrides, deadline);
     const [wire] = records(data);
     if (!wire) throw unexpectedAnswer(phrase`the user`);
     return { payload: currentUser(wire), raw: data, ids: {} };
@@ -173,7 +169,7 @@ export class Queries {
 
   async #maintenance(clusterId: string, limits: Limits): Promise<QueryAnswer> {
     const ids = { cluster_id: clusterId };
-    const raw = await readPages(this.#deps.service, 'maintenance', {
+    const raw = await readPages(this.deps.service, 'maintenance', {
       ids,
       what: phrase`the printer's maintenance`,
       ...limits,

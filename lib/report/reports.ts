@@ -70,12 +70,9 @@ const ROWS_PER_TURN = 250;
 
 /** Creates and delivers reports. */
 export class Reports {
-  readonly #deps: ReportsDeps;
   readonly #running = new Set<Promise<void>>();
 
-  constructor(deps: ReportsDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: ReportsDeps) {}
 
   /**
    * Resolves when the last row has been delivered. Throws INVALID_INPUT, FILE_NOT_WRITABLE, TOO_LARGE, REPORT_FAILED,
@@ -94,11 +91,11 @@ export class Reports {
   /** Resolves when all reports have ended and their temporary files are deleted. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#running);
-    await tidied(this.#deps.clock);
+    await tidied(this.deps.clock);
   }
 
   async #run(request: ReportRequest): Promise<void> {
-    const { service, store, scope } = this.#deps;
+    const { service, store, scope } = this.deps;
     const { reportType, range, format, path, onlyNew, deadline, onProgress } = request;
     if (onlyNew !== null && format !== 'rows' && format !== 'stream') {
       const sentence = phrase`Only rows and streams can leave out rows sent before: choose one of them as output, or all rows.`;
@@ -126,7 +123,7 @@ export class Reports {
   }
 
   async #allClusters(deadline: Deadline): Promise<string[]> {
-    const listed = await readAllPages(this.#deps.service, deadline);
+    const listed = await readAllPages(this.deps.service, deadline);
     if (listed.length === 0)
       throw new PrintingError('NOT_FOUND', phrase`The account has no printers to report on: connect a printer first.`);
     return listed.map(({ cluster }) => cluster.clusterId);
@@ -139,7 +136,7 @@ export class Reports {
     request: ReportRequest,
     delivered: DeliveredRows | null,
   ): Promise<void> {
-    const { service, http, clock, leftovers } = this.#deps;
+    const { service, http, clock, leftovers } = this.deps;
     const { range, deadline, onProgress, onResult, onRows } = request;
     const { reportId, raw } = made;
     const report = { reportId, clusterId, from: isoTime(range.from), to: isoTime(range.to), raw };

@@ -29,11 +29,12 @@ const METHODS: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE'] satisfies Me
 
 /** Runs a user's own requests, for calls without a node (reference 3.5, request). */
 export class Requests {
-  readonly #service: Sender;
   readonly #hosts: Hosts;
 
-  constructor(service: Sender, { apiUrl, authUrl }: Hosts) {
-    this.#service = service;
+  constructor(
+    private readonly service: Sender,
+    { apiUrl, authUrl }: Hosts,
+  ) {
     this.#hosts = { apiUrl, authUrl };
   }
 
@@ -41,7 +42,7 @@ export class Requests {
   async run({ method, path, payload, deadline }: OwnRequest): Promise<OwnAnswer> {
     const to = { method: readMethod(method), ...readAddress(path, this.#hosts) };
     const body = to.method === 'PUT' || to.method === 'POST' ? readBody(payload) : undefined;
-    const { status, headers, data } = await this.#service.send(to, { body, what: phrase`the request`, deadline });
+    const { status, headers, data } = await this.service.send(to, { body, what: phrase`the request`, deadline });
     return { statusCode: status, headers: headersForFlow(headers), data };
   }
 }

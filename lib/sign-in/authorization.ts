@@ -37,11 +37,9 @@ const LONGEST_EXCHANGE = 60_000;
 
 /** Sign-in flow from the authorize address to the redirect back (interface, Authentication 1 to 6). */
 export class Authorization {
-  readonly #deps: AuthorizationDeps;
   readonly #signIns: PendingAuthorizations;
 
-  constructor(deps: AuthorizationDeps) {
-    this.#deps = deps;
+  constructor(private readonly deps: AuthorizationDeps) {
     this.#signIns = new PendingAuthorizations(deps.signIns, deps.clock);
   }
 
@@ -110,7 +108,7 @@ export class Authorization {
       const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? phrase`no code`;
       throw new PrintingError('FORBIDDEN', phrase`The sign-in was refused (${reason}): start it again and approve it.`);
     }
-    const { store, clock, endpoint, refreshesUnderWay } = this.#deps;
+    const { store, clock, endpoint, refreshesUnderWay } = this.deps;
     const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: phrase`start the sign-in again` });
     const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
     const addGrant = async (stored: Grants | undefined) => {
@@ -134,8 +132,8 @@ export class Authorization {
 
   /** Deletes all grants of an account and cancels its refresh under way. */
   async signOut(accountId: string): Promise<void> {
-    this.#deps.refreshesUnderWay?.cancel(accountId);
-    await this.#deps.store.delete(grantKey(accountId), { notify: true });
+    this.deps.refreshesUnderWay?.cancel(accountId);
+    await this.deps.store.delete(grantKey(accountId), { notify: true });
     await this.#signIns.forget(accountId);
   }
 
@@ -144,8 +142,8 @@ export class Authorization {
     // The order matters. If a pending sign-in comes back now, either it sees the deletion or the second step deletes
     // its grant.
     await this.#signIns.delete(accountId).catch(() => undefined);
-    this.#deps.refreshesUnderWay?.cancel(accountId);
-    await this.#deps.store.delete(grantKey(accountId), { insist: true, notify: true });
+    this.deps.refreshesUnderWay?.cancel(accountId);
+    await this.deps.store.delete(grantKey(accountId), { insist: true, notify: true });
   }
 }
 

@@ -60,24 +60,22 @@ const LONGEST_WAIT = 60_000;
  * only, at every runtime on the store.
  */
 export class PendingAuthorizations {
-  readonly #store: StateStore;
-  readonly #clock: Clock;
   /** Expiry of the sign-ins that began here, by the monotonic clock, which can't be set. */
   readonly #ends = new Map<string, number>();
 
-  constructor(store: StateStore, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly store: StateStore,
+    private readonly clock: Clock,
+  ) {}
 
   /** Begins a sign-in. Returns its state. */
   async begin(beginning: Beginning): Promise<string> {
     const { accountId } = beginning;
     const state = `${randomBytes(32).toString('base64url')}.${Buffer.from(accountId).toString('base64url')}`;
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     for (const [other, end] of this.#ends) if (end + LASTS <= now) this.#ends.delete(other);
     this.#ends.set(state, now + LASTS);
-    const begunAt = this.#clock.now();
+    const begunAt = this.clock.now();
     await this.#change(accountId, ({ pending }) => ({
       pending: [
         ...pending.filter((one) => !this.#isExpired(one)).slice(1 - MOST),
@@ -123,7 +121,7 @@ export class PendingAuthorizations {
   end(state: string, why: Sentence | null): Promise<void> {
     return this.#change(ownerOf(state), ({ pending, latest }) => ({
       pending: pending.filter((one) => one.state !== state),
-      latest: latest?.state !== state ? latest : why && { state, why, at: this.#clock.now() },
+      latest: latest?.state !== state ? latest : why && { state, why, at: this.clock.now() },
     }));
   }
 
@@ -134,7 +132,7 @@ export class PendingAuthorizations {
     if (!latest) return { underWay, failure: null };
     const hasExpired = wanted.some((one) => one.state === latest.state && !one.used && this.#isExpired(one));
     const why = latest.why ?? (hasExpired ? phrase`The sign-in took longer than ten minutes: start it again.` : null);
-    const age = this.#clock.now() - latest.at;
+    const age = this.clock.now() - latest.at;
     return { underWay, failure: age < (latest.why ? LASTS : 2 * LASTS) ? why : null };
   }
 
@@ -156,11 +154,11 @@ export class PendingAuthorizations {
 
   #isExpired({ state, begunAt }: Pending): boolean {
     const end = this.#ends.get(state);
-    return end === undefined ? Math.abs(this.#clock.now() - begunAt) >= LASTS : this.#clock.monotonic() >= end;
+    return end === undefined ? Math.abs(this.clock.now() - begunAt) >= LASTS : this.clock.monotonic() >= end;
   }
 
   async #read(accountId: string): Promise<Stored> {
-    return read(await this.#store.get<Stored>(keyOf(accountId)));
+    return read(await this.store.get<Stored>(keyOf(accountId)));
   }
 
   async #change(accountId: string, change: (current: Stored) => Stored): Promise<void> {
@@ -169,8 +167,8 @@ export class PendingAuthorizations {
       return next.pending.length > 0 || next.latest ? next : undefined;
     };
     const limit = { ms: LONGEST_WAIT, cure: phrase`start the sign-in again` };
-    await underDeadline(this.#clock, limit, (deadline) =>
-      this.#store.update<Stored>(keyOf(accountId), changed, { ...KEPT, deadline }),
+    await underDeadline(this.clock, limit, (deadline) =>
+      this.store.update<Stored>(keyOf(accountId), changed, { ...KEPT, deadline }),
     );
   }
 }

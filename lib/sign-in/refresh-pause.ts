@@ -10,23 +10,20 @@ const DISTRUST = { first: 30_000, longest: 15 * 60_000 };
 
 /** The last failure of a refresh. During the pause after it, all callers get the same error. */
 export class RefreshPause {
-  readonly #clock: Clock;
   #failure: { error: PrintingError; until: number } | undefined;
   /** The current token was issued after a refusal, and the service hasn't accepted it yet. */
   #unproven = false;
   /** Refreshes in a row caused by the refusal of such a token. */
   #distrusted = 0;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   get error(): PrintingError | undefined {
     return this.#failure?.error;
   }
 
   throwIfPaused(): void {
-    if (this.#failure && this.#failure.until > this.#clock.monotonic()) throw this.#failure.error;
+    if (this.#failure && this.#failure.until > this.clock.monotonic()) throw this.#failure.error;
   }
 
   /** Shows an error without a pause. */
@@ -36,7 +33,7 @@ export class RefreshPause {
 
   /** Begins a pause, with the outcome `not-sent`: the call that needed the refresh was never made. */
   begin(error: PrintingError, ms: number): PrintingError {
-    const until = Math.max(this.#failure?.until ?? 0, this.#clock.monotonic() + ms);
+    const until = Math.max(this.#failure?.until ?? 0, this.clock.monotonic() + ms);
     this.#failure = { error: withOutcome(error, 'not-sent'), until };
     return this.#failure.error;
   }

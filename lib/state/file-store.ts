@@ -80,7 +80,6 @@ const SWEPT: Key = ['swept', 'values'];
  * folder, together with other writes that wait for that. The locks hold within this process; one folder belongs to one runtime.
  */
 export class FileStore implements StateStore, Movable {
-  readonly #options: FileStoreOptions;
   readonly #locks = new Locks();
   readonly #records: Records;
   /** Folders by kind. */
@@ -92,8 +91,7 @@ export class FileStore implements StateStore, Movable {
   /** Wall time minus monotonic time at the start. */
   readonly #lead: number;
 
-  constructor(options: FileStoreOptions) {
-    this.#options = options;
+  constructor(private readonly options: FileStoreOptions) {
     this.#records = new Records(options);
     this.#startedAt = options.clock.monotonic();
     this.#lead = options.clock.now() - this.#startedAt;
@@ -142,7 +140,7 @@ export class FileStore implements StateStore, Movable {
 
   /** Positions of the values of a kind. Some file systems skip the name of a file that is replaced just now. */
   async #positions(prefix: Key): Promise<Set<string>> {
-    const folder = join(this.#options.folder, prefix[0]);
+    const folder = join(this.options.folder, prefix[0]);
     const written = new Set<string>();
     this.#listings.add(written);
     try {
@@ -177,7 +175,7 @@ export class FileStore implements StateStore, Movable {
    * be wrong then. Values whose own time contradicts the clock are kept.
    */
   async sweep(): Promise<void> {
-    const { clock, folder: root } = this.#options;
+    const { clock, folder: root } = this.options;
     const now = clock.now();
     const wasSet = Math.abs(now - clock.monotonic() - this.#lead) > SET_BY;
     const since = wasSet ? Infinity : await this.#followedSince(now);
@@ -201,7 +199,7 @@ export class FileStore implements StateStore, Movable {
    * off, or a wrong clock was set.
    */
   async #followedSince(now: number): Promise<number> {
-    const start = now - (this.#options.clock.monotonic() - this.#startedAt);
+    const start = now - (this.options.clock.monotonic() - this.#startedAt);
     const swept = await this.update<Swept>(SWEPT, (last) => {
       const isGap = !last || now < last.at || start - last.at > SET_BY;
       return { at: now, since: isGap ? start : last.since };
@@ -219,7 +217,7 @@ export class FileStore implements StateStore, Movable {
   }
 
   async *records(): AsyncGenerator<string> {
-    const root = this.#options.folder;
+    const root = this.options.folder;
     for (const kind of await entries(root))
       for (const name of await entries(join(root, kind))) {
         const record = name.endsWith('.json') ? await readFile(join(root, kind, name), 'utf8') : '';
@@ -237,11 +235,11 @@ export class FileStore implements StateStore, Movable {
   }
 
   #pathOf([kind]: Key, position: string): string {
-    return join(this.#options.folder, kind, `${position}.json`);
+    return join(this.options.folder, kind, `${position}.json`);
   }
 
   async #write(key: Key, value: unknown, { keepFor }: PutOptions): Promise<void> {
-    await this.#keep(key, await this.#records.write(key, value, this.#options.clock.now(), keepFor));
+    await this.#keep(key, await this.#records.write(key, value, this.options.clock.now(), keepFor));
     await this.#records.written(key);
   }
 
@@ -263,7 +261,7 @@ export class FileStore implements StateStore, Movable {
   /** Changes the file of a key durably. */
   async #change(key: Key, work: () => Promise<void>): Promise<void> {
     const [kind] = key;
-    const folder = this.#folders.get(kind) ?? new FlushedFolder(join(this.#options.folder, kind));
+    const folder = this.#folders.get(kind) ?? new FlushedFolder(join(this.options.folder, kind));
     this.#folders.set(kind, folder);
     try {
       await folder.change(work);
@@ -282,12 +280,12 @@ export class FileStore implements StateStore, Movable {
 
   async #setAside(path: string, key: Key, reason: keyof typeof REASONS): Promise<undefined> {
     try {
-      await rename(path, `${path}.damaged-${this.#options.clock.now()}`);
+      await rename(path, `${path}.damaged-${this.options.clock.now()}`);
     } catch (cause) {
       // A concurrent reader of the same file may have set it aside already; otherwise it is still there.
       if (codeOf(cause) !== 'ENOENT') throw unreadableFile(key, cause);
     }
-    this.#options.warn(phrase`${REASONS[reason](key)}; it was set aside and is treated as missing.`);
+    this.options.warn(phrase`${REASONS[reason](key)}; it was set aside and is treated as missing.`);
   }
 }
 
@@ -371,13 +369,10 @@ const EVERY = 24 * 60 * 60 * 1000;
 
 /** Sweeps the state while it has users: an hour after the first one begins, then daily. */
 export class Sweeper {
-  readonly #options: SweeperOptions;
   #users = 0;
   #disarm: (() => void) | undefined;
 
-  constructor(options: SweeperOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: SweeperOptions) {}
 
   /** Registers a user. The returned function unregisters it, and resolves when the cleanup is done. */
   use(): () => Promise<void> {
@@ -388,12 +383,12 @@ export class Sweeper {
       isActive = false;
       if (--this.#users > 0) return;
       this.#disarm?.();
-      await this.#options.ended();
+      await this.options.ended();
     };
   }
 
   #arm(wait: number): void {
-    const { clock, sweep, warn } = this.#options;
+    const { clock, sweep, warn } = this.options;
     this.#disarm = clock.after(wait, () => {
       this.#arm(EVERY);
       sweep().catch(() => warn(phrase`The saved state could not be tidied.`));

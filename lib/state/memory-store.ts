@@ -62,40 +62,37 @@ export class MemoryStore implements StateStore {
 
 /** A store bound to the deadline of one piece of work: no call waits longer. The underlying operation continues. */
 export class DeadlineStore implements StateStore {
-  readonly #inner: StateStore;
-  readonly #deadline: Deadline;
-
-  constructor(inner: StateStore, deadline: Deadline) {
-    this.#inner = inner;
-    this.#deadline = deadline;
-  }
+  constructor(
+    private readonly inner: StateStore,
+    private readonly deadline: Deadline,
+  ) {}
 
   get runtime(): string | undefined {
-    return this.#inner.runtime;
+    return this.inner.runtime;
   }
 
   get<T>(key: Key): Promise<T | undefined> {
-    return this.#deadline.wait(this.#inner.get<T>(key));
+    return this.deadline.wait(this.inner.get<T>(key));
   }
 
   put<T>(key: Key, value: T, options?: PutOptions): Promise<void> {
-    return this.#deadline.wait(this.#inner.put(key, value, options));
+    return this.deadline.wait(this.inner.put(key, value, options));
   }
 
   delete(key: Key, options?: PutOptions): Promise<void> {
-    return this.#deadline.wait(this.#inner.delete(key, options));
+    return this.deadline.wait(this.inner.delete(key, options));
   }
 
   update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined> {
-    return this.#deadline.wait(this.#inner.update(key, change, options));
+    return this.deadline.wait(this.inner.update(key, change, options));
   }
 
   /** Waits for the lock until the deadline. Work that has begun runs to its end. */
-  waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline = this.#deadline): Promise<T> {
-    return this.#inner.waitForLock(key, work, deadline);
+  waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline = this.deadline): Promise<T> {
+    return this.inner.waitForLock(key, work, deadline);
   }
 
   list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
-    return this.#deadline.wait(this.#inner.list<T>(prefix, options));
+    return this.deadline.wait(this.inner.list<T>(prefix, options));
   }
 }

@@ -31,25 +31,27 @@ interface Unwritten {
  * value. If another runtime has written a value all the same, that one is newer and stays.
  */
 export class WriteBehindStore implements StateStore {
-  readonly #inner: StateStore;
   readonly #retries: RetryTimer;
   readonly #unwritten = new Map<string, Unwritten>();
   readonly join?: (topic: Key, options: JoinOptions) => Membership;
   #isRetrying = false;
 
   /** @param longest longest wait between two attempts, ms */
-  constructor(inner: StateStore, clock: Clock, longest = WAITS.longest) {
-    this.#inner = inner;
+  constructor(
+    private readonly inner: StateStore,
+    clock: Clock,
+    longest = WAITS.longest,
+  ) {
     this.#retries = new RetryTimer(clock, { ...WAITS, longest });
     if (inner.join) this.join = inner.join.bind(inner);
   }
 
   onChange(listener: (key: Key | null) => void): () => void {
-    return this.#inner.onChange?.(listener) ?? (() => undefined);
+    return this.inner.onChange?.(listener) ?? (() => undefined);
   }
 
   get runtime(): string | undefined {
-    return this.#inner.runtime;
+    return this.inner.runtime;
   }
 
   /** Number of unwritten values. */
@@ -63,17 +65,17 @@ export class WriteBehindStore implements StateStore {
     // A closed store is in use again.
     if (unwritten) this.#arm();
     if (unwritten && !isFreed(unwritten)) return unwritten.value as T | undefined;
-    const stored = await this.#inner.get<T>(key);
+    const stored = await this.inner.get<T>(key);
     const valid = this.#valid(name, stored);
     return valid ? (valid.value as T | undefined) : stored;
   }
 
   put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
-    return this.#attempt(key, value, options, () => this.#inner.put(key, value, options));
+    return this.#attempt(key, value, options, () => this.inner.put(key, value, options));
   }
 
   delete(key: Key, options: PutOptions = {}): Promise<void> {
-    return this.#attempt(key, undefined, options, () => this.#inner.delete(key, options));
+    return this.#attempt(key, undefined, options, () => this.inner.delete(key, options));
   }
 
   async update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
@@ -92,7 +94,7 @@ export class WriteBehindStore implements StateStore {
       return unwritten && typeof value === 'object' && value === unwritten.value ? structuredClone(value) : value;
     };
     try {
-      await this.#inner.update<T>(key, changed, options);
+      await this.inner.update<T>(key, changed, options);
       this.#drop(name);
       release();
       return next?.value as T | undefined;
@@ -104,13 +106,13 @@ export class WriteBehindStore implements StateStore {
   }
 
   waitForLock<T>(key: Key, work: (lock: Lock) => Promise<T>, deadline?: Deadline): Promise<T> {
-    return this.#inner.waitForLock(key, work, deadline);
+    return this.inner.waitForLock(key, work, deadline);
   }
 
   async list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
     // Remembered before the page is read: it may lack a value that is written meanwhile.
     const unwritten = [...this.#unwritten.values()].filter(({ key }) => beginsWith(key, prefix));
-    const page = await this.#inner.list<T>(prefix, options);
+    const page = await this.inner.list<T>(prefix, options);
     const { after = '' } = options;
     const entries = new Map(page.entries.map((entry) => [positionOf(entry.key), entry]));
     for (const { key } of unwritten) {
@@ -188,7 +190,7 @@ export class WriteBehindStore implements StateStore {
     for (const [name, unwritten] of [...this.#unwritten]) {
       const { key, value, options } = unwritten;
       try {
-        await this.#inner.update(
+        await this.inner.update(
           key,
           (stored) => {
             const unchanged = this.#valid(name, stored);

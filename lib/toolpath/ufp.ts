@@ -75,18 +75,16 @@ const unlessDamaged = <T>(read: Promise<T>): Promise<T | null> => read.catch(() 
 
 /** Shows yauzl the part of a file that is in memory. Anything else is an end of the file. */
 class WindowReader extends RandomAccessReader {
-  #start: number;
-  #bytes: Buffer;
-
-  constructor(start: number, bytes: Buffer) {
+  constructor(
+    private start: number,
+    private bytes: Buffer,
+  ) {
     super();
-    this.#start = start;
-    this.#bytes = bytes;
   }
 
   move(start: number, bytes: Buffer): void {
-    this.#start = start;
-    this.#bytes = bytes;
+    this.start = start;
+    this.bytes = bytes;
   }
 
   override read(
@@ -96,9 +94,9 @@ class WindowReader extends RandomAccessReader {
     position: number,
     callback: (error: Error | null) => void,
   ): void {
-    const from = position - this.#start;
-    const isHere = from >= 0 && from + length <= this.#bytes.length;
-    if (isHere) this.#bytes.copy(buffer, offset, from, from + length);
+    const from = position - this.start;
+    const isHere = from >= 0 && from + length <= this.bytes.length;
+    if (isHere) this.bytes.copy(buffer, offset, from, from + length);
     callback(isHere ? null : new Error('The bytes are not in memory.'));
   }
 }

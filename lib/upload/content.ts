@@ -274,9 +274,6 @@ export function streamContent(stream: Readable, size: number, name: string, dead
 
 /** The latest bytes read from a stream. */
 class StreamTail {
-  readonly #stream: Readable;
-  readonly #name: string;
-  readonly #deadline: Deadline;
   #iterator: AsyncIterator<unknown> | undefined;
   #parts: Buffer[] = [];
   /** Positions of the first kept byte and behind the last. */
@@ -284,11 +281,11 @@ class StreamTail {
   #end = 0;
   #pulling: Promise<boolean> | undefined;
 
-  constructor(stream: Readable, name: string, deadline: Deadline) {
-    this.#stream = stream;
-    this.#name = name;
-    this.#deadline = deadline;
-  }
+  constructor(
+    private readonly stream: Readable,
+    private readonly name: string,
+    private readonly deadline: Deadline,
+  ) {}
 
   get start(): number {
     return this.#start;
@@ -301,7 +298,7 @@ class StreamTail {
       if (part) {
         at += part.length;
         yield part;
-      } else if (!(await this.#deadline.wait(this.#pull()))) return;
+      } else if (!(await this.deadline.wait(this.#pull()))) return;
     }
   }
 
@@ -328,17 +325,17 @@ class StreamTail {
 
   async #next(): Promise<boolean> {
     try {
-      this.#iterator ??= (this.#stream as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+      this.#iterator ??= (this.stream as AsyncIterable<unknown>)[Symbol.asyncIterator]();
       const next = await this.#iterator.next();
       if (next.done) return false;
-      const part = bytesOf(next.value, this.#stream.readableEncoding);
+      const part = bytesOf(next.value, this.stream.readableEncoding);
       if (part.length > 0) this.#parts.push(part);
       this.#end += part.length;
       this.#dropOldest();
       return true;
     } catch (cause) {
       if (cause instanceof PrintingError) throw cause;
-      const sentence = phrase`The stream "${this.#name}" was interrupted (${codeOf(cause)}): send it again.`;
+      const sentence = phrase`The stream "${this.name}" was interrupted (${codeOf(cause)}): send it again.`;
       throw new PrintingError('FILE_NOT_READABLE', sentence, { cause });
     }
   }

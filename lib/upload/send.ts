@@ -259,10 +259,6 @@ export async function send(
 }
 
 class Sending {
-  readonly #deps: SendDeps;
-  readonly #content: Content;
-  readonly #announced: Announcement;
-  readonly #options: UploadSendOptions;
   /** Destination of the last transfer, while it can be resumed there. */
   #target: UploadTarget | null = null;
   /** Bytes that were handed to the target, and bytes that the store has reported as kept. */
@@ -279,12 +275,12 @@ class Sending {
   #refusals = 0;
   #lastFailure: PrintingError | undefined;
 
-  constructor(deps: SendDeps, content: Content, announced: Announcement, options: UploadSendOptions) {
-    this.#deps = deps;
-    this.#content = content;
-    this.#announced = announced;
-    this.#options = options;
-  }
+  constructor(
+    private readonly deps: SendDeps,
+    private readonly content: Content,
+    private readonly announced: Announcement,
+    private readonly options: UploadSendOptions,
+  ) {}
 
   get kept(): number {
     return this.#kept;
@@ -296,7 +292,7 @@ class Sending {
   }
 
   async attempt(attempt: number): Promise<Sent> {
-    const { deadline, progress } = this.#options;
+    const { deadline, progress } = this.options;
     const earlier = this.#handedOver > 0 ? this.#target : null;
     if (earlier && (await this.#hasArrived(earlier))) return this.#sent(earlier);
     const from = earlier && (await this.#queryKeptBytes(earlier, attempt));
@@ -304,7 +300,7 @@ class Sending {
     const target = earlier && from !== null ? earlier : await this.#register();
     progress.uploading(from ?? 0);
     const onSent = (chunk: Buffer, at: number) => this.#onSent(chunk, at);
-    const result = await transmit(this.#deps.http, this.#content, this.#addressOf(target), {
+    const result = await transmit(this.deps.http, this.content, this.#addressOf(target), {
       from: from ?? 0,
       onSent,
       deadline,
@@ -319,11 +315,11 @@ class Sending {
   }
 
   async #register(): Promise<UploadTarget> {
-    if (!this.#content.has(0)) throw spent(this.#lastFailure);
+    if (!this.content.has(0)) throw spent(this.#lastFailure);
     this.#target = null;
-    this.#options.progress.registering(this.#content.size);
-    this.#stamp = await this.#content.stamp();
-    const target = await register(this.#deps, this.#announced, { deadline: this.#options.deadline });
+    this.options.progress.registering(this.content.size);
+    this.#stamp = await this.content.stamp();
+    const target = await register(this.deps, this.announced, { deadline: this.options.deadline });
     this.#target = target;
     this.#handedOver = this.#kept = this.#hashed = 0;
     this.#isDoubtful = false;
@@ -337,23 +333,23 @@ class Sending {
    * longer be read.
    */
   async #queryKeptBytes(target: UploadTarget, attempt: number): Promise<number | null> {
-    const { size } = this.#content;
+    const { size } = this.content;
     this.#isDoubtful = true;
     let kept: number | null;
     try {
-      kept = await queryKeptBytes(this.#deps.http, this.#addressOf(target), size, this.#options.deadline);
+      kept = await queryKeptBytes(this.deps.http, this.#addressOf(target), size, this.options.deadline);
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (!isTransient(error)) throw thrown;
       this.#unanswered++;
       // A stream whose beginning is gone can only be resumed, so the store is queried again.
-      if (this.#unanswered >= MOST_QUERIES && this.#content.has(0)) return null;
+      if (this.#unanswered >= MOST_QUERIES && this.content.has(0)) return null;
       throw (this.#lastFailure = failed(unanswered(error), target, attempt + 1));
     }
     this.#unanswered = 0;
     if (kept === null) return null;
     this.#isDoubtful = false;
-    if (kept > this.#handedOver || kept >= size || !this.#content.has(kept)) return null;
+    if (kept > this.#handedOver || kept >= size || !this.content.has(kept)) return null;
     // The beginning of one version and the end of another don't make a file.
     if (!(await this.#unchanged())) return null;
     this.#kept = kept;
@@ -366,14 +362,14 @@ class Sending {
    * download must also have the right size.
    */
   async #hasArrived(target: UploadTarget): Promise<boolean> {
-    const { size } = this.#content;
-    const { deadline } = this.#options;
+    const { size } = this.content;
+    const { deadline } = this.options;
     if (this.#handedOver < size) return false;
     try {
-      const stored = await readStored(this.#deps.service, target, { deadline });
+      const stored = await readStored(this.deps.service, target, { deadline });
       if (!isUploaded(stored) || (number(stored.file_size) ?? size) !== size) return false;
       if (!this.#isDoubtful) return true;
-      const file = await download(this.#deps.http, stored.download_url, {
+      const file = await download(this.deps.http, stored.download_url, {
         what: phrase`the file`,
         signal: deadline.signal,
       });
@@ -387,19 +383,19 @@ class Sending {
   #onSent(chunk: Buffer, at: number): void {
     const end = at + chunk.length;
     this.#handedOver = Math.max(this.#handedOver, end);
-    if (this.#options.hashing && end > this.#hashed) {
+    if (this.options.hashing && end > this.#hashed) {
       this.#hash.update(at < this.#hashed ? chunk.subarray(this.#hashed - at) : chunk);
       this.#hashed = end;
     }
-    this.#options.progress.sent(chunk.length);
+    this.options.progress.sent(chunk.length);
   }
 
   #addressOf({ url, contentType }: UploadTarget): Address {
-    return { url, contentType, origin: this.#announced.origin };
+    return { url, contentType, origin: this.announced.origin };
   }
 
   #unchanged(): Promise<boolean> {
-    return this.#content.unchanged(this.#stamp ?? undefined);
+    return this.content.unchanged(this.#stamp ?? undefined);
   }
 
   /** Returns the sent file; throws FILE_CHANGED if it changed during the transfer. */

@@ -34,13 +34,10 @@ const KEEP = { keepFor: 365 * 24 * 3600 * 1000 };
 
 /** Index of the uploads, so that the same bytes are sent once (reference 3.4, `reuseUpload`). */
 export class ReusableUploads {
-  readonly #store: StateStore;
-  readonly #service: ApiClient;
-
-  constructor(store: StateStore, service: ApiClient) {
-    this.#store = store;
-    this.#service = service;
-  }
+  constructor(
+    private readonly store: StateStore,
+    private readonly service: ApiClient,
+  ) {}
 
   /**
    * Returns the service's record of an earlier upload of these bytes that it still stores; undefined if they must be
@@ -57,19 +54,19 @@ export class ReusableUploads {
     const jobId = text(stored?.jobId);
     const fileSize = number(stored?.fileSize);
     if (jobId === null || fileSize === null) return undefined;
-    const job = await readStored(this.#service, { kind: 'job', id: jobId }, { deadline }).catch(gone);
+    const job = await readStored(this.service, { kind: 'job', id: jobId }, { deadline }).catch(gone);
     if (!job || !isUploaded(job) || (number(job.file_size) ?? fileSize) !== fileSize) return undefined;
     return { jobId, fileSize, job };
   }
 
   async save(kind: Kind, hash: string, stored: Stored): Promise<void> {
-    await this.#store.put(this.#key(kind, hash), stored, KEEP);
-    await this.#store.put(this.#sizeKey(kind), true, KEEP);
+    await this.store.put(this.#key(kind, hash), stored, KEEP);
+    await this.store.put(this.#sizeKey(kind), true, KEEP);
   }
 
   /** Reads the store; undefined if it can't be read now, which only costs an upload. */
   async #read(key: Key, deadline: Deadline): Promise<unknown> {
-    return deadline.wait(this.#store.get(key)).catch(() => undefined);
+    return deadline.wait(this.store.get(key)).catch(() => undefined);
   }
 
   #key({ scope, type }: Kind, hash: string) {
@@ -203,13 +200,11 @@ const MOST_BYTES = 1024 ** 3;
 
 /** Stores toolpath files at the service: checks, registers, sends and confirms them. */
 export class Uploads {
-  readonly #deps: UploadsDeps;
   readonly #reusable: ReusableUploads;
   readonly #underWay = new UnderWay();
   readonly #rests = new Set<Promise<unknown>>();
 
-  constructor(deps: UploadsDeps) {
-    this.#deps = deps;
+  constructor(private readonly deps: UploadsDeps) {
     this.#reusable = new ReusableUploads(deps.store, deps.service);
   }
 
@@ -243,7 +238,7 @@ export class Uploads {
   /** Resolves when all uploads are recorded, and temporary files are deleted. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#rests);
-    await tidied(this.#deps.clock);
+    await tidied(this.deps.clock);
   }
 
   #track(rest: Promise<unknown>): void {
@@ -256,14 +251,14 @@ export class Uploads {
     const packs = compresses && toolpath(fileName).extension === '.gcode';
     const name = jobName(wanted, fileName, packs);
     const { contentType } = toolpath(name);
-    const scope = await deadline.wait(this.#deps.scope());
+    const scope = await deadline.wait(this.deps.scope());
     return { name, contentType, packs, scope, type: packs ? `${contentType} packed` : contentType };
   }
 
   async #run(content: Content, plan: Plan, options: UploadOptions): Promise<Done> {
     const { reuse, dryRun, deadline } = options;
     if (!plan.packs) checkSize(content.size);
-    const progress = new ProgressReports(this.#deps.clock, options.onStage);
+    const progress = new ProgressReports(this.deps.clock, options.onStage);
     progress.preparing(plan.packs ? null : content.size);
     await options.beforeSending?.();
     const job: Job = { content, hash: hashOf(content), plan, options, progress };
@@ -293,7 +288,7 @@ export class Uploads {
   /** Stores `content`; `hash` is that of the source's bytes, if known. */
   async #store(job: Job, content: Content, hash?: string): Promise<Done> {
     const { plan, options, progress } = job;
-    const { service, origin } = this.#deps;
+    const { service, origin } = this.deps;
     const { size } = content;
     checkSize(size);
     if (options.dryRun) return { result: uploaded(plan, null, size, null, false) };
@@ -301,7 +296,7 @@ export class Uploads {
     const announced = { kind: 'job' as const, name: plan.name, size, contentType: plan.contentType, origin };
     const isHashedLater = hash === undefined && content.isFile && size > HASHED_ON_THE_WAY;
     const hashing = reuse && hash === undefined && !isHashedLater;
-    const sent = await send(this.#deps, content, announced, { deadline, hashing, progress });
+    const sent = await send(this.deps, content, announced, { deadline, hashing, progress });
     progress.confirming();
     const stored = await awaitUploaded(service, sent, { deadline });
     const result = uploaded({ ...plan, contentType: sent.contentType }, sent.id, size, stored, false);

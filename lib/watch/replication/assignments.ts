@@ -192,9 +192,6 @@ export interface SharedWork {
  * members, their wants or the list change (ADR 12).
  */
 export class Assignments implements Ownership {
-  readonly #membership: Membership;
-  readonly #clock: Clock;
-  readonly #work: SharedWork;
   #lock: Lock | null = null;
   readonly #held = new Set<string>();
   /** Held items to be released once their last poll has ended. */
@@ -212,11 +209,11 @@ export class Assignments implements Ownership {
   #releasesSurplus = false;
   #disarmSurplus: (() => void) | undefined;
 
-  constructor(membership: Membership, clock: Clock, work: SharedWork) {
-    this.#membership = membership;
-    this.#clock = clock;
-    this.#work = work;
-  }
+  constructor(
+    private readonly membership: Membership,
+    private readonly clock: Clock,
+    private readonly work: SharedWork,
+  ) {}
 
   get held(): ReadonlySet<string> {
     return this.#held;
@@ -227,7 +224,7 @@ export class Assignments implements Ownership {
   }
 
   lockOf(item: string): Lock | null {
-    return this.#held.has(item) && this.#membership.lock === this.#lock ? this.#lock : null;
+    return this.#held.has(item) && this.membership.lock === this.#lock ? this.#lock : null;
   }
 
   /** Whether another runtime reads the list regularly. */
@@ -248,8 +245,8 @@ export class Assignments implements Ownership {
   changed(): void {
     if (this.#closed) return;
     // Without a delay: after a lost lease other runtimes may own all items by now.
-    if (this.#membership.lock !== this.#lock) this.#reset();
-    this.#disarm ??= this.#clock.after(DEBOUNCE, () => {
+    if (this.membership.lock !== this.#lock) this.#reset();
+    this.#disarm ??= this.clock.after(DEBOUNCE, () => {
       this.#disarm = undefined;
       void this.#rounds.request();
     });
@@ -269,7 +266,7 @@ export class Assignments implements Ownership {
     this.#disarmSurplus?.();
     const handovers = this.#handovers(this.#held);
     this.#held.clear();
-    await this.#membership.leave(handovers);
+    await this.membership.leave(handovers);
   }
 
   /** Starts again without items after a change of the lease. */
@@ -279,29 +276,29 @@ export class Assignments implements Ownership {
     this.#leaving.clear();
     this.#finished = [];
     this.#share = null;
-    this.#lock = this.#membership.lock;
-    for (const item of lost) this.#work.lost(item);
+    this.#lock = this.membership.lock;
+    for (const item of lost) this.work.lost(item);
   }
 
   /** Never rejects. */
   async #round(): Promise<void> {
     try {
       if (!this.#closed) await this.#rebalance();
-      if (!this.#closed) this.#work.reassigned();
+      if (!this.#closed) this.work.reassigned();
     } catch (thrown) {
-      this.#work.fault(thrown);
+      this.work.fault(thrown);
     }
   }
 
   async #rebalance(): Promise<void> {
-    const wants = this.#work.wants();
+    const wants = this.work.wants();
     const announcement = JSON.stringify(wants);
-    if (announcement !== this.#announced) this.#membership.want(wants);
+    if (announcement !== this.#announced) this.membership.want(wants);
     this.#announced = announcement;
     if (this.#lock === null) return;
-    const { id, members } = this.#membership;
+    const { id, members } = this.membership;
     const before = this.#share?.shape;
-    const share = (this.#share = fairShare(id, members, this.#work.listed()));
+    const share = (this.#share = fairShare(id, members, this.work.listed()));
     const isNew = share.shape !== before || this.#releasesSurplus;
     this.#releasesSurplus = false;
     this.#startRelease(this.#unwanted(share));
@@ -335,12 +332,12 @@ export class Assignments implements Ownership {
     for (const item of items) {
       if (this.#leaving.has(item)) continue;
       this.#leaving.add(item);
-      const leaving = this.#work.finish(item).then(() => {
+      const leaving = this.work.finish(item).then(() => {
         if (this.#lock !== lock || this.#closed) return;
         this.#finished.push(item);
         this.changed();
       });
-      leaving.catch((thrown: unknown) => this.#work.fault(thrown));
+      leaving.catch((thrown: unknown) => this.work.fault(thrown));
     }
   }
 
@@ -352,20 +349,20 @@ export class Assignments implements Ownership {
     for (const item of finished) {
       this.#held.delete(item);
       this.#leaving.delete(item);
-      this.#work.lost(item);
+      this.work.lost(item);
     }
-    await this.#membership.release(handovers);
+    await this.membership.release(handovers);
     return true;
   }
 
   async #claim(items: readonly string[], most: number): Promise<number> {
     const lock = this.#lock;
     if (items.length === 0 || lock === null) return 0;
-    const assigned = await this.#membership.take(items, most);
+    const assigned = await this.membership.take(items, most);
     // Items claimed under an earlier lease were lost with it.
-    if (this.#closed || this.#lock !== lock || this.#membership.lock !== lock) return 0;
+    if (this.#closed || this.#lock !== lock || this.membership.lock !== lock) return 0;
     for (const { item } of assigned) this.#held.add(item);
-    for (const gained of assigned) this.#work.gained(gained, assigned.length);
+    for (const gained of assigned) this.work.gained(gained, assigned.length);
     return assigned.length;
   }
 
@@ -373,7 +370,7 @@ export class Assignments implements Ownership {
   #claimLeftoversAfter(wait: number): void {
     this.#disarmLeftovers();
     if (this.#closed || (this.#share?.wanted.length ?? 0) <= this.#held.size) return;
-    this.#disarmLeftovers = this.#clock.after(wait, () => {
+    this.#disarmLeftovers = this.clock.after(wait, () => {
       this.#mayClaimLeftovers = true;
       this.changed();
     });
@@ -382,7 +379,7 @@ export class Assignments implements Ownership {
   /** Schedules the release of leftovers held beyond the share. */
   #releaseSurplusLater(): void {
     if (this.#closed) return;
-    this.#disarmSurplus ??= this.#clock.after(RECHECK_EVERY, () => {
+    this.#disarmSurplus ??= this.clock.after(RECHECK_EVERY, () => {
       this.#disarmSurplus = undefined;
       this.#releasesSurplus = true;
       this.changed();
@@ -390,6 +387,6 @@ export class Assignments implements Ownership {
   }
 
   #handovers(items: Iterable<string>): Map<string, unknown> {
-    return new Map([...items].map((item) => [item, this.#work.handoverOf(item)]));
+    return new Map([...items].map((item) => [item, this.work.handoverOf(item)]));
   }
 }

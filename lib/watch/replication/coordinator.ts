@@ -49,7 +49,6 @@ export class ReplicaCoordinator implements SharedWork {
   readonly peers: LivePeers;
   /** Whether this runtime reaches the service. */
   readonly reach: ServiceReach;
-  readonly #options: ReplicaCoordinatorOptions;
   #scope: ScopeMemory | null = null;
   readonly #scopeReads = new Rerun(() => this.#readScope());
   readonly #endUpdates: () => void;
@@ -62,8 +61,10 @@ export class ReplicaCoordinator implements SharedWork {
   #showsMissing = false;
   readonly #disarm: () => void;
 
-  constructor(join: Join, options: ReplicaCoordinatorOptions) {
-    this.#options = options;
+  constructor(
+    join: Join,
+    private readonly options: ReplicaCoordinatorOptions,
+  ) {
     const { clock, store, standbyChanged, fault } = options;
     const { topic, name } = options.sharing;
     const onChange = () => {
@@ -99,7 +100,7 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   wants(): Wants {
-    const { pollers, signIn } = this.#options;
+    const { pollers, signIn } = this.options;
     if (!this.#scope) return { workspace: null, all: false, clusters: [], waits: [] };
     const [clusters, waits]: [string[], string[]] = [[], []];
     for (const { clusterId, isWatched, isWaitedFor } of pollers().values()) {
@@ -118,14 +119,14 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   listed(): readonly string[] {
-    return this.#options.pollers().list.clusterIds ?? [];
+    return this.options.pollers().list.clusterIds ?? [];
   }
 
   gained({ item, note, idle }: Assigned, among: number): void {
-    const { clock, checkpoints, pollers } = this.#options;
+    const { clock, checkpoints, pollers } = this.options;
     const { ago, late, unwritten } = record(note) ?? {};
     // A lost lease leaves no note, but this runtime's own last poll may be recent.
-    const own = this.#options.polledAt.get(item) ?? null;
+    const own = this.options.polledAt.get(item) ?? null;
     const polledAt = Number.isFinite(ago) ? clock.monotonic() - (ago as number) - idle : own;
     const memory = item === LIST ? this.#scope?.list : this.#scope?.of(item);
     if (memory) {
@@ -141,7 +142,7 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   async finish(item: string): Promise<void> {
-    const { checkpoints } = this.#options;
+    const { checkpoints } = this.options;
     const poller = this.#pollerOf(item);
     poller?.replan();
     await poller?.settled();
@@ -151,7 +152,7 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   handoverOf(item: string): unknown {
-    const { clock, checkpoints, pollers, polledAt } = this.#options;
+    const { clock, checkpoints, pollers, polledAt } = this.options;
     const now = clock.monotonic();
     if (item === LIST) return { ago: now - pollers().list.polledAt };
     const memory = this.#scope?.clusters.get(item);
@@ -173,7 +174,7 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   reassigned(): void {
-    const { pollers, awaitedInterval } = this.#options;
+    const { pollers, awaitedInterval } = this.options;
     const isWanted = (clusterId: string) => this.ownership.isAwaited(clusterId) && this.ownership.isOurs(clusterId);
     for (const clusterId of this.ownership.awaited) {
       const poller = pollers().get(clusterId);
@@ -191,11 +192,11 @@ export class ReplicaCoordinator implements SharedWork {
     this.#wasMember = isMember;
     this.#showsMissing ||= isMember;
     this.#names.refresh(() => this.#elsewhere);
-    this.#options.standbyChanged();
+    this.options.standbyChanged();
   }
 
   fault(thrown: unknown): void {
-    this.#options.fault(thrown);
+    this.options.fault(thrown);
   }
 
   /** Reason for not polling a cluster; null where this runtime polls. `clusterId` null: a reason that holds for all. */
@@ -207,19 +208,19 @@ export class ReplicaCoordinator implements SharedWork {
 
   /** Clusters watched here and polled by other runtimes. */
   get #elsewhere(): string[] {
-    return [...this.#options.pollers().values()]
+    return [...this.options.pollers().values()]
       .filter((poller) => poller.isWatched && !poller.isOurs)
       .map(({ clusterId }) => clusterId);
   }
 
   #pollerOf(item: string): Poller | ListPoller | undefined {
-    const pollers = this.#options.pollers();
+    const pollers = this.options.pollers();
     return item === LIST ? pollers.list : pollers.get(item);
   }
 
   /** Reads the scope, with retries. Never rejects. */
   async #readScope(): Promise<void> {
-    const { scoped, clock, signal } = this.#options;
+    const { scoped, clock, signal } = this.options;
     if (signal.aborted) return;
     const read = async () => {
       const scope = await scoped();
@@ -235,7 +236,7 @@ export class ReplicaCoordinator implements SharedWork {
 
   /** Reloads the list after missed updates. Updates of awaited clusters follow soon by themselves. */
   #catchUp(): void {
-    void this.#options.pollers().list.loadPublished();
+    void this.options.pollers().list.loadPublished();
   }
 
   /** Handles a write by another runtime: of the list, of a cluster's new id, or of an observation. */
@@ -244,20 +245,20 @@ export class ReplicaCoordinator implements SharedWork {
     const [kind, account, service, workspace, clusterId] = key;
     const here = this.#scope?.scope;
     if (!here || account !== here[0] || service !== here[1] || workspace !== here[2]) return;
-    const { fault } = this.#options;
+    const { fault } = this.options;
     if (kind === CHECKPOINT && clusterId === undefined) this.#catchUp();
     else if (kind === CHECKPOINT && clusterId !== undefined) this.#receiveMove(key, clusterId).catch(fault);
     else if (kind === OBSERVATION && clusterId !== undefined) this.#receiveObservation(key, clusterId).catch(fault);
   }
 
   async #receiveMove(key: Key, clusterId: string): Promise<void> {
-    const movedTo = text(record(await this.#options.store.get<unknown>(key))?.movedTo);
-    if (movedTo !== null) await this.#options.pollers().followRemote(clusterId, movedTo);
+    const movedTo = text(record(await this.options.store.get<unknown>(key))?.movedTo);
+    if (movedTo !== null) await this.options.pollers().followRemote(clusterId, movedTo);
   }
 
   /** Passes an observation to subscribers that wait for it instead of polling. */
   async #receiveObservation(key: Key, clusterId: string): Promise<void> {
-    const { store, pollers } = this.#options;
+    const { store, pollers } = this.options;
     const waiting = () => {
       const poller = pollers().get(clusterId);
       return poller?.isWaitedFor && !poller.isOurs ? poller : undefined;

@@ -19,20 +19,17 @@ export const NO_PEERS: Peers = { id: null, isLiving: () => false, onChange: () =
 
 /** Live runtimes of one account. */
 export class LivePeers implements Peers {
-  readonly #membership: Membership;
   readonly #changes = new Changes();
   #known = '';
 
-  constructor(membership: Membership) {
-    this.#membership = membership;
-  }
+  constructor(private readonly membership: Membership) {}
 
   get id(): string {
-    return this.#membership.id;
+    return this.membership.id;
   }
 
   isLiving(id: string): boolean {
-    const { members } = this.#membership;
+    const { members } = this.membership;
     return members.length === 0 || members.some((member) => member.id === id);
   }
 
@@ -42,7 +39,7 @@ export class LivePeers implements Peers {
 
   /** Call after the members may have changed. */
   refresh(): void {
-    const known = this.#membership.members.map(({ id }) => id).join();
+    const known = this.membership.members.map(({ id }) => id).join();
     if (known === this.#known) return;
     this.#known = known;
     if (known !== '') this.#changes.notify();

@@ -62,12 +62,10 @@ interface OutagesOptions {
  * soon as every printer was polled. The end of a sign-in counts as an outage too (reference 3.1).
  */
 export class Outages {
-  readonly #options: OutagesOptions;
   readonly #memory: OutageMemory;
   readonly #marks: OutageMarks;
 
-  constructor(options: OutagesOptions) {
-    this.#options = options;
+  constructor(private readonly options: OutagesOptions) {
     this.#memory = options.memory;
     this.#marks = new OutageMarks(options);
     for (const outage of this.#memory.open) if (!outage.isReported) this.#scheduleReport(outage);
@@ -85,7 +83,7 @@ export class Outages {
   }
 
   #recordFailure(clusterId: string, error: PrintingError): void {
-    const { isPolled, watches, clock } = this.#options;
+    const { isPolled, watches, clock } = this.options;
     const { open, signIn } = this.#memory;
     if (!isPolled(clusterId) || (error.code === 'NOT_SIGNED_IN' && signIn)) return;
     const kind = REFUSALS.has(error.code) ? error.code : SERVICE;
@@ -115,7 +113,7 @@ export class Outages {
   }
 
   #open(kind: string, error: PrintingError | null): Outage {
-    const { clock, polledIds } = this.#options;
+    const { clock, polledIds } = this.options;
     const isFailing = (clusterId: string) => this.#memory.open.some(({ failing }) => failing.has(clusterId));
     const pending = new Set(polledIds().filter((clusterId) => !isFailing(clusterId)));
     const outage = new Outage(kind, error, clock.now(), clock.monotonic(), pending);
@@ -132,7 +130,7 @@ export class Outages {
     for (const printer of mark.printers ?? []) outage.failing.add(printer);
     this.#memory.open.push(outage);
     this.#mergeMark(outage, mark);
-    outage.markedAt = this.#options.clock.monotonic();
+    outage.markedAt = this.options.clock.monotonic();
     return outage;
   }
 
@@ -163,8 +161,7 @@ export class Outages {
   #removeCluster(outage: Outage, clusterId: string, works: boolean): void {
     outage.failing.delete(clusterId);
     // A cluster that is not polled keeps no outage open.
-    for (const other of outage.failing)
-      if (this.#options.isPolled(other)) return this.#removePending(outage, clusterId);
+    for (const other of outage.failing) if (this.options.isPolled(other)) return this.#removePending(outage, clusterId);
     if (works) return this.#end(outage);
     this.#drop(outage);
     this.#marks.forget(outage);
@@ -177,7 +174,7 @@ export class Outages {
   }
 
   #scheduleReport(outage: Outage): void {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const limit = outage.kind === SIGN_IN ? SIGN_IN_DELAY : COLLECT_WITHIN;
     const wait = Math.max(0, outage.began + limit - clock.monotonic());
     // An earlier watcher closed before its report was delivered.
@@ -194,7 +191,7 @@ export class Outages {
 
   /** Notifies every audience that lacks the notice, and then updates the mark. Never rejects. */
   async #notify(outage: Outage): Promise<void> {
-    const { signal, clock, report } = this.#options;
+    const { signal, clock, report } = this.options;
     outage.markedAt = clock.monotonic();
     outage.hasGrown = false;
     await this.#marks.change((marks) => {
@@ -213,7 +210,7 @@ export class Outages {
 
   #deliver({ kind, failing, told }: Outage, error: PrintingError): void {
     const clusterIds = [...failing];
-    const receivers = [...this.#options.watches].filter(
+    const receivers = [...this.options.watches].filter(
       (watch) => kind === SIGN_IN || clusterIds.some((clusterId) => watch.watches(clusterId)),
     );
     // Requests in flight report the failure themselves.
@@ -227,7 +224,7 @@ export class Outages {
   }
 
   #end(outage: Outage): void {
-    const { clock, report } = this.#options;
+    const { clock, report } = this.options;
     const { affected, began, since, reporting } = outage;
     this.#drop(outage);
     if (!affected) return;
@@ -247,7 +244,7 @@ export class Outages {
 
   /** Call after the sign-in may have ended or begun. */
   signInChanged(): void {
-    const { signIn, polledIds } = this.#options;
+    const { signIn, polledIds } = this.options;
     const memory = this.#memory;
     const lost = memory.signIn;
     if (signIn.state === 'signed-in') {
@@ -293,7 +290,7 @@ export class Outages {
   #noticeOf({ kind, error, failing, affected }: Outage): PrintingError {
     const about = affected ?? this.#affected(failing);
     if (kind !== SIGN_IN && error) return outageNotice(error, about);
-    const reason = this.#options.signIn.info?.().error;
+    const reason = this.options.signIn.info?.().error;
     return signInNotice(reason ?? phrase`Nobody is signed in any more: sign in with the account.`, about);
   }
 
@@ -304,7 +301,7 @@ export class Outages {
 
   #affected(clusterIds: Iterable<string>): AffectedPrinters {
     const printers = [...clusterIds].filter((clusterId) => clusterId !== LIST);
-    const names = printers.slice(0, NAMED).map((id) => nameFor(id, this.#options.nameOf(id)));
+    const names = printers.slice(0, NAMED).map((id) => nameFor(id, this.options.nameOf(id)));
     return { count: printers.length, names, clusterId: printers.length === 1 ? (printers[0] ?? null) : null };
   }
 }
