@@ -167,9 +167,7 @@ const tooSlow = (): PrintingError =>
   new PrintingError(
     'NETWORK',
     phrase`The service did not complete its answer within a minute: check the network and try again.`,
-    {
-      outcome: 'unknown',
-    },
+    { outcome: 'unknown' },
   );
 
 /** An answer's `data`; the whole body if it has no such key. */

@@ -103,10 +103,7 @@ export const notReadable =
     new PrintingError(
       'FILE_NOT_READABLE',
       phrase`The saved ${kind} can't be read now (${codeOf(cause)}): check the database.`,
-      {
-        cause,
-        outcome: 'not-sent',
-      },
+      { cause, outcome: 'not-sent' },
     );
 
 /** A value can't be saved now. */

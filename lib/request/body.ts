@@ -23,8 +23,5 @@ const unusable = (reason: Sentence, cause?: unknown): PrintingError =>
   new PrintingError(
     'INVALID_INPUT',
     phrase`The payload can't be the body of the request: ${reason}; set msg.payload to an object.`,
-    {
-      outcome: 'not-sent',
-      cause,
-    },
+    { outcome: 'not-sent', cause },
   );

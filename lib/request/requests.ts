@@ -53,9 +53,7 @@ function readMethod(given: string): Method {
     throw new PrintingError(
       'INVALID_INPUT',
       phrase`The method must be GET, PUT, POST or DELETE: correct it and try again.`,
-      {
-        outcome: 'not-sent',
-      },
+      { outcome: 'not-sent' },
     );
   return method as Method;
 }

@@ -207,8 +207,5 @@ const unexpected = (cause?: unknown): PrintingError =>
   new PrintingError(
     'SERVICE_ERROR',
     phrase`The account host gave an unexpected answer to the sign-in: check the account host.`,
-    {
-      outcome: 'unknown',
-      cause: cause instanceof Error ? new Error(cause.name) : undefined,
-    },
+    { outcome: 'unknown', cause: cause instanceof Error ? new Error(cause.name) : undefined },
   );

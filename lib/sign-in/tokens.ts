@@ -416,8 +416,6 @@ export class StaticToken implements Credentials {
           phrase`The service refused the API token: create a new one and enter it in the account.`,
           { statusCode: 401, outcome: 'refused' },
         )
-      : new PrintingError('NOT_SIGNED_IN', phrase`The account has no API token: enter one.`, {
-          outcome: 'not-sent',
-        });
+      : new PrintingError('NOT_SIGNED_IN', phrase`The account has no API token: enter one.`, { outcome: 'not-sent' });
   }
 }

@@ -189,10 +189,7 @@ function usageIn(head: string) {
   const used = (fields.get('filament') ?? '')
     .split(',')
     .flatMap((number) => (/^\d+$/.test(number) ? Number(number) - 1 : []));
-  return {
-    seconds: secondsIn(fields.get('total estimated time')),
-    used: used.length > 0 ? new Set(used) : null,
-  };
+  return { seconds: secondsIn(fields.get('total estimated time')), used: used.length > 0 ? new Set(used) : null };
 }
 
 const EXTRUDER = /^EXTRUDER_TRAIN\.(\d{1,2})\./;

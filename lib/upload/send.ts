@@ -81,9 +81,7 @@ export function awaitUploaded(service: ApiClient, ref: StoredRef, { deadline }: 
       throw new PrintingError(
         'UPLOAD_FAILED',
         phrase`The service could not take the file (${reason}): check the file and send it again.`,
-        {
-          ids: storedIds(ref),
-        },
+        { ids: storedIds(ref) },
       );
     }
     return AGAIN;
