@@ -143,6 +143,25 @@ describe('a sign-in that replicas share', () => {
     assert.ok(clock.monotonic() - asked <= 160_000, `${clock.monotonic() - asked} ms`);
   });
 
+  it('is renewed once even if the replica that waits for the outcome of another one is killed', async () => {
+    onRefresh = (runtime) => runtime.cutOff();
+    await renewed(0);
+    let isWaiting = false;
+    renewed(1).catch((error: unknown) => (isWaiting = /Another Node-RED began to renew/.test(String(error))));
+    for (let second = 0; !isWaiting; second++) {
+      assert.ok(second < 300, 'it hangs');
+      await clock.advance(1_000);
+    }
+    // It has released the lock of the sign-in, and holds the one that orders the refreshes.
+    runtimes[1]?.kill();
+    const last = tokenOf(2);
+    for (let second = 0; second < 60; second++) await clock.advance(1_000);
+    runtimes[0]?.reconnect();
+    assert.equal(await last, 'access-2');
+    assert.deepEqual(spent, ['refresh-1']);
+    assert.equal(opened[2]?.state, 'signed-in');
+  });
+
   it('is renewed again at once if the new token expired before its runtime could save it', async () => {
     lifetime = 10_000;
     onRefresh = (runtime) => runtime.cutOff();
