@@ -52,17 +52,17 @@ export interface Asked {
 }
 
 /** Destination of a request: always GET, as the test changes nothing at the service. */
-type Question = Pick<Target, 'host' | 'path'> & { bearer?: string };
+type Question = Pick<Target, 'host' | 'path'>;
 
 /** Sends one request. Throws NETWORK, SERVICE_ERROR for an answer that is too large, and the deadline's reason. */
 export type Ask = (question: Question, deadline: Deadline) => Promise<Asked>;
 
 /**
- * Returns a function that sends one request to one of the account's hosts, without retries: the test shows the
- * service's present state.
+ * Returns a function that sends one request to one of the account's hosts, with the bearer if there is one, and without
+ * retries: the test shows the service's present state.
  */
-export function asker({ apiUrl, authUrl }: Pick<AccountSettings, 'apiUrl' | 'authUrl'>, http: Http): Ask {
-  return async ({ host, path, bearer }, deadline) => {
+export function asker({ apiUrl, authUrl }: AccountSettings, http: Http, bearer?: string): Ask {
+  return async ({ host, path }, deadline) => {
     const base = host === 'auth' ? authUrl : apiUrl;
     if (!base) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no account host: fill it in.`);
     deadline.throwIfOver();

@@ -31,24 +31,18 @@ export async function testConnection(connection: Connection): Promise<Check[]> {
   const { settings, credentials, clock } = connection;
   const { signIn } = settings;
   const secrets = ['apiToken' in signIn ? signIn.apiToken : signIn.clientSecret];
-  const recorded: Pick<Credentials, 'bearer'> = {
-    bearer: async (deadline) => {
-      const bearer = await credentials.bearer(deadline);
-      secrets.push(bearer);
-      return bearer;
-    },
+  const giveBearer: Credentials['bearer'] = async (deadline) => {
+    const bearer = await credentials.bearer(deadline);
+    secrets.push(bearer);
+    return bearer;
   };
   const checks = await underDeadline(clock, { ms: LONGEST, cure: phrase`try again` }, (deadline) =>
-    run(connection, recorded, deadline),
+    run(connection, giveBearer, deadline),
   );
   return withoutSecrets(checks, secrets);
 }
 
-async function run(
-  connection: Connection,
-  { bearer: giveBearer }: Pick<Credentials, 'bearer'>,
-  deadline: Deadline,
-): Promise<Check[]> {
+async function run(connection: Connection, giveBearer: Credentials['bearer'], deadline: Deadline): Promise<Check[]> {
   const { settings, credentials, http, withheld } = connection;
   const ask = asker(settings, http);
   const [api, account] = await Promise.all([
@@ -72,13 +66,11 @@ async function run(
   } catch (thrown) {
     return end(phrase`the sign-in has ended in the meantime`, failed('token', thrown));
   }
-  const { paths, organizationId, authUrl } = settings;
-  const context = { ask, paths, bearer, clusterId: listed.clusterId };
-  const tokenOrganizationId = credentials.info().organizationId;
+  const askSignedIn = asker(settings, http, bearer);
   const [user, reads, descriptions] = await Promise.all([
-    checkUser({ ...context, organizationId, tokenOrganizationId }, deadline),
-    Promise.all(READING.map((name) => checkPath(name, context, deadline))),
-    checkDescriptions({ ...context, hasAccountHost: authUrl !== '' }, deadline),
+    checkUser(askSignedIn, settings, credentials.info().organizationId, deadline),
+    Promise.all(READING.map((name) => checkPath(name, askSignedIn, settings.paths, listed.clusterId, deadline))),
+    checkDescriptions(askSignedIn, settings, deadline),
   ]);
   return [...first, ...completed([...listed.checks, ...user, ...reads], phrase`it was not asked for`), ...descriptions];
 }

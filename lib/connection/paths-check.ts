@@ -1,3 +1,4 @@
+import type { AccountSettings } from '../account/settings';
 import { TEXT } from '../rules/limits';
 import {
   type Overridable,
@@ -13,6 +14,160 @@ import { ENDPOINTS, type Method, type PathSettings, type Target, target } from '
 import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import type { Ask, Asked, Check } from './check';
+
+/** The overridable calls that only read (reference 7), except the user's, which has its own check. */
+export const READING = ['printJobs', 'maintenance', 'actionStatus', 'getReport'] as const satisfies Overridable[];
+type Reading = (typeof READING)[number];
+
+const PATIENCE = 10_000;
+/** An id that doesn't exist. */
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+/** A path part that no service has. */
+const NOWHERE = 'no-such-call';
+
+/**
+ * Checks whether the service knows the path of a call. A call that needs an id gets one that doesn't exist: if the
+ * service's "not found" then differs from its answer to a wrong path, the path is right. `clusterId`: one of the
+ * account's clusters; null if it has none.
+ */
+export async function checkPath(
+  name: Reading,
+  ask: Ask,
+  paths: PathSettings,
+  clusterId: string | null,
+  deadline: Deadline,
+): Promise<Check> {
+  const call = callInUse(name, paths.overrides);
+  const check = (ok: boolean | null, detail: Sentence): Check => ({ name: `path.${name}`, ok, detail });
+  if (!call.startsWith('GET ')) return check(null, phrase`${call} is not tried: it may change something.`);
+  const ids: Partial<Record<PathParameter, string>> = Object.fromEntries(PATH_PARAMETERS.map((id) => [id, NO_ID]));
+  if (clusterId !== null) ids.cluster_id = clusterId;
+  const limit = deadline.within(PATIENCE, { cure: phrase`try again` });
+  try {
+    const { host, path } = target(name, ids, paths);
+    const query = name === 'printJobs' ? '?limit=1' : '';
+    const answer = await ask({ host, path: path + query }, limit);
+    const plain = statusSays(answer, call);
+    if (plain) return check(...plain);
+    const nowhere = target(name, ids, { ...paths, overrides: { ...paths.overrides, [name]: misspelt(call) } });
+    const missing = await ask({ host, path: nowhere.path }, limit);
+    if (encodeMessage(answer) !== encodeMessage(missing))
+      return check(true, phrase`${call} is very likely right: the service answers a wrong path differently.`);
+    if (!call.includes('{')) return check(false, unknown(call));
+    return check(null, phrase`${call}: not clear, as the service answers every wrong path and ID alike.`);
+  } catch (thrown) {
+    return check(false, phrase`${call}: ${asPrintingError(thrown).sentence}`);
+  } finally {
+    limit.end();
+  }
+}
+
+/** The result for a path by the status alone; null if it depends on other answers. */
+export function statusSays({ status, body }: Asked, call: string): [ok: boolean | null, detail: Sentence] | null {
+  if (status >= 200 && status <= 299)
+    return record(body) || Array.isArray(body)
+      ? [true, phrase`${call} answers.`]
+      : [false, phrase`${call} gives an unexpected answer.`];
+  if (status === 401 || status === 403)
+    return [false, phrase`${call} was refused: check the permissions of the user and the scopes.`];
+  if (status === 405) return [false, phrase`${call}: the service expects another method there.`];
+  if (status === 429) return [null, phrase`${call}: not clear now, as the service asks for a pause.`];
+  if (status >= 500) return [false, phrase`${call} failed with status ${status}: try again later.`];
+  if (status < 400 || !isRefusal(body)) return [false, unknown(call)];
+  return null;
+}
+
+const unknown = (call: string): Sentence => phrase`${call}: the service does not know this path.`;
+
+const errorsOf = (body: unknown): unknown[] => list(record(body)?.errors);
+/** Whether the body is a refusal of the service (wire facts 1.1), rather than a page of a proxy. */
+const isRefusal = (body: unknown): boolean => errorsOf(body).length > 0;
+
+/** Reduces a refusal to the parts that don't depend on this one request. */
+function encodeMessage({ status, body }: Asked): string {
+  const error = record(errorsOf(body)[0]);
+  const meta = record(error?.meta);
+  const about = ['error_type', 'record_name', 'model_name', 'field_name'].map((field) => text(meta?.[field]));
+  return JSON.stringify([status, text(error?.code), text(error?.title), ...about]);
+}
+
+/** Replaces the last word of a call. */
+function misspelt(call: string): string {
+  const parts = call.split('/');
+  const last = parts.findLastIndex((part, index) => index > 0 && part !== '' && !part.startsWith('{'));
+  return parts.map((part, index) => (index === last ? NOWHERE : part)).join('/');
+}
+
+/** The call in use, from the table or the account's `paths`. */
+export const callInUse = (name: Overridable, overrides: PathOverrides): string =>
+  overrides[name] ?? ENDPOINTS[name].call;
+
+/** The service's own description at one base path. */
+interface Description {
+  host: Target['host'];
+  path: string;
+  calls: DescribedCall[];
+}
+
+/**
+ * Compares the uncertain paths with the service's own description (wire facts 1), if it has one: one line for each path
+ * that the description covers, with a suggestion if it names another path.
+ */
+export async function checkDescriptions(
+  ask: Ask,
+  { paths, authUrl }: Pick<AccountSettings, 'paths' | 'authUrl'>,
+  deadline: Deadline,
+): Promise<Check[]> {
+  const limit = deadline.within(PATIENCE);
+  const read = await Promise.all([
+    readDescription('api', '/connect/v1', ask, limit),
+    readDescription('api', paths.storagePath, ask, limit),
+    readDescription('api', '/report/v1', ask, limit),
+    authUrl === '' ? null : readDescription('auth', '', ask, limit),
+  ]).finally(() => limit.end());
+  const descriptions = read.filter((one) => one !== null);
+  const name = 'description';
+  if (descriptions.length === 0)
+    return [
+      { name, ok: null, detail: phrase`The service does not describe itself here, so the paths were not compared.` },
+    ];
+  const bases = descriptions.map(({ path, calls }) => `${path || '/'} (${calls.length})`).join(', ');
+  const whole = { name, ok: true, detail: phrase`The service describes itself: ${bases}.` };
+  return [whole, ...OVERRIDABLE.flatMap((overridable) => checkDescribed(overridable, paths, descriptions))];
+}
+
+/** Null if there is no description, or if it can't be read. */
+async function readDescription(
+  host: Target['host'],
+  path: string,
+  ask: Ask,
+  limit: Deadline,
+): Promise<Description | null> {
+  try {
+    const { status, body } = await ask({ host, path: `${path}/spec?version=` }, limit);
+    const calls = status === 200 ? describedCalls(body, host, path) : null;
+    return calls && { host, path, calls };
+  } catch {
+    return null;
+  }
+}
+
+/** Compares one path with the descriptions that cover it; none if no description does. */
+function checkDescribed(name: Overridable, paths: PathSettings, descriptions: readonly Description[]): Check[] {
+  const wanted = readCall(ENDPOINTS[name].call, paths.storagePath);
+  const isCovered = ({ host, path }: Description) =>
+    host === wanted.host && segmentsOf(path).every((part, at) => part === wanted.parts[at]);
+  // The user's path is known for neither host.
+  const calls = descriptions.filter((one) => name === 'currentUser' || isCovered(one)).flatMap((one) => one.calls);
+  if (calls.length === 0) return [];
+  const call = callInUse(name, paths.overrides);
+  const found = compare(name, paths, calls);
+  const check = (ok: boolean | null, detail: Sentence): Check => ({ name: `described.${name}`, ok, detail });
+  if (found === null) return [check(null, phrase`${call} is not described, and nothing similar is.`)];
+  if (found === call) return [check(true, phrase`${call} is described.`)];
+  const other = check(false, phrase`${call} is not described, but ${found} is.`);
+  return [{ ...other, suggestion: { name, value: found } }];
+}
 
 /** A call in a service's own description. */
 interface DescribedCall {
@@ -61,13 +216,6 @@ function prefixOf(declared: string | null, base: string[]): string[] {
   return parts.length > 0 && parts[0] === base[0] ? parts : base;
 }
 
-/** Result of looking a call up in a description: the same call, another one, or none. */
-type Comparison = { kind: 'same' } | { kind: 'other'; call: string } | { kind: 'none' };
-
-/** The call in use, from the table or the account's `paths`. */
-export const callInUse = (name: Overridable, overrides: PathOverrides): string =>
-  overrides[name] ?? ENDPOINTS[name].call;
-
 /** A parsed call, with `{storage}` filled in. */
 interface OwnCall extends DescribedCall {
   parameters: PathParameter[];
@@ -82,16 +230,17 @@ export function readCall(call: string, storagePath: string): OwnCall {
 }
 
 /**
- * Looks a call up in the service's description of itself. If it is missing but exactly one similar call exists (as many
- * parameters, mostly the same words, a method of the same kind), returns that one as an override.
+ * Looks a call up in the service's description of itself. Returns the call in use if it is described; otherwise the only
+ * similar call (as many parameters, mostly the same words, a method of the same kind) as an override; null without one.
  */
 export function compare(
   name: Overridable,
   { overrides, storagePath }: PathSettings,
   described: DescribedCall[],
-): Comparison {
-  const used = readCall(callInUse(name, overrides), storagePath);
-  if (described.some((call) => call.method === used.method && sameShape(call, used))) return { kind: 'same' };
+): string | null {
+  const inUse = callInUse(name, overrides);
+  const used = readCall(inUse, storagePath);
+  if (described.some((call) => call.method === used.method && sameShape(call, used))) return inUse;
   const others = Object.entries(ENDPOINTS).filter(([other]) => other !== name);
   const taken = others.map(([, { call }]) => readCall(call, storagePath));
   // Compares with the table's call, as an override may differ widely from the service's naming.
@@ -103,8 +252,7 @@ export function compare(
     .filter(({ call, likeness }) => likeness >= 0.5 && call !== null && isUsable(name, call))
     .sort((a, b) => b.likeness - a.likeness);
   const [best, next] = found;
-  if (!best?.call || best.likeness === next?.likeness) return { kind: 'none' };
-  return { kind: 'other', call: best.call };
+  return best && best.likeness !== next?.likeness ? best.call : null;
 }
 
 /**
@@ -167,168 +315,3 @@ function written(call: DescribedCall, ours: PathParameter[], storagePath: string
 }
 
 const isUsable = (name: Overridable, call: string): boolean => 'overrides' in readPathOverrides({ [name]: call });
-
-/** The overridable calls that only read (reference 7), except the user's, which has its own check. */
-export const READING = ['printJobs', 'maintenance', 'actionStatus', 'getReport'] as const satisfies Overridable[];
-type Reading = (typeof READING)[number];
-
-interface ProbeContext {
-  ask: Ask;
-  paths: PathSettings;
-  bearer: string;
-  /** One of the account's clusters; null if it has none. */
-  clusterId: string | null;
-}
-
-const PATIENCE = 10_000;
-/** An id that doesn't exist. */
-const NO_ID = '00000000-0000-0000-0000-000000000000';
-/** A path part that no service has. */
-const NOWHERE = 'no-such-call';
-
-/**
- * Checks whether the service knows the path of a call. A call that needs an id gets one that doesn't exist: if the
- * service's "not found" then differs from its answer to a wrong path, the path is right.
- */
-export async function checkPath(name: Reading, context: ProbeContext, deadline: Deadline): Promise<Check> {
-  const { ask, paths, bearer, clusterId } = context;
-  const call = callInUse(name, paths.overrides);
-  const check = (ok: boolean | null, detail: Sentence): Check => ({ name: `path.${name}`, ok, detail });
-  if (!call.startsWith('GET ')) return check(null, phrase`${call} is not tried: it may change something.`);
-  const ids: Partial<Record<PathParameter, string>> = Object.fromEntries(PATH_PARAMETERS.map((id) => [id, NO_ID]));
-  if (clusterId !== null) ids.cluster_id = clusterId;
-  const limit = deadline.within(PATIENCE, { cure: phrase`try again` });
-  try {
-    const { host, path } = target(name, ids, paths);
-    const query = name === 'printJobs' ? '?limit=1' : '';
-    const answer = await ask({ host, path: path + query, bearer }, limit);
-    const plain = statusSays(answer, call);
-    if (plain) return check(...plain);
-    const nowhere = target(name, ids, { ...paths, overrides: { ...paths.overrides, [name]: misspelt(call) } });
-    const missing = await ask({ host, path: nowhere.path, bearer }, limit);
-    if (encodeMessage(answer) !== encodeMessage(missing))
-      return check(true, phrase`${call} is very likely right: the service answers a wrong path differently.`);
-    if (!call.includes('{')) return check(false, unknown(call));
-    return check(null, phrase`${call}: not clear, as the service answers every wrong path and ID alike.`);
-  } catch (thrown) {
-    return check(false, phrase`${call}: ${asPrintingError(thrown).sentence}`);
-  } finally {
-    limit.end();
-  }
-}
-
-/** The result for a path by the status alone; null if it depends on other answers. */
-export function statusSays({ status, body }: Asked, call: string): [ok: boolean | null, detail: Sentence] | null {
-  if (status >= 200 && status <= 299)
-    return record(body) || Array.isArray(body)
-      ? [true, phrase`${call} answers.`]
-      : [false, phrase`${call} gives an unexpected answer.`];
-  if (status === 401 || status === 403)
-    return [false, phrase`${call} was refused: check the permissions of the user and the scopes.`];
-  if (status === 405) return [false, phrase`${call}: the service expects another method there.`];
-  if (status === 429) return [null, phrase`${call}: not clear now, as the service asks for a pause.`];
-  if (status >= 500) return [false, phrase`${call} failed with status ${status}: try again later.`];
-  if (status < 400 || !isRefusal(body)) return [false, unknown(call)];
-  return null;
-}
-
-const unknown = (call: string): Sentence => phrase`${call}: the service does not know this path.`;
-
-const errorsOf = (body: unknown): unknown[] => list(record(body)?.errors);
-/** Whether the body is a refusal of the service (wire facts 1.1), rather than a page of a proxy. */
-const isRefusal = (body: unknown): boolean => errorsOf(body).length > 0;
-
-/** Reduces a refusal to the parts that don't depend on this one request. */
-function encodeMessage({ status, body }: Asked): string {
-  const error = record(errorsOf(body)[0]);
-  const meta = record(error?.meta);
-  const about = ['error_type', 'record_name', 'model_name', 'field_name'].map((field) => text(meta?.[field]));
-  return JSON.stringify([status, text(error?.code), text(error?.title), ...about]);
-}
-
-/** Replaces the last word of a call. */
-function misspelt(call: string): string {
-  const parts = call.split('/');
-  const last = parts.findLastIndex((part, index) => index > 0 && part !== '' && !part.startsWith('{'));
-  return parts.map((part, index) => (index === last ? NOWHERE : part)).join('/');
-}
-
-interface DescriptionContext {
-  ask: Ask;
-  paths: PathSettings;
-  bearer: string;
-  /** Whether there is an account host to ask. */
-  hasAccountHost: boolean;
-}
-
-interface Base {
-  host: Target['host'];
-  path: string;
-}
-
-/**
- * Compares the uncertain paths with the service's own description (wire facts 1), if it has one: one line for each path
- * that the description covers, with a suggestion if it names another path.
- */
-export async function checkDescriptions(context: DescriptionContext, deadline: Deadline): Promise<Check[]> {
-  const { ask, paths, bearer, hasAccountHost } = context;
-  const bases: Base[] = [
-    { host: 'api', path: '/connect/v1' },
-    { host: 'api', path: paths.storagePath },
-    { host: 'api', path: '/report/v1' },
-    ...(hasAccountHost ? [{ host: 'auth' as const, path: '' }] : []),
-  ];
-  const limit = deadline.within(PATIENCE);
-  const found = await Promise.all(
-    bases.map(async (base) => ({ base, calls: await read(base, ask, bearer, limit) })),
-  ).finally(() => limit.end());
-  const served = found.filter((one): one is { base: Base; calls: DescribedCall[] } => one.calls !== null);
-  const name = 'description';
-  if (served.length === 0)
-    return [
-      { name, ok: null, detail: phrase`The service does not describe itself here, so the paths were not compared.` },
-    ];
-  const whole: Check = {
-    name,
-    ok: true,
-    detail: phrase`The service describes itself: ${served.map(({ base, calls }) => `${base.path || '/'} (${calls.length})`).join(', ')}.`,
-  };
-  const compared = OVERRIDABLE.flatMap((overridable): Check[] => {
-    const wanted = readCall(ENDPOINTS[overridable].call, paths.storagePath);
-    const isOn = ({ host, path }: Base) =>
-      // The user's path is known for neither host.
-      overridable === 'currentUser' ||
-      (host === wanted.host && segmentsOf(path).every((part, at) => part === wanted.parts[at]));
-    const calls = served.filter(({ base }) => isOn(base)).flatMap((one) => one.calls);
-    if (calls.length === 0) return [];
-    const call = callInUse(overridable, paths.overrides);
-    const check = { name: `described.${overridable}` };
-    const result = compare(overridable, paths, calls);
-    switch (result.kind) {
-      case 'same':
-        return [{ ...check, ok: true, detail: phrase`${call} is described.` }];
-      case 'other':
-        return [
-          {
-            ...check,
-            ok: false,
-            detail: phrase`${call} is not described, but ${result.call} is.`,
-            suggestion: { name: overridable, value: result.call },
-          },
-        ];
-      case 'none':
-        return [{ ...check, ok: null, detail: phrase`${call} is not described, and nothing similar is.` }];
-    }
-  });
-  return [whole, ...compared];
-}
-
-/** Null if there is no description, or if it can't be read. */
-async function read({ host, path }: Base, ask: Ask, bearer: string, limit: Deadline): Promise<DescribedCall[] | null> {
-  try {
-    const { status, body } = await ask({ host, path: `${path}/spec?version=`, bearer }, limit);
-    return status === 200 ? describedCalls(body, host, path) : null;
-  } catch {
-    return null;
-  }
-}

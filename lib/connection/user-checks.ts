@@ -1,4 +1,5 @@
 import { currentUser, type CurrentUser } from '../account/current-user';
+import type { AccountSettings } from '../account/settings';
 import { TEXT } from '../rules/limits';
 import { asPrintingError } from '../service/errors';
 import { record, records } from '../service/json-readers';
@@ -8,23 +9,23 @@ import { phrase, type Sentence } from '../words/sentence';
 import { type Ask, type Asked, type Check, notChecked } from './check';
 import { callInUse, statusSays } from './paths-check';
 
-interface UserContext {
-  ask: Ask;
-  paths: PathSettings;
-  bearer: string;
-  /** Blank for the workspace that the user chose when signing in. */
-  organizationId: string;
-  /** Id of the token's workspace. */
-  tokenOrganizationId: string | null;
-}
-
 const PATIENCE = 10_000;
 
-/** Checks the signed-in user, the workspace, and the user's path, which is uncertain (wire facts 11). */
-export async function checkUser(context: UserContext, deadline: Deadline): Promise<Check[]> {
-  const call = callInUse('currentUser', context.paths.overrides);
+/**
+ * Checks the signed-in user, the workspace, and the user's path, which is uncertain (wire facts 11). A blank
+ * `organizationId` stands for the workspace that the user chose when signing in; `tokenOrganizationId` is the token's.
+ */
+export async function checkUser(
+  ask: Ask,
+  { paths, organizationId }: Pick<AccountSettings, 'paths' | 'organizationId'>,
+  tokenOrganizationId: string | null,
+  deadline: Deadline,
+): Promise<Check[]> {
+  const call = callInUse('currentUser', paths.overrides);
+  const workspace = (user: CurrentUser | null) =>
+    checkWorkspace(tokenOrganizationId ?? user?.organizationId ?? null, organizationId, user);
   const path = (ok: boolean | null, detail: Sentence): Check => ({ name: 'path.currentUser', ok, detail });
-  const unknown = (why: Sentence) => [notChecked('user', why), workspace(context, null)];
+  const unknown = (why: Sentence) => [notChecked('user', why), workspace(null)];
   if (!call.startsWith('GET '))
     return [
       ...unknown(phrase`its path is not one that only reads`),
@@ -32,7 +33,7 @@ export async function checkUser(context: UserContext, deadline: Deadline): Promi
     ];
   const limit = deadline.within(PATIENCE, { cure: phrase`try again` });
   try {
-    const { answer, used } = await readUser(context, call, limit);
+    const { answer, used } = await readUser(ask, paths, call, limit);
     const [ok, detail] = statusSays(answer, used) ?? [false, phrase`${used}: the service does not know this path.`];
     const [wire] = records((answer.body as { data?: unknown } | null | undefined)?.data ?? answer.body);
     if (ok !== true || !wire) return [...unknown(phrase`the service did not say who is signed in`), path(ok, detail)];
@@ -41,7 +42,7 @@ export async function checkUser(context: UserContext, deadline: Deadline): Promi
     const signedIn: Check = name
       ? { name: 'user', ok: true, detail: phrase`Signed in as ${name}.` }
       : { name: 'user', ok: null, detail: phrase`The service does not say who is signed in.` };
-    return [signedIn, workspace(context, user), path(ok, detail)];
+    return [signedIn, workspace(user), path(ok, detail)];
   } catch (thrown) {
     return [
       ...unknown(phrase`the service was not asked`),
@@ -54,13 +55,14 @@ export async function checkUser(context: UserContext, deadline: Deadline): Promi
 
 /** Reads the user at the path in use; if that is the table's and unknown, at the other path too. */
 async function readUser(
-  { ask, paths, bearer }: UserContext,
+  ask: Ask,
+  paths: PathSettings,
   call: string,
   limit: Deadline,
 ): Promise<{ answer: Asked; used: string }> {
   const at = async (name: 'currentUser' | 'currentUserOnApi') => {
     const { host, path } = target(name, {}, paths);
-    return ask({ host, path, bearer }, limit);
+    return ask({ host, path }, limit);
   };
   const answer = await at('currentUser');
   if (answer.status !== 404 || paths.overrides.currentUser) return { answer, used: call };
@@ -68,8 +70,7 @@ async function readUser(
   return other.status === 404 ? { answer, used: call } : { answer: other, used: ENDPOINTS.currentUserOnApi.call };
 }
 
-function workspace({ organizationId: wanted, tokenOrganizationId }: UserContext, user: CurrentUser | null): Check {
-  const id = tokenOrganizationId ?? user?.organizationId ?? null;
+function checkWorkspace(id: string | null, wanted: string, user: CurrentUser | null): Check {
   const name = 'workspace';
   if (id === null)
     return { name, ok: null, detail: phrase`The service does not say which workspace the sign-in is for.` };

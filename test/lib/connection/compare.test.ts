@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { compare, describedCalls } from '../../../lib/connection/paths-check';
+import { callInUse, compare, describedCalls } from '../../../lib/connection/paths-check';
 import type { Overridable } from '../../../lib/rules/paths';
 
 type Paths = Record<string, unknown>;
@@ -9,7 +9,7 @@ function said(name: Overridable, base: string, paths: Paths, { overrides = {}, a
   const host = base === '' ? 'auth' : 'api';
   const calls = describedCalls({ openapi: '3.0.0', ...about, paths }, host, base);
   const result = compare(name, { overrides, storagePath: '/slicer/v1' }, calls ?? []);
-  return result.kind === 'other' ? result.call : result.kind;
+  return result === callInUse(name, overrides) ? 'same' : (result ?? 'none');
 }
 
 describe('connection/compare', () => {

@@ -5,7 +5,6 @@ import { limit } from '../../helpers/limits';
 
 describe('connection/user-checks', () => {
   const paths = { storagePath: '/slicer/v1', overrides: {} };
-  const about = { bearer: 'bearer', organizationId: '', tokenOrganizationId: null };
   const knownAt =
     (known: string): Ask =>
     async ({ host, path }) => {
@@ -15,7 +14,12 @@ describe('connection/user-checks', () => {
     };
 
   it('finds the user at the API host if the account host does not know the path', async () => {
-    const checks = await checkUser({ ...about, ask: knownAt('api /connect/v1/users/current'), paths }, limit());
+    const checks = await checkUser(
+      knownAt('api /connect/v1/users/current'),
+      { paths, organizationId: '' },
+      null,
+      limit(),
+    );
     const said = checks.map((check) => ({ ...check, detail: String(check.detail) }));
     assert.deepEqual(said, [
       { name: 'user', ok: true, detail: 'Signed in as Ada.' },
@@ -27,7 +31,7 @@ describe('connection/user-checks', () => {
   it('reads the user only at an override', async () => {
     const overrides = { currentUser: 'GET /me' };
     const ask = knownAt('api /connect/v1/users/current');
-    const [, , path] = await checkUser({ ...about, ask, paths: { ...paths, overrides } }, limit());
+    const [, , path] = await checkUser(ask, { paths: { ...paths, overrides }, organizationId: '' }, null, limit());
     assert.equal(path?.ok, false);
     assert.match(String(path?.detail), /^GET \/me/);
   });
