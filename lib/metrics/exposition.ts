@@ -9,31 +9,46 @@ export const FORMATS = {
 
 export type TextFormat = keyof typeof FORMATS;
 
-export interface Family {
+/** A metric of one kind of thing, such as a printer. */
+export interface Family<T> {
   /** Without the prefix; the name of a counter ends in `_total`. */
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
   /** One sentence, without line breaks, quotation marks and backslashes. */
   help: string;
+  /** The lines of one thing; `now`: monotonic time, ms. */
+  samples: (one: T, now: number) => string;
 }
+
+/** Returns the line of one sample; empty for an unknown value. `labels` without braces. */
+export type Sample = (labels: string, value: number | null, suffix?: string) => string;
 
 const PREFIX = 'remote_printing_';
 
+/** Returns a function that makes a metric; `samples` writes each line with `sample`. */
+const familyOf =
+  (type: Family<unknown>['type']) =>
+  <T>(name: string, help: string, samples: (one: T, sample: Sample, now: number) => string): Family<T> => {
+    const sample: Sample = (labels, value, suffix = '') =>
+      value === null ? '' : `${PREFIX}${name}${suffix}{${labels}} ${value}\n`;
+    return { name, type, help, samples: (one, now) => samples(one, sample, now) };
+  };
+
+export const counter = familyOf('counter');
+export const gauge = familyOf('gauge');
+export const histogram = familyOf('histogram');
+
 /** The lines before the samples of a family. OpenMetrics names a counter without its suffix there. */
-export function headerOf({ name, type, help }: Family, format: TextFormat): string {
+export function headerOf({ name, type, help }: Omit<Family<never>, 'samples'>, format: TextFormat): string {
   const full = PREFIX + (format === 'openmetrics' ? name.replace(/_total$/, '') : name);
   return `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n`;
 }
 
-/** The line of one sample; `labels` without braces. */
-export const sampleOf = (name: string, labels: string, value: number): string =>
-  `${PREFIX}${name}{${labels}} ${value}\n`;
-
 /** A sample for each state: 1 for the present one, 0 for the others. */
-export function oneHot(name: string, labels: string, states: readonly string[], present: number): string {
+export function oneHot(sample: Sample, labels: string, states: readonly string[], present: number): string {
   let samples = '';
   for (let at = 0; at < states.length; at++)
-    samples += sampleOf(name, `${labels},state="${states[at]}"`, at === present ? 1 : 0);
+    samples += sample(`${labels},state="${states[at]}"`, at === present ? 1 : 0);
   return samples;
 }
 

@@ -1,4 +1,4 @@
-import { sampleOf } from './exposition';
+import type { Sample } from './exposition';
 
 /** Counts durations by upper bounds. */
 export class Histogram {
@@ -21,13 +21,13 @@ export class Histogram {
   }
 
   /** The lines of its samples. */
-  samples(name: string, labels: string): string {
+  samples(sample: Sample, labels: string): string {
     let below = 0;
     const buckets = this.#counts.map((count, at) => {
       below += count;
-      return sampleOf(`${name}_bucket`, `${labels},le="${shownBound(this.bounds[at])}"`, below);
+      return sample(`${labels},le="${shownBound(this.bounds[at])}"`, below, '_bucket');
     });
-    return buckets.join('') + sampleOf(`${name}_sum`, labels, this.#sum) + sampleOf(`${name}_count`, labels, below);
+    return buckets.join('') + sample(labels, this.#sum, '_sum') + sample(labels, below, '_count');
   }
 }
 

@@ -1,41 +1,44 @@
-import { ACCOUNT_FAMILIES, type ScrapedAccount } from './account-families';
-import { endOf, headerOf, type TextFormat } from './exposition';
-import { PRINTER_FAMILIES } from './printer-families';
-import { QUEUE_FAMILIES, QUEUE_PRINTER_FAMILIES } from './queue-families';
+import { endOf, type Family, headerOf, type TextFormat } from './exposition';
+import {
+  ACCOUNT_FAMILIES,
+  PRINTER_FAMILIES,
+  QUEUE_FAMILIES,
+  QUEUE_PRINTER_FAMILIES,
+  type ScrapedAccount,
+} from './families';
 
 /** An account to show, with its name for people. */
-export type ShownAccount = Omit<ScrapedAccount, 'state' | 'now'>;
+export type ShownAccount = Omit<ScrapedAccount, 'state'>;
 
-/** Printers per piece: a few milliseconds of work. */
+/** Samples of one metric per piece: a few milliseconds of work. */
 const PIECE = 1_000;
 
 /** Writes the metrics of accounts, in pieces, so that the event loop can turn between them. */
 export function* scrape(accounts: readonly ShownAccount[], format: TextFormat): Generator<string, void> {
-  const scraped = accounts.map((account): ScrapedAccount => {
-    const { metrics } = account;
-    return { ...account, state: metrics.state(), now: metrics.clock.monotonic() };
-  });
-  for (const family of ACCOUNT_FAMILIES)
-    yield headerOf(family, format) + scraped.map((account) => family.samples(account, family.name)).join('');
-  for (const family of PRINTER_FAMILIES) {
-    yield headerOf(family, format);
-    for (const { state, now } of scraped)
-      yield* inPieces(state.printers, (printer) => family.samples(printer, family.name, now));
-  }
+  // All accounts have the same clock.
+  const now = accounts[0]?.metrics.clock.monotonic() ?? 0;
+  const scraped = accounts.map((account): ScrapedAccount => ({ ...account, state: account.metrics.state() }));
   const queues = scraped.flatMap(({ state }) => state.queues);
-  for (const family of QUEUE_FAMILIES)
-    yield headerOf(family, format) + queues.map((queue) => family.samples(queue, family.name)).join('');
-  for (const family of QUEUE_PRINTER_FAMILIES) {
-    yield headerOf(family, format);
-    for (const { printers } of queues) yield* inPieces(printers, (printer) => family.samples(printer, family.name));
-  }
+  yield* write(ACCOUNT_FAMILIES, scraped);
+  yield* write(
+    PRINTER_FAMILIES,
+    scraped.flatMap(({ state }) => state.printers),
+  );
+  yield* write(QUEUE_FAMILIES, queues);
+  yield* write(
+    QUEUE_PRINTER_FAMILIES,
+    queues.flatMap(({ printers }) => printers),
+  );
   yield endOf(format);
-}
 
-function* inPieces<T>(all: readonly T[], samplesOf: (one: T) => string): Generator<string, void> {
-  for (let at = 0; at < all.length; at += PIECE)
-    yield all
-      .slice(at, at + PIECE)
-      .map(samplesOf)
-      .join('');
+  function* write<T>(families: readonly Family<T>[], all: readonly T[]): Generator<string, void> {
+    for (const family of families) {
+      yield headerOf(family, format);
+      for (let at = 0; at < all.length; at += PIECE)
+        yield all
+          .slice(at, at + PIECE)
+          .map((one) => family.samples(one, now))
+          .join('');
+    }
+  }
 }

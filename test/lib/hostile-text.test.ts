@@ -650,7 +650,6 @@ const OTHERS: Record<string, string> = {
   'metrics/exposition.endOf': 'gets no text',
   'metrics/exposition.headerOf': 'gets no text',
   'metrics/exposition.oneHot': 'gets numbers, and labels of labelOf',
-  'metrics/exposition.sampleOf': 'gets a number, and labels of labelOf',
   'metrics/histogram.Histogram': 'gets numbers',
   'metrics/printer-figures.PrinterFigures': 'gets a status that was read; shows names by labelOf',
   'metrics/scrape.scrape': 'gets figures, and names by labelOf',

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { ACCOUNT_FAMILIES } from '../../lib/metrics/account-families';
-import { PRINTER_FAMILIES } from '../../lib/metrics/printer-families';
-import { QUEUE_FAMILIES, QUEUE_PRINTER_FAMILIES } from '../../lib/metrics/queue-families';
+import { ACCOUNT_FAMILIES, PRINTER_FAMILIES, QUEUE_FAMILIES, QUEUE_PRINTER_FAMILIES } from '../../lib/metrics/families';
 import { textOf } from '../helpers/sources';
 
 const families = [...ACCOUNT_FAMILIES, ...PRINTER_FAMILIES, ...QUEUE_FAMILIES, ...QUEUE_PRINTER_FAMILIES];
