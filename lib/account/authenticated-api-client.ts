@@ -33,33 +33,27 @@ interface RequestMeter {
   requestEnded(status: number | null, ms: number): void;
 }
 
+interface ApiClientDeps {
+  settings: AccountSettings;
+  http: Http;
+  clock: Clock;
+  credentials: Credentials;
+  meter?: RequestMeter | undefined;
+}
+
 export class AuthenticatedApiClient implements ApiClient, Sender {
-  readonly #settings: AccountSettings;
-  readonly #http: Http;
-  readonly #clock: Clock;
-  readonly #credentials: Credentials;
-  readonly #meter: RequestMeter | undefined;
+  readonly #deps: ApiClientDeps;
   #requests = 0;
   #failures = 0;
   /** ms since 1970. */
   #lastAnswer: number | null = null;
 
-  constructor(deps: {
-    settings: AccountSettings;
-    http: Http;
-    clock: Clock;
-    credentials: Credentials;
-    meter?: RequestMeter | undefined;
-  }) {
-    this.#settings = deps.settings;
-    this.#http = deps.http;
-    this.#clock = deps.clock;
-    this.#credentials = deps.credentials;
-    this.#meter = deps.meter;
+  constructor(deps: ApiClientDeps) {
+    this.#deps = deps;
   }
 
   async call(...[endpoint, options]: Parameters<ApiClient['call']>): Promise<Answer> {
-    const { method, host, path } = target(endpoint, options.ids ?? {}, this.#settings.paths);
+    const { method, host, path } = target(endpoint, options.ids ?? {}, this.#deps.settings.paths);
     const { query, data, what, deadline, underWay, lock } = options;
     const to = { method, host, path: query ? `${path}?${new URLSearchParams(query).toString()}` : path };
     const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
@@ -92,15 +86,15 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
   /** Sends one request; refreshes an expired token and repeats the request. */
   async #exchange(to: Target, options: SendOptions): Promise<Received> {
     const { deadline, what } = options;
-    let bearer = await this.#credentials.bearer(deadline);
+    let bearer = await this.#deps.credentials.bearer(deadline);
     let answer = await this.#send(to, options, bearer);
     for (let refreshes = 0; isExpiredToken(answer.status, answer.body); refreshes++) {
       if (refreshes === MOST_REFRESHES) throw refusalError(401, answer.body, what);
-      bearer = await this.#credentials.refresh(bearer, { host: to.host, deadline });
+      bearer = await this.#deps.credentials.refresh(bearer, { host: to.host, deadline });
       answer = await this.#send(to, options, bearer);
     }
     // A failure of the service or of a proxy doesn't show whether the bearer is valid.
-    if (answer.status < 500) this.#credentials.accepted(bearer);
+    if (answer.status < 500) this.#deps.credentials.accepted(bearer);
     if (answer.status >= 200 && answer.status <= 299) return answer;
     this.#failures++;
     if (answer.status === 404 && isPage(answer.text))
@@ -109,7 +103,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
   }
 
   readonly #hostOf = ({ host }: Pick<Target, 'host'>) =>
-    host === 'auth' ? this.#settings.authUrl : this.#settings.apiUrl;
+    host === 'auth' ? this.#deps.settings.authUrl : this.#deps.settings.apiUrl;
 
   async #send(to: Target, { body, deadline, underWay, lock }: SendOptions, bearer: string): Promise<Received> {
     const host = this.#hostOf(to);
@@ -132,17 +126,17 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     try {
       if (lock) request.fence = await deadline.wait(lock.secure(limit.remaining()));
       this.#requests++;
-      start = this.#clock.monotonic();
-      const { status, headers, body: parsed, text, size } = await this.#http.text(request);
+      start = this.#deps.clock.monotonic();
+      const { status, headers, body: parsed, text, size } = await this.#deps.http.text(request);
       answered = status;
-      const now = (this.#lastAnswer = this.#clock.now());
+      const now = (this.#lastAnswer = this.#deps.clock.now());
       const retryAfter = readRetryAfter(headers['retry-after'], now);
       return { status, headers, text, body: parsed, size, retryAfter };
     } catch (error) {
       this.#failures++;
       throw error;
     } finally {
-      if (start !== undefined) this.#meter?.requestEnded(answered, this.#clock.monotonic() - start);
+      if (start !== undefined) this.#deps.meter?.requestEnded(answered, this.#deps.clock.monotonic() - start);
       limit.end();
     }
   }

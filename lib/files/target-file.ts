@@ -48,27 +48,16 @@ export async function checkTarget(path: string, deadline: Deadline): Promise<voi
  * `drop` throw FILE_NOT_WRITABLE, or the deadline's reason.
  */
 export class TargetFile {
-  readonly #path: string;
-  readonly #target: string;
-  readonly #part: string;
-  readonly #file: FileHandle;
-  readonly #calls: FileCalls;
-  #deleteNote: (() => Promise<void>) | undefined;
   #isFinished = false;
 
   private constructor(
-    path: string,
-    at: { target: string; part: string; deleteNote: (() => Promise<void>) | undefined },
-    file: FileHandle,
-    calls: FileCalls,
-  ) {
-    this.#path = path;
-    this.#target = at.target;
-    this.#part = at.part;
-    this.#deleteNote = at.deleteNote;
-    this.#file = file;
-    this.#calls = calls;
-  }
+    private readonly path: string,
+    private readonly target: string,
+    private readonly part: string,
+    private readonly file: FileHandle,
+    private readonly calls: FileCalls,
+    private deleteNote: (() => Promise<void>) | undefined,
+  ) {}
 
   static async open(path: string, { deadline, leftovers }: TargetOptions): Promise<TargetFile> {
     const calls = new FileCalls(resolve(path), deadline);
@@ -86,9 +75,9 @@ export class TargetFile {
       void calls.release(() => removePart(part).then(deleteNote));
       throw notWritable(path, error);
     });
-    const file = new TargetFile(path, { target, part, deleteNote }, handle, calls);
+    const file = new TargetFile(path, target, part, handle, calls, deleteNote);
     try {
-      if (found) await calls.run(() => copyOwnerAndMode(file.#file, found));
+      if (found) await calls.run(() => copyOwnerAndMode(handle, found));
       return file;
     } catch (error) {
       await file.drop();
@@ -97,21 +86,21 @@ export class TargetFile {
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    return this.#calls.run(() => this.#file.writeFile(bytes)).catch(unwritable(this.#path));
+    return this.calls.run(() => this.file.writeFile(bytes)).catch(unwritable(this.path));
   }
 
   /** Moves the file to its place. When this resolves, the file is on disk. */
   async finish(): Promise<void> {
     try {
-      await this.#calls.run(() => this.#file.sync());
-      await this.#calls.run(() => this.#file.close());
-      await this.#calls.run(() => rename(this.#part, this.#target));
+      await this.calls.run(() => this.file.sync());
+      await this.calls.run(() => this.file.close());
+      await this.calls.run(() => rename(this.part, this.target));
       this.#isFinished = true;
     } catch (error) {
-      throw notWritable(this.#path, error);
+      throw notWritable(this.path, error);
     }
     // The file is complete in its place, even if its folder can't be flushed now.
-    await this.#calls.run(() => flushFolder(dirname(this.#target)).catch(() => undefined));
+    await this.calls.run(() => flushFolder(dirname(this.target)).catch(() => undefined));
     await this.#removeNote();
   }
 
@@ -120,12 +109,12 @@ export class TargetFile {
    * removal must not hide the original error.
    */
   async drop(): Promise<void> {
-    if (this.#isFinished && !this.#deleteNote) return;
+    if (this.#isFinished && !this.deleteNote) return;
     // Runs after an abandoned call returns: until its folder is flushed, a rename may still get lost.
-    await this.#calls.release(async () => {
+    await this.calls.release(async () => {
       if (!this.#isFinished) {
-        await this.#file.close().catch(() => undefined);
-        await removePart(this.#part);
+        await this.file.close().catch(() => undefined);
+        await removePart(this.part);
       }
       // Not awaited, because the note is in another folder.
       void this.#removeNote();
@@ -133,8 +122,8 @@ export class TargetFile {
   }
 
   async #removeNote(): Promise<void> {
-    const deleteNote = this.#deleteNote;
-    this.#deleteNote = undefined;
+    const deleteNote = this.deleteNote;
+    this.deleteNote = undefined;
     await deleteNote?.();
   }
 }

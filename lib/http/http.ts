@@ -191,9 +191,9 @@ export class Http {
       signal?.throwIfAborted();
       if (wanted.foreign && storageAddress(wanted.url, this.isLocal) === null)
         throw forbidden(new URL(wanted.url).hostname);
-      const { streaming, request } = wanted.foreign ? this.#openForeign() : this.#open();
+      const { streaming } = wanted.foreign ? this.#openForeign() : this.#open();
       const options = { ...optionsOf(wanted), signal: signal ?? null, [ATTEMPT]: attempt };
-      const answer = await orAborted(request(streaming, options), attempt);
+      const answer = await orAborted(undici().request.call(streaming, options), attempt);
       return { status: answer.statusCode, headers: flatten(answer.headers), body: answer.body };
     } catch (error) {
       throw networkError(error, attempt.begun ? 'unknown' : 'not-sent', signal, wanted.url);
@@ -327,18 +327,14 @@ class Begun implements Handler {
   }
 }
 
-type Request = (dispatcher: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
-
 type Undici = typeof import('undici');
 
-type OverDispatcher = (this: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
+type Request = (this: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
 
-/** A dispatcher and the request function for it. */
 interface Transport {
   dispatcher: Dispatcher;
   /** The same dispatcher, for answers that are read as a stream. */
   streaming: Dispatcher;
-  request: Request;
 }
 
 /**
@@ -346,22 +342,17 @@ interface Transport {
  * package.json pins undici to the version that has them (ADR 17).
  */
 function undici() {
-  const Agent = require('undici/lib/dispatcher/agent.js') as Undici['Agent'];
-  const Pool = require('undici/lib/dispatcher/pool.js') as Undici['Pool'];
-  const buildConnector = require('undici/lib/core/connect.js') as Undici['buildConnector'];
-  const request = require('undici/lib/api/api-request.js') as OverDispatcher;
   return {
-    Agent,
-    Pool,
-    buildConnector,
-    request: (dispatcher: Dispatcher, options: Dispatcher.RequestOptions) => request.call(dispatcher, options),
+    Agent: require('undici/lib/dispatcher/agent.js') as Undici['Agent'],
+    Pool: require('undici/lib/dispatcher/pool.js') as Undici['Pool'],
+    buildConnector: require('undici/lib/core/connect.js') as Undici['buildConnector'],
+    request: require('undici/lib/api/api-request.js') as Request,
   };
 }
 
 function createTransport(given: Dispatcher | undefined, lookup?: LookupFunction): Transport {
-  const { request } = undici();
   const dispatcher = given ?? systemDispatcher(lookup);
-  return { dispatcher, streaming: dispatcher.compose(markBegun), request };
+  return { dispatcher, streaming: dispatcher.compose(markBegun) };
 }
 
 /** Creates connections like Node-RED's own nodes: through HTTP_PROXY and related variables if set. */

@@ -43,8 +43,6 @@ export interface AnswerSize {
 export class WholeText implements Handler {
   /** Whether the request's first byte may have left. */
   begun = false;
-  readonly #deadline: Deadline | undefined;
-  readonly #fence: (() => void) | undefined;
   #leave: () => void = () => undefined;
   #resolve: (answer: TextAnswer) => void = () => undefined;
   #reject: (reason: unknown) => void = () => undefined;
@@ -59,17 +57,17 @@ export class WholeText implements Handler {
   /** Bytes received, before decoding. */
   #received = 0;
 
-  constructor(deadline: Deadline | undefined, fence?: () => void) {
-    this.#deadline = deadline;
-    this.#fence = fence;
-  }
+  constructor(
+    private readonly deadline: Deadline | undefined,
+    private readonly fence: () => void,
+  ) {}
 
   request(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): Promise<TextAnswer> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
       this.#isRead = options.method === 'GET';
-      if (this.#deadline) this.#leave = this.#deadline.whenOver(() => this.#break());
+      if (this.deadline) this.#leave = this.deadline.whenOver(() => this.#break());
       dispatcher.dispatch(options, this);
     });
   }
@@ -77,9 +75,9 @@ export class WholeText implements Handler {
   /** Called when the connection is ready, right before the request is written to it. */
   onRequestStart(...[controller]: Call<'onRequestStart'>): void {
     this.#controller = controller;
-    if (this.#deadline?.aborted) return this.#break();
+    if (this.deadline?.aborted) return this.#break();
     try {
-      this.#fence?.();
+      this.fence();
       this.begun = true;
     } catch (reason) {
       controller.abort(reason as Error);
@@ -133,7 +131,7 @@ export class WholeText implements Handler {
     const bytes = others.length > 0 ? Buffer.concat(this.#parts) : first;
     this.#parts.length = 0;
     const checkDeadline = () => {
-      if (this.#deadline?.aborted) throw this.#deadline.reason as Error;
+      if (this.deadline?.aborted) throw this.deadline.reason as Error;
     };
     const parsed = parseAnswer(bytes, this.#shape, checkDeadline);
     const body = parsed instanceof Promise ? ((await parsed) as unknown) : parsed;
@@ -164,7 +162,7 @@ export class WholeText implements Handler {
    * sends nothing.
    */
   #break(): void {
-    const reason = this.#deadline?.reason as Error;
+    const reason = this.deadline?.reason as Error;
     this.#controller?.abort(reason);
     if (!this.begun) this.#reject(reason);
   }

@@ -1,32 +1,13 @@
-import type { Deadline } from '../time/deadline';
+import type { Limits } from '../account/api-client';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
-import {
-  readStoredFile,
-  STORAGE,
-  storedIds,
-  type StoredFile,
-  type StoredKind,
-  type StoredRef,
-} from '../service/stored-file';
+import { readStoredFile, STORAGE, storedIds, type StoredKind, type StoredRef } from '../service/stored-file';
 import type { Json } from '../service/json-readers';
 import type { Source } from '../upload/content';
 import { readStored } from '../upload/send';
 import { fetchStored, type FetchOptions } from './fetch';
 import { removeStored } from './remove';
-import { store, type OnStage, type StoreDeps } from './store';
+import { store, type OnStage, type Stored, type StoreDeps } from './store';
 import { phrase } from '../words/sentence';
-
-interface LibraryLimits {
-  /** Limits the whole operation. */
-  deadline: Deadline;
-}
-
-/** A stored file with the service's record, unchanged; the record holds signed URLs. */
-export interface Stored {
-  ref: StoredRef;
-  file: StoredFile;
-  raw: Json;
-}
 
 /**
  * Files in the service's storage, both print jobs and library files (interface, endpoints 3 to 7). Failures carry the
@@ -36,29 +17,25 @@ export class Library {
   constructor(private readonly deps: StoreDeps) {}
 
   /** See `store`. */
-  upload(
-    source: Source,
-    kind: StoredKind,
-    { onStage, deadline }: LibraryLimits & { onStage: OnStage },
-  ): Promise<Stored> {
+  upload(source: Source, kind: StoredKind, { onStage, deadline }: Limits & { onStage: OnStage }): Promise<Stored> {
     return store(this.deps, source, kind, { deadline, onStage });
   }
 
   /** Reads the present record. */
-  info(ref: StoredRef, limits: LibraryLimits): Promise<Stored> {
+  info(ref: StoredRef, limits: Limits): Promise<Stored> {
     return about(ref, async () => readFile(ref, await readStored(this.deps.service, ref, limits)));
   }
 
   /** See `fetchStored`. */
   download(
     ref: StoredRef,
-    { path, onProgress, deadline }: LibraryLimits & Pick<FetchOptions, 'path' | 'onProgress'>,
+    { path, onProgress, deadline }: Limits & Pick<FetchOptions, 'path' | 'onProgress'>,
   ): Promise<{ content: Buffer | string; raw: Json }> {
     return about(ref, () => fetchStored(this.deps, ref, { deadline, path, onProgress }));
   }
 
   /** See `removeStored`. */
-  remove(ref: StoredRef, limits: LibraryLimits): Promise<unknown> {
+  remove(ref: StoredRef, limits: Limits): Promise<unknown> {
     return about(ref, () => removeStored(this.deps.service, ref, limits));
   }
 }

@@ -28,7 +28,8 @@ interface StoreOptions extends Limits {
   onStage: OnStage;
 }
 
-interface StoredContent {
+/** A stored file with the service's record, unchanged; the record holds signed URLs. */
+export interface Stored {
   ref: StoredRef;
   file: StoredFile;
   raw: Json;
@@ -39,12 +40,7 @@ interface StoredContent {
  * UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED, UPLOAD_FAILED after retries, and
  * the service's refusals. Always consumes a stream.
  */
-export async function store(
-  deps: StoreDeps,
-  source: Source,
-  kind: StoredKind,
-  options: StoreOptions,
-): Promise<StoredContent> {
+export async function store(deps: StoreDeps, source: Source, kind: StoredKind, options: StoreOptions): Promise<Stored> {
   const { signal } = options.deadline;
   signal.throwIfAborted();
   const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
@@ -77,7 +73,7 @@ async function storeContent(
   content: Content,
   announced: Announcement,
   { onStage, deadline }: StoreOptions,
-): Promise<StoredContent> {
+): Promise<Stored> {
   const { kind, name, size } = announced;
   checkSize(size);
   const progress = new ProgressReports(deps.clock, onStage);

@@ -93,9 +93,7 @@ export class Snapshots {
         // Keyed by size as well, so that a caller with a lower limit doesn't fail the others.
         JSON.stringify([clusterId, printer.printerId, maxBytes]),
         (shared, reportAll) =>
-          this.#within(deadline, shared, (limit) =>
-            this.#picture(clusterId, printer, { maxBytes, deadline: limit, report: reportAll }),
-          ),
+          this.#within(deadline, shared, (limit) => this.#picture(clusterId, printer, maxBytes, limit, reportAll)),
         { signal, onProgress: report },
       );
       return { ...picture, image: Buffer.from(picture.image) };
@@ -112,10 +110,11 @@ export class Snapshots {
   async #picture(
     clusterId: string,
     { printerId, name }: FoundPrinter,
-    work: { maxBytes: number; deadline: Deadline; report: (progress: Progress) => void },
+    maxBytes: number,
+    deadline: Deadline,
+    report: (progress: Progress) => void,
   ): Promise<Snapshot> {
     const { service, http, clock } = this.deps;
-    const { maxBytes, deadline, report } = work;
     const { signal } = deadline;
     const request = {
       endpoint: 'printerAction' as const,

@@ -14,26 +14,24 @@ const TIMEOUT = 60_000;
 
 /** Entries for the editor's dialogs (reference 5). Throws the errors of the service's calls. */
 export class Choices {
-  readonly #deps: { service: ApiClient; clock: Clock; overrides: PathOverrides; closing: AbortSignal };
-
-  constructor(deps: { service: ApiClient; clock: Clock; overrides: PathOverrides; closing: AbortSignal }) {
-    this.#deps = deps;
-  }
+  constructor(
+    private readonly deps: { service: ApiClient; clock: Clock; overrides: PathOverrides; closing: AbortSignal },
+  ) {}
 
   async clusters(): Promise<Cluster[]> {
-    const listed = await this.#withTimeout((deadline) => readAllPages(this.#deps.service, deadline));
+    const listed = await this.#withTimeout((deadline) => readAllPages(this.deps.service, deadline));
     return listed.map(({ cluster }) => cluster);
   }
 
   async workspaces(): Promise<CurrentUser['organizations']> {
-    const { service, overrides } = this.#deps;
+    const { service, overrides } = this.deps;
     const { data } = await this.#withTimeout((deadline) => readCurrentUser(service, overrides, deadline));
     return currentUser(data).organizations;
   }
 
   /** Returns a printer's queue and history; without a printer, the jobs of all printers that the service lists. */
   async jobs(clusterId: string | undefined): Promise<PrintJob[]> {
-    const { service, clock } = this.#deps;
+    const { service, clock } = this.deps;
     if (clusterId === undefined) {
       const query = { what: phrase`the print jobs` };
       const listed = await this.#withTimeout((deadline) => readPages(service, 'printJobs', { ...query, deadline }));
@@ -50,7 +48,7 @@ export class Choices {
   }
 
   #withTimeout<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
-    const { clock, closing: parent } = this.#deps;
+    const { clock, closing: parent } = this.deps;
     return underDeadline(clock, { ms: TIMEOUT, parent, cure: phrase`try again` }, work);
   }
 }

@@ -98,18 +98,8 @@ export class PrintingError extends Error {
 
 /** Returns the same failure with other details or another sentence. */
 export const revised = (error: PrintingError, details: ErrorDetails & { sentence?: Sentence }): PrintingError => {
-  const { code, statusCode, serviceCode, outcome, retryAfter, obstacle, ids, cause } = error;
   const { sentence = error.sentence, ...changed } = details;
-  const copy = new PrintingError(code, sentence, {
-    statusCode,
-    serviceCode,
-    outcome,
-    retryAfter,
-    obstacle,
-    ids,
-    cause,
-    ...changed,
-  });
+  const copy = new PrintingError(error.code, sentence, { ...error, cause: error.cause, ...changed });
   // Keeps the stack of the place that first threw the error.
   if (error.stack !== undefined && sentence === error.sentence) copy.stack = error.stack;
   return copy;

@@ -7,13 +7,12 @@ import type { Material } from './printer';
 
 /** Reader of the fields of a user's filter. Throws the error that `refuse` makes of the broken rule. */
 export class FilterInput {
-  readonly #fields: Json;
-  readonly #refuse: (rule: Sentence) => PrintingError;
-
   /** @param names the known fields */
-  constructor(fields: Json, names: readonly string[], refuse: (rule: Sentence) => PrintingError) {
-    this.#fields = fields;
-    this.#refuse = refuse;
+  constructor(
+    private readonly fields: Json,
+    names: readonly string[],
+    private readonly refuse: (rule: Sentence) => PrintingError,
+  ) {
     const unknown = Object.keys(fields).find((name) => !names.includes(name));
     if (unknown !== undefined) throw refuse(phrase`has no "${unknown}", but ${names.join(', ')}`);
   }
@@ -32,29 +31,29 @@ export class FilterInput {
 
   /** Whether a field is given. */
   has(name: string): boolean {
-    return (this.#fields[name] ?? null) !== null;
+    return (this.fields[name] ?? null) !== null;
   }
 
   /** A boolean; undefined if missing. */
   flag(name: string, rule: Sentence): boolean | undefined {
-    const value = this.#fields[name];
+    const value = this.fields[name];
     if (value === undefined || typeof value === 'boolean') return value;
-    throw this.#refuse(rule);
+    throw this.refuse(rule);
   }
 
   /** A string, which may be blank; empty if missing. */
   string(name: string, rule: Sentence): string {
-    const value = this.#fields[name] ?? '';
-    if (typeof value !== 'string') throw this.#refuse(rule);
+    const value = this.fields[name] ?? '';
+    if (typeof value !== 'string') throw this.refuse(rule);
     this.#checkLength([value], name);
     return value;
   }
 
   /** One value, or a list of at most `most` values. */
   values(name: string, most: number = FILTER.values): unknown[] {
-    const given = this.#fields[name] ?? [];
+    const given = this.fields[name] ?? [];
     const all: unknown[] = Array.isArray(given) ? given : [given];
-    if (all.length > most) throw this.#refuse(phrase`has more than ${most} values in its ${name}`);
+    if (all.length > most) throw this.refuse(phrase`has more than ${most} values in its ${name}`);
     this.#checkLength(all, name);
     return all;
   }
@@ -62,13 +61,13 @@ export class FilterInput {
   /** One text, or a list of at most `most` texts, each once. */
   texts(name: string, most?: number): string[] {
     const found = this.values(name, most).map(text);
-    if (found.includes(null)) throw this.#refuse(phrase`needs a string, or an array of strings, as its ${name}`);
+    if (found.includes(null)) throw this.refuse(phrase`needs a string, or an array of strings, as its ${name}`);
     return [...new Set(found as string[])];
   }
 
   #checkLength(values: readonly unknown[], name: string): void {
     if (values.some((value) => typeof value === 'string' && value.length > FILTER.value))
-      throw this.#refuse(phrase`has a value of more than ${FILTER.value} characters in its ${name}`);
+      throw this.refuse(phrase`has a value of more than ${FILTER.value} characters in its ${name}`);
   }
 }
 

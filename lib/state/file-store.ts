@@ -97,8 +97,12 @@ export class FileStore implements StateStore, Movable {
     this.#lead = options.clock.now() - this.#startedAt;
   }
 
-  get<T>(key: Key): Promise<T | undefined> {
-    return this.#read<T>(key);
+  async get<T>(key: Key): Promise<T | undefined> {
+    const path = this.#path(key);
+    const content = await contentOf(path, key);
+    if (content === undefined) return undefined;
+    const found = await this.#records.read<T>(key, content);
+    return typeof found === 'object' ? found.value : this.#setAside(path, key, found);
   }
 
   async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
@@ -112,7 +116,7 @@ export class FileStore implements StateStore, Movable {
 
   update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
     const work = async () => {
-      const read = this.#read<T>(key);
+      const read = this.get<T>(key);
       const current = await (options.deadline?.wait(read) ?? read);
       const next = await change(current, UNLOSABLE_LOCK);
       if (next === undefined) {
@@ -268,14 +272,6 @@ export class FileStore implements StateStore, Movable {
     } catch (cause) {
       throw unwritableFile(key, cause);
     }
-  }
-
-  async #read<T>(key: Key): Promise<T | undefined> {
-    const path = this.#path(key);
-    const content = await contentOf(path, key);
-    if (content === undefined) return undefined;
-    const found = await this.#records.read<T>(key, content);
-    return typeof found === 'object' ? found.value : this.#setAside(path, key, found);
   }
 
   async #setAside(path: string, key: Key, reason: keyof typeof REASONS): Promise<undefined> {

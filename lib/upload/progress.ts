@@ -21,8 +21,6 @@ const NEWEST = 0.3;
 
 /** Reports the stages of one upload and the progress of its bytes. */
 export class ProgressReports {
-  readonly #clock: Clock;
-  readonly #onStage: (stage: UploadStage, progress: UploadProgress) => void;
   #total: number | null = null;
   #sent = 0;
   /** Highest reported number of bytes, so that a resend is not reported twice. */
@@ -30,10 +28,10 @@ export class ProgressReports {
   #rate: number | null = null;
   #reported = { at: 0, sent: 0 };
 
-  constructor(clock: Clock, onStage: (stage: UploadStage, progress: UploadProgress) => void) {
-    this.#clock = clock;
-    this.#onStage = onStage;
-  }
+  constructor(
+    private readonly clock: Clock,
+    private readonly onStage: (stage: UploadStage, progress: UploadProgress) => void,
+  ) {}
 
   preparing(total: number | null): void {
     this.#total = total;
@@ -58,7 +56,7 @@ export class ProgressReports {
   /** Counts bytes that were handed to the connection. */
   sent(bytes: number): void {
     this.#sent += bytes;
-    const elapsed = this.#clock.monotonic() - this.#reported.at;
+    const elapsed = this.clock.monotonic() - this.#reported.at;
     if (elapsed < PAUSE && this.#sent !== this.#total) return;
     if (elapsed > 0) {
       const pace = ((this.#sent - this.#reported.sent) / elapsed) * 1000;
@@ -72,10 +70,10 @@ export class ProgressReports {
   }
 
   #report(stage: UploadStage): void {
-    this.#reported = { at: this.#clock.monotonic(), sent: this.#sent };
+    this.#reported = { at: this.clock.monotonic(), sent: this.#sent };
     const left = this.#total === null ? null : this.#total - this.#sent;
     this.#shown = Math.max(this.#shown, this.#sent);
-    this.#onStage(stage, {
+    this.onStage(stage, {
       bytesSent: this.#shown,
       bytesTotal: this.#total,
       // Rounded down, so that 100 means complete.

@@ -27,8 +27,6 @@ type ReachingAccount = Pick<PollingAccount, 'service' | 'clock' | 'signal'>;
  * runtimes lack the same token.
  */
 export class ServiceReach {
-  readonly #account: ReachingAccount;
-  readonly #changed: () => void;
   #isLost = false;
   #isProbing = false;
   /** Monotonic, ms. */
@@ -37,10 +35,10 @@ export class ServiceReach {
   #relapses = 0;
 
   /** @param changed called after `isLost` has changed */
-  constructor(account: ReachingAccount, changed: () => void) {
-    this.#account = account;
-    this.#changed = changed;
-  }
+  constructor(
+    private readonly account: ReachingAccount,
+    private readonly changed: () => void,
+  ) {}
 
   get isLost(): boolean {
     return this.#isLost;
@@ -48,13 +46,13 @@ export class ServiceReach {
 
   /** Records the outcome of a poll that left. */
   recordPoll(error: PrintingError | null): void {
-    if (isReached(error)) this.#reachedAt = this.#account.clock.monotonic();
+    if (isReached(error)) this.#reachedAt = this.account.clock.monotonic();
     else if (!this.#isProbing) void this.#probe();
   }
 
   /** Probes until the reachability is settled. Never rejects. */
   async #probe(): Promise<void> {
-    const { clock, signal } = this.#account;
+    const { clock, signal } = this.account;
     this.#isProbing = true;
     const settle = async (deadline: Deadline) => {
       if (await this.#isReachedInTime(deadline)) return;
@@ -72,7 +70,7 @@ export class ServiceReach {
 
   /** Resolves at the first answered probe or poll, with false if there is none within the grace period. */
   #isReachedInTime(deadline: Deadline): Promise<boolean> {
-    const { clock } = this.#account;
+    const { clock } = this.account;
     let since = clock.monotonic();
     return pollUntil(deadline, IN_DOUBT, async () => {
       const sentAt = clock.monotonic();
@@ -85,7 +83,7 @@ export class ServiceReach {
 
   /** Resolves when all probes of a period were answered. @param since monotonic time of the last unanswered one, ms */
   #untilBack(deadline: Deadline, since: number): Promise<void> {
-    const { clock } = this.#account;
+    const { clock } = this.account;
     const period = waitBefore(this.#relapses, BACK);
     return pollUntil(deadline, LOST, async () => {
       const answer = await this.#sendProbe();
@@ -97,11 +95,11 @@ export class ServiceReach {
 
   #setLost(isLost: boolean): void {
     this.#isLost = isLost;
-    if (!this.#account.signal.aborted) this.#changed();
+    if (!this.account.signal.aborted) this.changed();
   }
 
   async #sendProbe(): Promise<'reached' | 'unreached' | 'unsent'> {
-    const { service, clock, signal } = this.#account;
+    const { service, clock, signal } = this.account;
     const departure = new Departure();
     const what = phrase`the list of printers`;
     try {
