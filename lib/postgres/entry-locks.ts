@@ -13,7 +13,8 @@ import { Sightings } from './sightings';
 /** Backoff while another holder has the lock, ms. */
 const WAITS = { first: 20, longest: 250, factor: 1.5, jitter: 0.2 };
 
-interface EntryLocksOptions {
+/** What one runtime uses for all its statements. */
+export interface RuntimeContext {
   clock: Clock;
   /** Id of the runtime. */
   holder: string;
@@ -65,9 +66,9 @@ export class EntryLocks {
   readonly #requests: Batches<StoredRow & Holder, Claim>;
   #turn = 0;
 
-  constructor(private readonly options: EntryLocksOptions) {
-    this.#sightings = new Sightings(options.clock);
-    const { database, holder, leases } = options;
+  constructor(private readonly context: RuntimeContext) {
+    this.#sightings = new Sightings(context.clock);
+    const { database, holder, leases } = context;
     this.#requests = new Batches<StoredRow & Holder, Claim>((columns, { expired, kept } = UNCLAIMED) =>
       database.query(TAKE, [...columns, holder, leases.lasts, expired, kept]),
     );
@@ -78,7 +79,7 @@ export class EntryLocks {
    * it.
    */
   waitFor<T>(key: Key, work: (held: HeldLock) => Promise<T>, { deadline, lockOnly, failed }: Waiting): Promise<T> {
-    const { clock, leases, locks } = this.options;
+    const { clock, leases, locks } = this.context;
     const name = rowNameOf(key);
     const limit = deadline ?? new Deadline(clock);
     const underLock = async () => {
@@ -103,7 +104,7 @@ export class EntryLocks {
 
   /** Asks for the lock once; undefined: another runtime holds it. */
   async #ask(name: string, key: Key, lockOnly: boolean, failed: Failure): Promise<HeldLock | undefined> {
-    const { clock, leases, mayTakeOver } = this.options;
+    const { clock, leases, mayTakeOver } = this.context;
     const askedAt = clock.monotonic();
     const expired = mayTakeOver() ? (this.#sightings.expired(name) ?? null) : null;
     const kept = lockOnly ? leases.keptToken(name) : null;

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../time/clock';
 import { guard } from '../time/guard';
 import { RetryTimer } from '../time/retry';
 import { settledWithin } from '../time/concurrency';
 import type { Assigned, Holding, JoinOptions, Lock, Member, Membership } from '../state/membership';
-import type { Locks } from '../state/locks';
 import type { Key } from '../state/store';
 import { encodeMessage, type Channel, type ChannelMessage } from './channel';
-import type { Lease, Leases } from './leases';
+import { notReadable, wrapped } from './entries';
+import type { RuntimeContext } from './entry-locks';
+import type { Lease } from './leases';
 import {
   ADD_ITEMS,
   CLAIM_ITEMS,
@@ -23,23 +23,7 @@ import {
   Roster,
   UPDATE_CONTENT,
 } from './roster';
-import type { Sightings } from './sightings';
-
-/** Context shared by all memberships of a runtime. */
-interface MembershipContext {
-  clock: Clock;
-  /** Id of the runtime. */
-  holder: string;
-  /** `once`: don't repeat the statement if its outcome is unknown. */
-  query: <Row extends object>(text: string, values: unknown[], once?: boolean) => Promise<Row[]>;
-  /** Whether the database has been available for long enough to evict members with expired leases. */
-  mayEvict(): boolean;
-  /** Leases of the members of this topic. */
-  sightings: Sightings;
-  leases: Leases;
-  locks: Locks;
-  channel: Channel;
-}
+import { Sightings } from './sightings';
 
 /** Interval between reads of the members without a notification, ms. */
 const REFRESH_EVERY = 5_000;
@@ -51,6 +35,8 @@ const WAITS = { first: 500, longest: 5_000, jitter: 0.2 };
 const LEAVE_WITHIN = 5_000;
 
 const NONE: readonly Member[] = [];
+/** Kind of its values in sentences. */
+const KIND: Key = ['assignment'];
 
 /** A runtime's membership in shared work on a PostgreSQL database. Sends its statements one after the other. */
 export class PostgresMembership implements Membership {
@@ -60,6 +46,8 @@ export class PostgresMembership implements Membership {
   readonly #name: string;
   readonly #about: { name: string; since: number };
   readonly #stopListening: () => void;
+  /** Leases of the members. */
+  readonly #sightings: Sightings;
   /** Content of its own row: the current one, and the one last written. */
   #content: string;
   #written = '';
@@ -74,15 +62,17 @@ export class PostgresMembership implements Membership {
   constructor(
     topic: Key,
     { name, wants, onChange }: JoinOptions,
-    private readonly context: MembershipContext,
+    private readonly context: RuntimeContext,
+    channel: Channel,
   ) {
     this.#onChange = guard(onChange);
     this.#retries = new RetryTimer(context.clock, WAITS);
+    this.#sightings = new Sightings(context.clock);
     this.#topic = hashOf(topic);
     this.#name = hashOf([this.#topic, context.holder]);
     this.#about = { name, since: context.clock.now() };
     this.#content = this.#contentOf(wants);
-    this.#stopListening = context.channel.listen((message) => {
+    this.#stopListening = channel.listen((message) => {
       if (message === null || message.topic === this.#topic) this.#step();
     });
     this.#step();
@@ -130,7 +120,7 @@ export class PostgresMembership implements Membership {
     const rows = await this.#ask<{ id: string; beat: string; item: string | null }>(HOLDERS, [this.#topic]);
     const found = new Map<string, { items: string[]; leaseAge: number }>();
     for (const { id, beat, item } of rows) {
-      const holding = found.get(id) ?? { items: [], leaseAge: this.context.sightings.age(id, beat) };
+      const holding = found.get(id) ?? { items: [], leaseAge: this.#sightings.age(id, beat) };
       const word = readJson(item);
       if (typeof word === 'string') holding.items.push(word);
       found.set(id, holding);
@@ -210,7 +200,7 @@ export class PostgresMembership implements Membership {
   async #refresh(): Promise<void> {
     let rows = await this.#ask<MemberRow>(READ_MEMBERS, [this.#topic, this.#roster.marks]);
     let left = this.#recordSightings(rows);
-    const expired = this.context.mayEvict() ? rows.flatMap(({ id }) => this.context.sightings.expired(id) ?? []) : [];
+    const expired = this.context.mayTakeOver() ? rows.flatMap(({ id }) => this.#sightings.expired(id) ?? []) : [];
     // A departed member may have taken an item in its last moment.
     if (this.#roster.hasMoreThan(rows) || expired.length > 0) {
       await this.#evict(null, expired);
@@ -226,7 +216,7 @@ export class PostgresMembership implements Membership {
 
   /** Records a sighting of each lease. Returns how long each will last at least, ms. */
   #recordSightings(rows: MemberRow[]): number[] {
-    return rows.map(({ id, beat, lasts }) => this.context.sightings.record(id, beat, lasts));
+    return rows.map(({ id, beat, lasts }) => this.#sightings.record(id, beat, lasts));
   }
 
   /** Adopts the members that were read. */
@@ -315,7 +305,7 @@ export class PostgresMembership implements Membership {
 
   /** `once`: doesn't repeat the statement if its outcome is unknown. */
   #ask<Answer extends object>(text: string, values: unknown[], once = false): Promise<Answer[]> {
-    return this.context.query<Answer>(text, values, once);
+    return wrapped(this.context.database.query<Answer>(text, values, { urgent: true, once }), notReadable(KIND));
   }
 
   /** Runs after all earlier statements, including those of an earlier membership of this runtime. */

@@ -8,7 +8,7 @@ import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import { Batches } from './batches';
 import { Channel, encodeMessage } from './channel';
-import type { Database, QueryOptions } from './database';
+import type { Database } from './database';
 import {
   ADD,
   DROP,
@@ -26,11 +26,10 @@ import {
   wrapped,
   WRITE,
 } from './entries';
-import { EntryLocks, type HeldLock, rowNameOf, type StoredRow } from './entry-locks';
+import { EntryLocks, type HeldLock, rowNameOf, type RuntimeContext, type StoredRow } from './entry-locks';
 import { Lease, Leases, LEASE_TIMES, namesAndTokens, type LeaseTimes } from './leases';
 import { ABANDONED, EVICT, FORGET_ITEMS } from './roster';
 import { PostgresMembership } from './postgres-membership';
-import { Sightings } from './sightings';
 
 interface PostgresStoreOptions extends RecordsOptions {
   database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'>;
@@ -58,36 +57,37 @@ export class PostgresStore implements StateStore, Movable {
   readonly #options: PostgresStoreOptions;
   readonly #records: Records;
   readonly #leases: Leases;
-  readonly #locks = new Locks();
+  readonly #context: RuntimeContext;
   readonly #entryLocks: EntryLocks;
   readonly #writes: Batches<{ name: string }, Lease[]>;
   readonly #holder = randomUUID();
   readonly #channel: Channel;
-  readonly #steady: number;
 
   constructor(options: PostgresStoreOptions) {
     this.#options = options;
     this.#records = new Records(options);
-    this.#leases = new Leases(options.database, options.clock, options.times ?? LEASE_TIMES);
-    this.#entryLocks = new EntryLocks({
-      clock: options.clock,
+    const { database, clock, times } = options;
+    const steady = times?.steady ?? STEADY;
+    this.#leases = new Leases(database, clock, times ?? LEASE_TIMES);
+    this.#context = {
+      clock,
       holder: this.#holder,
       leases: this.#leases,
-      locks: this.#locks,
-      database: options.database,
-      mayTakeOver: () => this.#mayTakeOver,
-    });
+      locks: new Locks(),
+      database,
+      mayTakeOver: () => database.steadyFor >= steady,
+    };
+    this.#entryLocks = new EntryLocks(this.#context);
     this.#writes = new Batches(([names, tokens, ...rest], under = []) =>
-      options.database.query(WRITE, [names, tokens, ...namesAndTokens(under), ...rest]),
+      database.query(WRITE, [names, tokens, ...namesAndTokens(under), ...rest]),
     );
     this.#channel = new Channel({
-      database: options.database,
-      clock: options.clock,
+      database,
+      clock,
       own: this.#holder,
       fault: ({ sentence }) =>
         options.warn(phrase`A change that another Node-RED made could not be followed: ${sentence}`),
     });
-    this.#steady = options.times?.steady ?? STEADY;
   }
 
   get runtime(): string {
@@ -152,18 +152,7 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   join(topic: Key, options: JoinOptions): Membership {
-    const kind: Key = ['assignment'];
-    return new PostgresMembership(topic, options, {
-      clock: this.#options.clock,
-      holder: this.#holder,
-      query: (text, values, once) =>
-        this.#query(text, values, notReadable(kind), { urgent: true, once: once === true }),
-      mayEvict: () => this.#mayTakeOver,
-      sightings: new Sightings(this.#options.clock),
-      leases: this.#leases,
-      locks: this.#locks,
-      channel: this.#channel,
-    });
+    return new PostgresMembership(topic, options, this.#context, this.#channel);
   }
 
   /** Removes expired values, by the database's clock, and locks that were never released. */
@@ -199,11 +188,6 @@ export class PostgresStore implements StateStore, Movable {
   close(): Promise<void> {
     this.#leases.close();
     return this.#options.database.close();
-  }
-
-  /** Whether the holder of an expired lease has had time to renew it. */
-  get #mayTakeOver(): boolean {
-    return this.#options.database.steadyFor >= this.#steady;
   }
 
   /** Notification of a change; blank: none. */
@@ -249,8 +233,8 @@ export class PostgresStore implements StateStore, Movable {
     return undefined;
   }
 
-  #query<Row extends object>(text: string, values: unknown[], failed: Failure, options?: QueryOptions): Promise<Row[]> {
-    return wrapped(this.#options.database.query<Row>(text, values, options), failed);
+  #query<Row extends object>(text: string, values: unknown[], failed: Failure): Promise<Row[]> {
+    return wrapped(this.#options.database.query<Row>(text, values), failed);
   }
 }
 

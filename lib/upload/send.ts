@@ -29,6 +29,7 @@ interface UploadTarget extends StoredRef {
   url: string;
   /** The service's own spelling, with which the URL was signed (wire facts 4.2). */
   contentType: string;
+  origin: string | undefined;
 }
 
 /** Registers a file and returns its destination. Throws SERVICE_ERROR for an answer without a safe URL. */
@@ -49,7 +50,7 @@ export async function register(
     // A forbidden address would be the same after another registration.
     throw new PrintingError('SERVICE_ERROR', sentence, { outcome: id && text(given) ? 'refused' : 'unknown' });
   }
-  return { kind, id, url, contentType: text(answer?.content_type) ?? contentType };
+  return { kind, id, url, contentType: text(answer?.content_type) ?? contentType, origin };
 }
 
 /** Reads the service's present record of a stored file. */
@@ -96,12 +97,6 @@ export type Transfer =
   /** Network or store failed; `complete` if all bytes had been sent, so that only the answer may be missing. */
   | { end: 'broken'; reason: string | Sentence; status?: number; complete: boolean };
 
-export interface Address {
-  url: string;
-  contentType: string;
-  origin: string | undefined;
-}
-
 /**
  * Longest silence of the store, ms. A slow connection may still be sending the last megabytes after they were handed
  * over.
@@ -117,10 +112,10 @@ const NOT_IMPLEMENTED = 501;
  * traps 31 to 34): unchunked, with exactly the registered headers. Calls `onSent` with each chunk and its position in
  * the file. Throws the errors of the content, and the deadline's reason.
  */
-export async function transmit(
+async function transmit(
   http: Http,
   content: Content,
-  address: Address,
+  target: UploadTarget,
   { from, onSent, deadline }: { from: number; onSent: (chunk: Buffer, at: number) => void; deadline: Deadline },
 ): Promise<Transfer> {
   const { size } = content;
@@ -139,10 +134,10 @@ export async function transmit(
   body.on('error', () => undefined);
   try {
     const range = from > 0 ? { 'content-range': `bytes ${from}-${size - 1}/${size}` } : {};
-    const headers = { ...headersOf(address), 'content-length': String(size - from), ...range };
+    const headers = { ...headersOf(target), 'content-length': String(size - from), ...range };
     const request = {
       method: 'PUT',
-      url: address.url,
+      url: target.url,
       headers,
       body,
       signal: deadline.signal,
@@ -174,12 +169,12 @@ export async function transmit(
  */
 export async function queryKeptBytes(
   http: Http,
-  address: Address,
+  target: Omit<UploadTarget, keyof StoredRef>,
   size: number,
   deadline: Deadline,
 ): Promise<number | null> {
-  const headers = { ...headersOf(address), 'content-length': '0', 'content-range': `bytes */${size}` };
-  const answer = await http.send({ method: 'PUT', url: address.url, headers, signal: deadline.signal, foreign: true });
+  const headers = { ...headersOf(target), 'content-length': '0', 'content-range': `bytes */${size}` };
+  const answer = await http.send({ method: 'PUT', url: target.url, headers, signal: deadline.signal, foreign: true });
   discardBody(answer);
   const { status } = answer;
   if (mayPass(status) && status !== NOT_IMPLEMENTED) {
@@ -193,7 +188,7 @@ export async function queryKeptBytes(
   return last === undefined ? null : Number(last) + 1;
 }
 
-const headersOf = ({ contentType, origin }: Address) => ({
+const headersOf = ({ contentType, origin }: Omit<UploadTarget, keyof StoredRef>) => ({
   'content-type': contentType,
   ...(origin ? { origin } : {}),
 });
@@ -298,11 +293,7 @@ class Sending {
     const target = earlier && from !== null ? earlier : await this.#register();
     progress.uploading(from ?? 0);
     const onSent = (chunk: Buffer, at: number) => this.#onSent(chunk, at);
-    const result = await transmit(this.deps.http, this.content, this.#addressOf(target), {
-      from: from ?? 0,
-      onSent,
-      deadline,
-    });
+    const result = await transmit(this.deps.http, this.content, target, { from: from ?? 0, onSent, deadline });
     if (result.end === 'accepted') return this.#sent(target);
     if (result.end === 'refused') {
       this.#target = null;
@@ -335,7 +326,7 @@ class Sending {
     this.#isDoubtful = true;
     let kept: number | null;
     try {
-      kept = await queryKeptBytes(this.deps.http, this.#addressOf(target), size, this.options.deadline);
+      kept = await queryKeptBytes(this.deps.http, target, size, this.options.deadline);
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (!isTransient(error)) throw thrown;
@@ -386,10 +377,6 @@ class Sending {
       this.#hashed = end;
     }
     this.options.progress.sent(chunk.length);
-  }
-
-  #addressOf({ url, contentType }: UploadTarget): Address {
-    return { url, contentType, origin: this.announced.origin };
   }
 
   #unchanged(): Promise<boolean> {

@@ -5,6 +5,7 @@ import { PackedTexts } from '../checkpoints/memory';
 import type { Poller } from '../polling/poller';
 import { SLACK } from '../polling/timing';
 import type { PollResult } from '../polling/types';
+import type { NodeWatch, WatchContext } from './watch';
 import type { WatchedClusters } from './watched-clusters';
 
 /** Results delivered together: of one cluster, or a part of a group. The receiver may keep and change them. */
@@ -15,26 +16,6 @@ export interface Round {
   group: { id: string; start: number; count: number | null } | null;
   /** First failure among the results. */
   error: PrintingError | null;
-}
-
-/** The watch whose rounds are sent. */
-interface RoundsOwner {
-  /** ms. */
-  readonly interval: number;
-  readonly clusters: WatchedClusters;
-  readonly changeFilter: ChangeFilter | null;
-  /** Whether it is neither paused nor closed. */
-  readonly isActive: boolean;
-  readonly isAsking: boolean;
-  emit(round: Round): void;
-  /** Restores the last known clusters. Never rejects. */
-  restoreClusters(): Promise<void>;
-}
-
-interface RoundsContext {
-  clock: Clock;
-  signIn: { readonly usable: boolean };
-  guard: (callback: () => unknown) => void;
 }
 
 /** Times at which the results of a watch go out. */
@@ -62,8 +43,8 @@ export class TurnRounds implements Rounds {
   #disarm: () => void = () => undefined;
 
   constructor(
-    private readonly watch: RoundsOwner,
-    private readonly context: RoundsContext,
+    private readonly watch: NodeWatch,
+    private readonly context: WatchContext,
   ) {}
 
   start(): void {
@@ -136,8 +117,8 @@ export class GroupRounds implements Rounds {
   #disarm: () => void = () => undefined;
 
   constructor(
-    private readonly watch: RoundsOwner,
-    private readonly context: RoundsContext,
+    private readonly watch: NodeWatch,
+    private readonly context: WatchContext,
   ) {
     this.#batch = this.#newBatch();
   }
