@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { MEMBER, TEXT } from '../rules/limits';
 import { record } from '../service/json-readers';
 import type { Member } from '../state/membership';
+import { isTime } from '../time/clock';
 import { CHANNEL } from './channel';
 import { BEAT, SCHEMA } from './schema';
 
@@ -76,14 +77,10 @@ export function readAbout(content: string | null): About {
   const { name, since, wants = null } = record(readJson(content)) ?? {};
   return {
     name: typeof name === 'string' ? name.slice(0, TEXT.shown) : '',
-    since: isTime(since) ? since : 0,
+    since: typeof since === 'number' && isTime(since) ? since : 0,
     wants,
   };
 }
-
-/** From 1970 to 9999. */
-const isTime = (value: unknown): value is number =>
-  typeof value === 'number' && value >= 0 && value < 253_402_300_800_000;
 
 /** Parses a JSON text of the database; null if it is invalid or too long. */
 export function readJson(json: string | null): unknown {

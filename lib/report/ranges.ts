@@ -1,5 +1,6 @@
 import { readRangeEnd, type RangeUnit } from '../rules/limits';
 import { PrintingError } from '../service/errors';
+import { isTime } from '../time/clock';
 import { phrase } from '../words/sentence';
 
 /** A period from `from` up to but excluding `to`; both milliseconds since 1970. */
@@ -93,6 +94,3 @@ function back(now: number, count: number, unit: RangeUnit): number {
   } else date.setDate(date.getDate() - count * (unit === 'week' ? 7 : 1));
   return date.getTime();
 }
-
-/** Whether a time is between 1970 and 9999, where ISO 8601 has four-digit years; false for NaN. */
-const isTime = (ms: number): boolean => ms >= 0 && ms < 253_402_300_800_000;

@@ -40,3 +40,6 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 
 /** ISO 8601 UTC with milliseconds, as in every message (reference 3). */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
+
+/** Whether a time is between 1970 and 9999, where ISO 8601 has four-digit years; false for NaN. */
+export const isTime = (ms: number): boolean => ms >= 0 && ms < 253_402_300_800_000;

@@ -44,6 +44,9 @@ export type Stamp = Pick<BigIntStats, 'size' | 'mtimeNs' | 'ctimeNs' | 'nlink' |
  */
 const CHUNK = 512 * 1024;
 
+/** Of content that nothing else can write to. */
+const UNCHANGING = { stamp: () => Promise.resolve(null), unchanged: () => Promise.resolve(true) };
+
 export function bytesContent(bytes: Buffer, name: string): Content {
   const size = bytes.length;
   if (size === 0) throw empty(name);
@@ -53,8 +56,7 @@ export function bytesContent(bytes: Buffer, name: string): Content {
     isFile: false,
     has: () => true,
     chunks: (from = 0) => exactly(size, from, slices(bytes, from)),
-    stamp: () => Promise.resolve(null),
-    unchanged: () => Promise.resolve(true),
+    ...UNCHANGING,
     close: () => Promise.resolve(),
   };
 }
@@ -80,14 +82,14 @@ export async function fileContent(named: string, deadline: Deadline): Promise<Co
   };
   // Checked before opening, as opening some devices has an effect.
   mustBeFile(await calls.run(() => stat(path)).catch(unreadable));
-  const file = await calls
-    .run(
-      () => open(path, FOR_READING),
-      (late) => late.close(),
-    )
-    .catch(unreadable);
+  const opening = calls.run(
+    () => open(path, FOR_READING),
+    (late) => late.close(),
+  );
+  const file = await opening.catch(unreadable);
   const close = () => calls.release(() => file.close());
   const stamp = () => calls.run(() => file.stat({ bigint: true })).catch(unreadable);
+  const reading = (read: () => Promise<Read>) => calls.run(read).catch(unreadable);
   try {
     const opened = await stamp();
     mustBeFile(opened);
@@ -98,12 +100,7 @@ export async function fileContent(named: string, deadline: Deadline): Promise<Co
       repeatable: true,
       isFile: true,
       has: () => true,
-      chunks: (from = 0) =>
-        exactly(
-          size,
-          from,
-          chunksOf(file, from, (read) => calls.run(read).catch(unreadable)),
-        ),
+      chunks: (from = 0) => exactly(size, from, chunksOf(file, from, reading)),
       stamp,
       unchanged: async (since: Stamp = opened) => {
         const now = await stamp();
@@ -201,8 +198,8 @@ export async function compress(
   onRead: (chunk: Buffer) => void,
   deadline: Deadline,
 ): Promise<Content> {
-  const scratch = await openScratch(deadline).catch(unwritable);
-  const { calls, handle, close } = scratch;
+  const { calls, handle, close } = await openScratch(deadline).catch(unwritable);
+  const reading = (read: () => Promise<Read>) => calls.run(read).catch(unwritable);
   let size = 0;
   const read = async function* () {
     for await (const chunk of content.chunks()) {
@@ -225,14 +222,8 @@ export async function compress(
       repeatable: true,
       isFile: true,
       has: () => true,
-      chunks: (from = 0) =>
-        exactly(
-          size,
-          from,
-          chunksOf(handle, from, (part) => calls.run(part).catch(unwritable)),
-        ),
-      stamp: () => Promise.resolve(null),
-      unchanged: () => Promise.resolve(true),
+      chunks: (from = 0) => exactly(size, from, chunksOf(handle, from, reading)),
+      ...UNCHANGING,
       close,
     };
   } catch (error) {
@@ -266,8 +257,7 @@ export function streamContent(stream: Readable, size: number, name: string, dead
     isFile: false,
     has: (from) => from >= tail.start,
     chunks: (from = 0) => exactly(size, from, tail.chunks(from)),
-    stamp: () => Promise.resolve(null),
-    unchanged: () => Promise.resolve(true),
+    ...UNCHANGING,
     close: () => Promise.resolve(),
   };
 }

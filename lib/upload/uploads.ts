@@ -167,22 +167,16 @@ export interface UploadsDeps {
   origin?: string;
 }
 
-/** Options for storing a file. */
-interface Plan {
-  name: string;
-  contentType: string;
-  /** Whether it is compressed before sending. */
-  packs: boolean;
-  scope: Kind['scope'];
-  type: Kind['type'];
-}
-
 /** A file, and how to store it. */
 interface Job {
   content: Content;
   /** Returns the SHA-256 of the content's present bytes. */
   hash: () => Promise<string>;
-  plan: Plan;
+  name: string;
+  contentType: string;
+  /** Whether it is compressed before sending. */
+  packs: boolean;
+  kind: Kind;
   options: UploadOptions;
   progress: ProgressReports;
 }
@@ -218,9 +212,16 @@ export class Uploads {
     signal.throwIfAborted();
     const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
     try {
-      const plan = await this.#plan(source, options);
+      const fileName = fileNameOf(source);
+      const packs = options.compress && toolpath(fileName).extension === '.gcode';
+      const name = jobName(options.jobName, fileName, packs);
+      const { contentType } = toolpath(name);
+      const scope = await options.deadline.wait(this.deps.scope());
       const content = await openContent(source, options.deadline);
-      const { result, rest } = await this.#run(content, plan, options).catch(async (error: unknown) => {
+      const kind = { scope, type: packs ? `${contentType} packed` : contentType, size: content.size };
+      const progress = new ProgressReports(this.deps.clock, options.onStage);
+      const job = { content, hash: hashOf(content), name, contentType, packs, kind, options, progress };
+      const { result, rest } = await this.#run(job).catch(async (error: unknown) => {
         await content.close();
         throw error;
       });
@@ -246,35 +247,25 @@ export class Uploads {
     this.#rests.add(tracked);
   }
 
-  async #plan(source: Source, { jobName: wanted, compress: compresses, deadline }: UploadOptions): Promise<Plan> {
-    const fileName = fileNameOf(source);
-    const packs = compresses && toolpath(fileName).extension === '.gcode';
-    const name = jobName(wanted, fileName, packs);
-    const { contentType } = toolpath(name);
-    const scope = await deadline.wait(this.deps.scope());
-    return { name, contentType, packs, scope, type: packs ? `${contentType} packed` : contentType };
-  }
-
-  async #run(content: Content, plan: Plan, options: UploadOptions): Promise<Done> {
+  async #run(job: Job): Promise<Done> {
+    const { content, hash, packs, kind, options, progress } = job;
     const { reuse, dryRun, deadline } = options;
-    if (!plan.packs) checkSize(content.size);
-    const progress = new ProgressReports(this.deps.clock, options.onStage);
-    progress.preparing(plan.packs ? null : content.size);
+    if (!packs) checkSize(content.size);
+    progress.preparing(packs ? null : content.size);
     await options.beforeSending?.();
-    const job: Job = { content, hash: hashOf(content), plan, options, progress };
     const work = () => this.#reuseOrStore(job);
     if (!reuse || dryRun) return work();
-    return this.#underWay.run(JSON.stringify(kindOf(job)), content.repeatable ? job.hash : null, deadline, work);
+    return this.#underWay.run(JSON.stringify(kind), content.repeatable ? hash : null, deadline, work);
   }
 
   async #reuseOrStore(job: Job): Promise<Done> {
-    const { content, hash, plan, options } = job;
+    const { content, hash, kind, options } = job;
     const earlier =
       options.reuse && content.repeatable
-        ? await this.#reusable.find(kindOf(job), () => options.deadline.wait(hash()), options.deadline)
+        ? await this.#reusable.find(kind, () => options.deadline.wait(hash()), options.deadline)
         : undefined;
-    if (earlier) return { result: uploaded(plan, earlier.jobId, earlier.fileSize, earlier.job, true) };
-    if (!plan.packs) return this.#store(job, content);
+    if (earlier) return { result: uploaded(job, earlier.jobId, earlier.fileSize, earlier.job, true) };
+    if (!job.packs) return this.#store(job, content);
 
     const sourceHash = createHash('sha256');
     const packed = await compress(content, (chunk) => sourceHash.update(chunk), options.deadline);
@@ -287,30 +278,25 @@ export class Uploads {
 
   /** Stores `content`; `hash` is that of the source's bytes, if known. */
   async #store(job: Job, content: Content, hash?: string): Promise<Done> {
-    const { plan, options, progress } = job;
+    const { name, contentType, kind, progress } = job;
+    const { deadline, reuse, dryRun } = job.options;
     const { service, origin } = this.deps;
     const { size } = content;
     checkSize(size);
-    if (options.dryRun) return { result: uploaded(plan, null, size, null, false) };
-    const { deadline, reuse } = options;
-    const announced = { kind: 'job' as const, name: plan.name, size, contentType: plan.contentType, origin };
+    if (dryRun) return { result: uploaded(job, null, size, null, false) };
+    const announced = { kind: 'job' as const, name, size, contentType, origin };
     const isHashedLater = hash === undefined && content.isFile && size > HASHED_ON_THE_WAY;
     const hashing = reuse && hash === undefined && !isHashedLater;
     const sent = await send(this.deps, content, announced, { deadline, hashing, progress });
     progress.confirming();
     const stored = await awaitUploaded(service, sent, { deadline });
-    const result = uploaded({ ...plan, contentType: sent.contentType }, sent.id, size, stored, false);
+    const result = uploaded({ name, contentType: sent.contentType }, sent.id, size, stored, false);
     if (!reuse) return { result };
-    const save = (known: string) => this.#reusable.save(kindOf(job), known, { jobId: sent.id, fileSize: size });
+    const save = (known: string) => this.#reusable.save(kind, known, { jobId: sent.id, fileSize: size });
     // The file is stored: a failure to record it only costs another upload.
-    if (isHashedLater)
-      return {
-        result,
-        rest: hashLater(job)
-          .then(save)
-          .catch(() => undefined),
-      };
-    await deadline.wait(save(hash ?? sent.hash)).catch(() => undefined);
+    const notRecorded = () => undefined;
+    if (isHashedLater) return { result, rest: hashLater(job).then(save).catch(notRecorded) };
+    await deadline.wait(save(hash ?? sent.hash)).catch(notRecorded);
     return { result };
   }
 }
@@ -322,10 +308,8 @@ async function hashLater({ content, hash }: Job): Promise<string> {
   throw changedMeanwhile();
 }
 
-const kindOf = ({ plan: { scope, type }, content: { size } }: Job): Kind => ({ scope, type, size });
-
 function uploaded(
-  { name, contentType }: Pick<Plan, 'name' | 'contentType'>,
+  { name, contentType }: Pick<Job, 'name' | 'contentType'>,
   jobId: string | null,
   fileSize: number,
   raw: Json | null,
