@@ -2,9 +2,9 @@ import { TOOLPATH } from '../rules/limits';
 import { readMetadata } from '../service/file-types';
 import type { Deadline } from '../time/deadline';
 import { type Content, openContent, type Source } from '../upload/content';
+import { bytesAt, inflateHead } from './bytes';
 import { byExtruder, type FileFacts, materialNeed, unlessBlank } from './facts';
 import { curaFacts, griffinFacts, orcaFacts, prusaFacts } from './slicers';
-import { bytesAt, inflateHead } from './ufp';
 
 /**
  * Facts that a file states about itself, read from its two ends (print queue, 6). Null if it states none, and for a
@@ -26,6 +26,7 @@ export async function factsOfContent(content: Content): Promise<FileFacts | null
   const head = await bytesAt(content, 0);
   if (head.subarray(0, 2).equals(GZIP)) return factsOfText(await inflateHead(head, 'gzip'));
   if (head.subarray(0, 4).equals(ZIP)) {
+    // Loads a library for zip files.
     const { modelHead } = require('./ufp') as typeof import('./ufp');
     const model = await modelHead(content);
     return model && factsOfText(model);

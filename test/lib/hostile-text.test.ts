@@ -107,7 +107,8 @@ import {
   textIn,
 } from '../../lib/toolpath/slicers';
 import { factsOfContent, factsOfFile, factsOfMetadata } from '../../lib/toolpath/read-facts';
-import { inflateHead, modelHead } from '../../lib/toolpath/ufp';
+import { inflateHead } from '../../lib/toolpath/bytes';
+import { modelHead } from '../../lib/toolpath/ufp';
 import { labelOf } from '../../lib/metrics/exposition';
 import { systemClock } from '../../lib/time/clock';
 import { nextTurn } from '../../lib/time/concurrency';
@@ -477,7 +478,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     factsOfFile({ kind: 'bytes', bytes: bytesOf(words), name: words }, LIMITS.deadline),
   'toolpath/read-facts.factsOfMetadata': (words) => factsOfMetadata(FIELDS(words)),
   'toolpath/slicers.griffinFacts': (words) => griffinFacts(`;START_OF_HEADER\n;${words}\n;END_OF_HEADER`),
-  'toolpath/ufp.inflateHead': (words) =>
+  'toolpath/bytes.inflateHead': (words) =>
     Promise.all([inflateHead(bytesOf(words), 'deflate'), inflateHead(bytesOf(words), 'gzip')]),
   'toolpath/slicers.orcaFacts': (words) =>
     orcaFacts(`; HEADER_BLOCK_START\n; ${words}\n; HEADER_BLOCK_END`, `${words}\n; CONFIG_BLOCK_START\n;${words}`),
@@ -812,7 +813,7 @@ const OTHERS: Record<string, string> = {
   'account/credentials.credentialsOf': 'gets checked settings',
   'account/pages.pagesOf': 'is readPages, in parts',
   'account/authenticated-api-client.AuthenticatedApiClient': 'asks',
-  'toolpath/ufp.bytesAt': 'passes bytes on',
+  'toolpath/bytes.bytesAt': 'passes bytes on',
   'toolpath/facts.byExtruder': 'gets what was read',
   'toolpath/facts.materialNeed': 'gets what was read',
   'toolpath/facts.unlessBlank': 'gets what was read',
@@ -849,6 +850,7 @@ const OTHERS: Record<string, string> = {
   'time/retry.waitBefore': 'gets no text',
   'time/clock.sleep': 'gets no text',
   'time/clock.isoTime': 'gets no text',
+  'time/clock.isTime': 'gets no text',
   'time/retry.RetryTimer': 'gets no text',
   'time/deadline.Deadline': 'gets no text',
   'time/deadline.underDeadline': 'gets no text',
