@@ -185,7 +185,7 @@ export class Client {
       },
       jobControl: () => {
         const { JobControl } = require('./control/job-control') as typeof import('./control/job-control');
-        return new JobControl({ service });
+        return new JobControl(service);
       },
       reports: () => {
         const { Reports } = require('./report/reports') as typeof import('./report/reports');

@@ -28,12 +28,11 @@ export interface Answer {
   data: unknown;
   /** The whole parsed body; null if it is empty. */
   body: unknown;
-  /** The size of the answer. */
   size?: AnswerSize;
 }
 
 /**
- * Client of the signed-in service; it adds the bearer, renews it, retries reads and obeys Retry-After. GET is retried
+ * Client of the signed-in service; it adds the bearer, refreshes it, retries reads and obeys Retry-After. GET is retried
  * on 5xx and network failures (3 times, within 30 s). Any other method is sent once, except for a repeat after a token
  * refresh or a 429, both of which mean that nothing was done. Throws PrintingError; its `outcome` is the fate of the
  * request.
@@ -46,7 +45,6 @@ export type Limits = Pick<CallOptions, 'deadline'>;
 
 /** CallOptions of a request to an arbitrary path. */
 export interface SendOptions extends Pick<CallOptions, 'what' | 'deadline' | 'underWay' | 'lock'> {
-  /** The JSON body, as sent. */
   body?: string | undefined;
 }
 

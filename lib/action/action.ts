@@ -20,7 +20,6 @@ export interface ActionRequest {
 /** State of an action in an answer of the service (interface, Printer action). */
 export interface Action {
   actionId: string | null;
-  /** The service's status. */
   status: string | null;
   /** `status_details`. */
   details: Json | null;
@@ -30,7 +29,6 @@ export interface Action {
 
 /** Statuses of an action in progress (wire facts 9). */
 const OPEN = ['pending', 'sent'];
-/** Statuses of a failed action. */
 const FAILED = ['failed', 'unknown'];
 
 /**

@@ -18,7 +18,6 @@ export interface Check {
   suggestion?: { name: Overridable; value: string };
 }
 
-/** The line of a check that failed. */
 export const failed = (name: string, thrown: unknown): Check => ({
   name,
   ok: false,

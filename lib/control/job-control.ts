@@ -18,7 +18,6 @@ interface JobActionRequest extends Acting {
 
 /** An action on every print under way. */
 interface CommonActionRequest extends Acting {
-  /** The printers. */
   filter: PrinterFilter;
   /** Receives each print's result as soon as it is known; `index` counts the prints in the order of the printers. */
   onResult: (result: CommonActionResult, index: number, count: number) => void;
@@ -34,7 +33,6 @@ interface Acting {
   /** An action of wire facts 13.1, or any other name. */
   action: string;
   data: Json;
-  /** Limits the whole action. */
   deadline: Deadline;
   /** `sent`: the service has accepted the action, and the printer now carries it out. */
   onStage: (stage: 'sending' | 'sent') => void;
@@ -44,10 +42,8 @@ interface Acting {
 interface JobActionResult {
   actionId: string | null;
   action: string;
-  /** The service's status of the action. */
   status: string | null;
   clusterJobId: string;
-  /** Ids found on the way. */
   ids: Ids;
   /** The action's `data`, unchanged. */
   raw: unknown;
@@ -58,11 +54,7 @@ const CONCURRENT = 8;
 
 /** Pauses, resumes, aborts … print jobs (wire facts 13.1). */
 export class JobControl {
-  readonly #service: ApiClient;
-
-  constructor(deps: { service: ApiClient }) {
-    this.#service = deps.service;
-  }
+  constructor(private readonly service: ApiClient) {}
 
   /**
    * Resolves when the printer has carried out the action. Throws NOT_ACCEPTED if the job's state doesn't allow it or no
@@ -76,7 +68,7 @@ export class JobControl {
     let status: string | null = null;
     try {
       onStage('sending');
-      const clusterJobId = request.clusterJobId ?? (await jobUnderWay(this.#service, clusterId, deadline));
+      const clusterJobId = request.clusterJobId ?? (await jobUnderWay(this.service, clusterId, deadline));
       ids.clusterJobId = clusterJobId;
       const wanted: ActionRequest = {
         endpoint: 'jobAction',
@@ -91,12 +83,12 @@ export class JobControl {
         if (job.jobId) ids.jobId = job.jobId;
         if (job.printerId) ids.printerId = job.printerId;
       }
-      const dispatched = await dispatchAction(this.#service, wanted).catch((error: unknown) => {
+      const dispatched = await dispatchAction(this.service, wanted).catch((error: unknown) => {
         throw maybeDone(asPrintingError(error), action);
       });
       if (dispatched.actionId) ids.actionId = dispatched.actionId;
       onStage('sent');
-      const done: Action = await followAction(this.#service, wanted, dispatched, (state) => {
+      const done: Action = await followAction(this.service, wanted, dispatched, (state) => {
         status = state.status;
       });
       return { actionId: done.actionId, action, status: done.status, clusterJobId, ids, raw: done.raw };
@@ -113,7 +105,7 @@ export class JobControl {
   async runAll({ filter, onResult, ...acting }: CommonActionRequest): Promise<number> {
     const { action, deadline, onStage } = acting;
     onStage('sending');
-    const prints = await printsUnderWay(this.#service, filter, action, deadline);
+    const prints = await printsUnderWay(this.service, filter, action, deadline);
     const failures = await mapConcurrent(CONCURRENT, [...prints.entries()], async ([index, print]) => {
       const run = 'error' in print ? Promise.reject(print.error) : this.run({ ...acting, ...print });
       const result = await run.catch((thrown: unknown) => failedAction(action, asPrintingError(thrown)));
@@ -134,7 +126,7 @@ export class JobControl {
     from: NonNullable<JobRule['from']>,
   ): Promise<PrintJob> {
     const call = { ids: { cluster_id, cluster_job_id }, what: phrase`the print job`, deadline };
-    const { data } = await this.#service.call('printJob', call);
+    const { data } = await this.service.call('printJob', call);
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null) ?? {};
     const job = readPrintJob(wire, cluster_id);
     if (flag(wire.is_online) === false) throw printerOffline();

@@ -29,7 +29,6 @@ export const ruleOf = (action: string): JobRule | undefined =>
 
 const SHORT = { depth: 0, breakLength: Infinity, maxStringLength: 60 };
 
-/** A message's parameters of an action. */
 interface JobInput {
   /** Number of copies: duplicate, abort. */
   quantity?: unknown;

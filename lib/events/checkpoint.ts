@@ -19,7 +19,6 @@ export interface KnownJob {
   missingSince: string | null;
   /** Number of events per recurring edge, by type and observed facts; absent without any. */
   edges?: Record<string, number>;
-  /** Last known figures. */
   job: PrintJob;
 }
 
@@ -93,7 +92,6 @@ export interface Checkpoint {
   jobs: KnownJob[];
   /** Oldest first. */
   ended: Ended[];
-  /** Plates that wait to be cleared. */
   plates: PlateCheckpoint[];
   /** Whether maintenance is due, and how often it became due; null if unknown. */
   maintenance: { isDue: boolean | null; count: number };

@@ -11,7 +11,6 @@ const FOLLOWED = 16;
 /** Rise of the estimated rest from which it counts as another spool, percentage points. */
 const REFILL = 5;
 
-/** A printer of an observation. */
 interface Scene {
   status: ClusterStatus;
   printer: Printer;

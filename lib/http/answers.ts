@@ -249,7 +249,6 @@ export function decodersOf(header?: string): Transform[] | null {
 
 /** Decodes an answer while it arrives. */
 export class Decoding {
-  readonly #chain: Transform[];
   readonly #first: Transform;
   readonly #last: Transform;
   #isEmpty = true;
@@ -258,8 +257,11 @@ export class Decoding {
    * @param decoders at least one, outermost first
    * @param onError called for bytes that don't match the encoding
    */
-  constructor(decoders: Transform[], onPart: (part: Buffer) => void, onError: (error: Error) => void) {
-    this.#chain = decoders;
+  constructor(
+    private readonly decoders: Transform[],
+    onPart: (part: Buffer) => void,
+    onError: (error: Error) => void,
+  ) {
     this.#first = decoders[0] as Transform;
     this.#last = decoders.at(-1) as Transform;
     for (const decoder of decoders) decoder.on('error', onError);
@@ -283,6 +285,6 @@ export class Decoding {
   }
 
   destroy(): void {
-    for (const decoder of this.#chain) decoder.destroy();
+    for (const decoder of this.decoders) decoder.destroy();
   }
 }

@@ -164,10 +164,8 @@ export class Http {
   readonly #given: Dispatcher | undefined;
   readonly #lookup: LookupFunction | undefined;
   #transport: Transport | undefined;
-  /** Connections for lasting requests. */
   #lastingTransport: Transport | undefined;
   #lasting = 0;
-  /** Connections to foreign hosts. */
   #foreign: Transport | undefined;
   #closed = false;
 
@@ -260,7 +258,6 @@ export class Http {
   }
 }
 
-/** State of one request. */
 interface RequestState {
   /** Whether its first byte may have left. */
   begun: boolean;

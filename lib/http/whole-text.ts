@@ -18,7 +18,6 @@ export function flatten(headers: Record<string, string | string[] | undefined>):
 type Handler = Dispatcher.DispatchHandler;
 type Call<Name extends keyof Handler> = Parameters<NonNullable<Handler[Name]>>;
 
-/** A whole answer. */
 export interface TextAnswer {
   status: number;
   /** Lower-case names; a repeated header is joined by commas. */
@@ -51,7 +50,6 @@ export class WholeText implements Handler {
   #headers: Record<string, string> = {};
   readonly #parts: Buffer[] = [];
   readonly #shape = new AnswerShape();
-  /** Whether the request only reads. */
   #isRead = false;
   #decoding: Decoding | undefined;
   /** Bytes received, before decoding. */

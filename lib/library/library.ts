@@ -6,7 +6,7 @@ import type { Source } from '../upload/content';
 import { readStored } from '../upload/send';
 import { fetchStored, type FetchOptions } from './fetch';
 import { removeStored } from './remove';
-import { store, type OnStage, type Stored, type StoreDeps } from './store';
+import { store, type Stored, type StoreDeps } from './store';
 import { phrase } from '../words/sentence';
 
 /**
@@ -17,21 +17,17 @@ export class Library {
   constructor(private readonly deps: StoreDeps) {}
 
   /** See `store`. */
-  upload(source: Source, kind: StoredKind, { onStage, deadline }: Limits & { onStage: OnStage }): Promise<Stored> {
-    return store(this.deps, source, kind, { deadline, onStage });
+  upload(source: Source, kind: StoredKind, options: Parameters<typeof store>[3]): Promise<Stored> {
+    return store(this.deps, source, kind, options);
   }
 
-  /** Reads the present record. */
   info(ref: StoredRef, limits: Limits): Promise<Stored> {
     return about(ref, async () => readFile(ref, await readStored(this.deps.service, ref, limits)));
   }
 
   /** See `fetchStored`. */
-  download(
-    ref: StoredRef,
-    { path, onProgress, deadline }: Limits & Pick<FetchOptions, 'path' | 'onProgress'>,
-  ): Promise<{ content: Buffer | string; raw: Json }> {
-    return about(ref, () => fetchStored(this.deps, ref, { deadline, path, onProgress }));
+  download(ref: StoredRef, options: FetchOptions): Promise<{ content: Buffer | string; raw: Json }> {
+    return about(ref, () => fetchStored(this.deps, ref, options));
   }
 
   /** See `removeStored`. */

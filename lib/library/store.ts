@@ -7,9 +7,9 @@ import { checkFileName } from '../service/print-job';
 import { readStoredFile, storedIds, type StoredFile, type StoredKind, type StoredRef } from '../service/stored-file';
 import type { Json } from '../service/json-readers';
 import type { Clock } from '../time/clock';
-import { type Content, fileNameOf, holdStream, openContent, type Source } from '../upload/content';
+import { fileNameOf, holdStream, openContent, type Source } from '../upload/content';
 import { ProgressReports, type UploadProgress, type UploadStage } from '../upload/progress';
-import { type Announcement, awaitUploaded, send } from '../upload/send';
+import { awaitUploaded, send } from '../upload/send';
 import { checkSize } from '../upload/uploads';
 
 export interface StoreDeps {
@@ -20,12 +20,6 @@ export interface StoreDeps {
   leftovers?: Leftovers | undefined;
   /** Web origin to send with uploads (interface, Upload record). */
   origin: string | undefined;
-}
-
-export type OnStage = (stage: UploadStage, progress: UploadProgress) => void;
-
-interface StoreOptions extends Limits {
-  onStage: OnStage;
 }
 
 /** A stored file with the service's record, unchanged; the record holds signed URLs. */
@@ -40,22 +34,39 @@ export interface Stored {
  * UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED, UPLOAD_FAILED after retries, and
  * the service's refusals. Always consumes a stream.
  */
-export async function store(deps: StoreDeps, source: Source, kind: StoredKind, options: StoreOptions): Promise<Stored> {
-  const { signal } = options.deadline;
+export async function store(
+  deps: StoreDeps,
+  source: Source,
+  kind: StoredKind,
+  { onStage, deadline }: Limits & { onStage: (stage: UploadStage, progress: UploadProgress) => void },
+): Promise<Stored> {
+  const { signal } = deadline;
   signal.throwIfAborted();
   const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
   try {
     const name = fileNameOf(source);
     const { contentType } = storedType(kind, name);
     checkFileName(name);
-    const content = await openContent(source, options.deadline);
+    const content = await openContent(source, deadline);
     try {
-      return await storeContent(
-        deps,
-        content,
-        { kind, name, size: content.size, contentType, origin: deps.origin },
-        options,
-      );
+      const { size } = content;
+      checkSize(size);
+      const progress = new ProgressReports(deps.clock, onStage);
+      progress.preparing(size);
+      const announced = { kind, name, size, contentType, origin: deps.origin };
+      const sent = await send(deps, content, announced, { deadline, hashing: false, progress });
+      progress.confirming();
+      const raw = await awaitUploaded(deps.service, sent, { deadline }).catch((error: unknown) => {
+        throw withIds(asPrintingError(error), storedIds(sent));
+      });
+      const file = readStoredFile(sent, raw);
+      // The registered properties fill in the missing fields of the record.
+      const registered = {
+        name: file.name ?? name,
+        fileSize: file.fileSize ?? size,
+        contentType: file.contentType ?? sent.contentType,
+      };
+      return { ref: { kind, id: sent.id }, file: { ...file, ...registered }, raw };
     } finally {
       await content.close();
     }
@@ -66,33 +77,4 @@ export async function store(deps: StoreDeps, source: Source, kind: StoredKind, o
   } finally {
     release?.();
   }
-}
-
-async function storeContent(
-  deps: StoreDeps,
-  content: Content,
-  announced: Announcement,
-  { onStage, deadline }: StoreOptions,
-): Promise<Stored> {
-  const { kind, name, size } = announced;
-  checkSize(size);
-  const progress = new ProgressReports(deps.clock, onStage);
-  progress.preparing(size);
-  const sent = await send(deps, content, announced, { deadline, hashing: false, progress });
-  progress.confirming();
-  const raw = await awaitUploaded(deps.service, sent, { deadline }).catch((error: unknown) => {
-    throw withIds(asPrintingError(error), storedIds(sent));
-  });
-  const file = readStoredFile(sent, raw);
-  // The registered properties fill in the missing fields of the record.
-  return {
-    ref: { kind, id: sent.id },
-    file: {
-      ...file,
-      name: file.name ?? name,
-      fileSize: file.fileSize ?? size,
-      contentType: file.contentType ?? sent.contentType,
-    },
-    raw,
-  };
 }

@@ -69,7 +69,6 @@ export class AccountMetrics {
     return () => void this.#sources.delete(source);
   }
 
-  /** Measures a store. */
   timed(store: StateStore): StateStore {
     return timedStore(store, this);
   }

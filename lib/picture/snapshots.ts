@@ -17,7 +17,6 @@ interface SnapshotRequest {
   clusterId: string;
   /** Null for the cluster's host printer. */
   printerId: string | null;
-  /** Limits the whole request. */
   deadline: Deadline;
   /** Largest image, bytes. */
   maxBytes: number;
@@ -46,7 +45,6 @@ interface Snapshot {
 }
 
 interface Progress extends SnapshotProgress {
-  /** Last known state of the action. */
   action: Action;
 }
 

@@ -182,7 +182,7 @@ export class Database {
 
   /**
    * Logs the beginning of an outage once; `#recordAnswer` logs its end. What the sentence says is decided where a request
-   * needs the state first: `Ledger.begin` of a print, `Lock.secure` of a renewal.
+   * needs the state first: `Ledger.begin` of a print, `Lock.secure` of a refresh.
    */
   #recordFailure(text: string, error: unknown): void {
     if (this.#refused !== undefined) return;

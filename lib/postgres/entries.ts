@@ -96,7 +96,6 @@ export const ADD = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, content
 /** Wraps a failure of the database. */
 export type Failure = (cause: unknown) => PrintingError;
 
-/** A value can't be read now. */
 export const notReadable =
   ([kind]: Key): Failure =>
   (cause) =>
@@ -106,7 +105,6 @@ export const notReadable =
       { cause, outcome: 'not-sent' },
     );
 
-/** A value can't be saved now. */
 export const notWritable =
   ([kind]: Key): Failure =>
   (cause) =>

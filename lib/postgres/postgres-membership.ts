@@ -219,7 +219,6 @@ export class PostgresMembership implements Membership {
     return rows.map(({ id, beat, lasts }) => this.#sightings.record(id, beat, lasts));
   }
 
-  /** Adopts the members that were read. */
   #adopt(rows: MemberRow[]): void {
     // A late write of earlier content may have overwritten the current one.
     const own = rows.find(({ id }) => id === this.id);

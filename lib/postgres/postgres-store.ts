@@ -54,7 +54,6 @@ interface ListedRow extends StoredRow {
 
 /** A StateStore that any number of runtimes share. Each key has a row, and its lock is a lease (ADR 12). */
 export class PostgresStore implements StateStore, Movable {
-  readonly #options: PostgresStoreOptions;
   readonly #records: Records;
   readonly #leases: Leases;
   readonly #context: RuntimeContext;
@@ -63,8 +62,7 @@ export class PostgresStore implements StateStore, Movable {
   readonly #holder = randomUUID();
   readonly #channel: Channel;
 
-  constructor(options: PostgresStoreOptions) {
-    this.#options = options;
+  constructor(private readonly options: PostgresStoreOptions) {
     this.#records = new Records(options);
     const { database, clock, times } = options;
     const steady = times?.steady ?? STEADY;
@@ -157,7 +155,7 @@ export class PostgresStore implements StateStore, Movable {
 
   /** Removes expired values, by the database's clock, and locks that were never released. */
   async sweep(): Promise<void> {
-    const { database, clock } = this.#options;
+    const { database, clock } = this.options;
     await database.query(SWEEP, []);
     const evict = (topic: string, beats: string[]) =>
       database.query(EVICT, [topic, null, beats, encodeMessage({ by: this.#holder, topic })]);
@@ -172,7 +170,7 @@ export class PostgresStore implements StateStore, Movable {
 
   async *records(): AsyncGenerator<string> {
     for (let last = '', isMore = true; isMore;) {
-      const rows = await this.#options.database.query<{ name: string; content: string }>(RECORDS, [last, PAGE]);
+      const rows = await this.options.database.query<{ name: string; content: string }>(RECORDS, [last, PAGE]);
       for (const { content } of rows) if (parseRecord(content)) yield content;
       last = rows.at(-1)?.name ?? '';
       isMore = rows.length === PAGE;
@@ -182,12 +180,12 @@ export class PostgresStore implements StateStore, Movable {
   async add(record: string): Promise<void> {
     const { key, until } = parseRecord(record) ?? {};
     if (key)
-      await this.#options.database.query(ADD, [rowNameOf(key), key[0], JSON.stringify(key), record, until ?? null]);
+      await this.options.database.query(ADD, [rowNameOf(key), key[0], JSON.stringify(key), record, until ?? null]);
   }
 
   close(): Promise<void> {
     this.#leases.close();
-    return this.#options.database.close();
+    return this.options.database.close();
   }
 
   /** Notification of a change; blank: none. */
@@ -196,7 +194,7 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   async #write(key: Key, lease: Lease, value: unknown, options: PutOptions): Promise<void> {
-    const content = await this.#records.write(key, value, this.#options.clock.now(), options.keepFor);
+    const content = await this.#records.write(key, value, this.options.clock.now(), options.keepFor);
     const row = [lease.token, this.#payload(key, options), content, options.keepFor ?? null];
     const under = leasesOf(options.under);
     const written = this.#writes.ask(lease.name, row, under.length > 0 ? under : undefined);
@@ -229,12 +227,12 @@ export class PostgresStore implements StateStore, Movable {
       read === 'unsealed'
         ? phrase`The saved ${key[0]} is not encrypted, so anybody may have put it there`
         : phrase`The saved ${key[0]} is damaged`;
-    if (rows.length > 0) this.#options.warn(phrase`${reason}; it was set aside and is treated as missing.`);
+    if (rows.length > 0) this.options.warn(phrase`${reason}; it was set aside and is treated as missing.`);
     return undefined;
   }
 
   #query<Row extends object>(text: string, values: unknown[], failed: Failure): Promise<Row[]> {
-    return wrapped(this.#options.database.query<Row>(text, values), failed);
+    return wrapped(this.options.database.query<Row>(text, values), failed);
   }
 }
 

@@ -6,7 +6,6 @@ import { isTime } from '../time/clock';
 import { CHANNEL } from './channel';
 import { BEAT, SCHEMA } from './schema';
 
-/** Row of a member. */
 export interface MemberRow {
   id: string;
   token: string;
@@ -22,7 +21,6 @@ export interface MemberRow {
 /** A member's description of itself. */
 type About = Omit<Member, 'id'>;
 
-/** A member as last read. */
 interface KnownMember {
   token: string;
   mark: string;
@@ -40,7 +38,6 @@ export class Roster {
     return this.#members;
   }
 
-  /** Marks of the known contents. */
   get marks(): string[] {
     return [...this.#known.values()].map(({ mark }) => mark);
   }

@@ -11,7 +11,6 @@ export interface PrintJobFilter {
   clusterIds: string[];
   /** Text in the name of the job, the printer or the owner. */
   search: string;
-  /** Only the user's own jobs. */
   privateOnly: boolean;
 }
 

@@ -68,9 +68,6 @@ export interface ErrorDetails {
 /** Every failure that the pack reports. The message is one sentence that names the cause and the remedy. */
 export class PrintingError extends Error {
   override readonly name = 'PrintingError';
-  readonly code: ErrorCode;
-  /** The message in translatable form. */
-  readonly sentence: Sentence;
   readonly statusCode: number | undefined;
   readonly serviceCode: string | undefined;
   readonly outcome: RequestOutcome | undefined;
@@ -78,10 +75,13 @@ export class PrintingError extends Error {
   readonly obstacle: Obstacle | undefined;
   readonly ids: Ids;
 
-  constructor(code: ErrorCode, sentence: Sentence, details: ErrorDetails = {}) {
+  constructor(
+    readonly code: ErrorCode,
+    /** The message in translatable form. */
+    readonly sentence: Sentence,
+    details: ErrorDetails = {},
+  ) {
     super(String(sentence), details.cause === undefined ? undefined : { cause: details.cause });
-    this.code = code;
-    this.sentence = sentence;
     this.statusCode = details.statusCode;
     this.serviceCode = details.serviceCode;
     this.outcome = details.outcome;

@@ -29,7 +29,6 @@ export class FilterInput {
     return new FilterInput(fields, names, refuse);
   }
 
-  /** Whether a field is given. */
   has(name: string): boolean {
     return (this.fields[name] ?? null) !== null;
   }

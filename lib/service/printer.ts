@@ -66,7 +66,6 @@ export interface Printer {
   buildPlate: { type: string | null; temperature: number | null } | null;
   chamber: { temperature: number | null } | null;
   airFilter: AirFilter | null;
-  /** Faults and errors. */
   faults: Fault[];
   /** Errors alone: they keep the printer from printing. */
   errors: Fault[];

@@ -35,7 +35,6 @@ interface StorageWords {
   inWords: Sentence;
 }
 
-/** Identifies a stored file. */
 export interface StoredRef {
   kind: StoredKind;
   id: string;

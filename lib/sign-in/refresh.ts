@@ -40,7 +40,6 @@ interface RefreshRequest {
 }
 
 export interface Refreshed {
-  /** The current sign-in. */
   grant: Grant | undefined;
   /** Monotonic time (ms) at which the new pair arrived, if the service gave one. */
   arrivedAt?: number | undefined;

@@ -50,13 +50,10 @@ export const oauthLibrary = (): Promise<Library> =>
  * The token endpoint (interface, endpoint 2). Sends all fields of the interface in the form body, including the secret.
  */
 export class TokenEndpoint {
-  readonly #http: Http;
-  readonly #clock: Clock;
-
-  constructor(http: Http, clock: Clock) {
-    this.#http = http;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly http: Http,
+    private readonly clock: Clock,
+  ) {}
 
   /** Exchanges the authorization code of a redirect for tokens. */
   async exchange(settings: SignInSettings, code: string, redirectUri: string, deadline: Deadline): Promise<Grant> {
@@ -73,13 +70,10 @@ export class TokenEndpoint {
       // The interface has no PKCE, and the service's variant isn't the standard's (wire facts 3).
       // oxlint-disable-next-line typescript/no-deprecated
       oauth.nopkce,
-      {
-        ...options,
-        additionalParameters: { scope: settings.scope },
-      },
+      { ...options, additionalParameters: { scope: settings.scope } },
     );
     const { apiUrl } = settings;
-    const begun = { redirectUri, refreshToken: null, signedInAt: this.#clock.now(), apiUrl };
+    const begun = { redirectUri, refreshToken: null, signedInAt: this.clock.now(), apiUrl };
     return this.#grant(settings, begun, readToken, () =>
       oauth.processAuthorizationCodeResponse(server, client, response),
     );
@@ -128,9 +122,9 @@ export class TokenEndpoint {
   /** Sends the form. Throws a refusal as the error that flows see. */
   async #post(request: Omit<TextRequest, 'method'> & { deadline: Deadline }): Promise<Response> {
     const quiet = request.deadline.remaining();
-    const answer = await this.#http.text({ method: 'POST', ...request, quiet, lasting: true });
+    const answer = await this.http.text({ method: 'POST', ...request, quiet, lasting: true });
     const parsed = record(answer.body);
-    const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
+    const retryAfter = readRetryAfter(answer.headers['retry-after'], this.clock.now());
     if (answer.status < 200 || answer.status > 299)
       throw refused(refusalError(answer.status, parsed, phrase`the sign-in`, retryAfter));
     if (!parsed) throw unexpected();
@@ -146,7 +140,7 @@ export class TokenEndpoint {
     const tokens = await read().catch((cause: unknown) => {
       throw unexpected(cause);
     });
-    const now = this.#clock.now();
+    const now = this.clock.now();
     const { user, organizationId } = holderIn(tokens.access_token);
     const token = tokens.access_token;
     const declared = tokens.expires_in === undefined ? null : tokens.expires_in * 1000;

@@ -24,7 +24,7 @@ export interface TokensOptions extends RefreshDeps {
   refreshEnded?: ((isSaved: boolean) => void) | undefined;
 }
 
-/** Renew this long before expiry, or a tenth of a short lifetime before, ms. */
+/** Refresh this long before expiry, or a tenth of a short lifetime before, ms. */
 const EARLY = 60_000;
 /** Longest wait of a call for an early refresh while the current token is valid, ms. */
 const PATIENCE = 5_000;

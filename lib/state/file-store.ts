@@ -30,7 +30,6 @@ const REASONS = {
   unsealed: ([kind]: Key) => phrase`The saved ${kind} is not encrypted, so anybody may have put it there`,
 };
 
-/** A value can't be read from its file now. */
 export const unreadableFile = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_READABLE',
@@ -38,7 +37,6 @@ export const unreadableFile = ([kind]: Key, cause: unknown): PrintingError =>
     { cause, outcome: 'not-sent' },
   );
 
-/** A value can't be written to its file now. */
 export const unwritableFile = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_WRITABLE',

@@ -19,7 +19,6 @@ export interface Wants {
   isLost?: boolean;
 }
 
-/** Share of one runtime. */
 interface FairShare {
   /** All wanted items, uncontested ones first. */
   wanted: readonly string[];
@@ -172,7 +171,6 @@ const NONE: ReadonlySet<string> = new Set();
 /** Polls that the runtimes share. */
 export interface SharedWork {
   wants(): Wants;
-  /** Known clusters. */
   listed(): readonly string[];
   /** Called after this runtime gained an item; `among`: number of items gained together. */
   gained(assigned: Assigned, among: number): void;
@@ -180,7 +178,6 @@ export interface SharedWork {
   finish(item: string): Promise<void>;
   /** Returns the handover for the next owner of an item. */
   handoverOf(item: string): unknown;
-  /** Called after this runtime lost an item. */
   lost(item: string): void;
   /** Called after members or assignments may have changed. */
   reassigned(): void;

@@ -95,7 +95,6 @@ export class JobEndWaiter implements Subscriber {
     this.#guarded(() => this.#begin());
   }
 
-  /** Subscribes, unless the end is known. */
   async #begin(): Promise<void> {
     await this.poller.load();
     if (!this.#hasEnded() && !this.#isDone) this.poller.add(this);
@@ -152,7 +151,6 @@ export class JobEndWaiter implements Subscriber {
     if (!this.#isDone) this.#guarded(() => this.options.onProgress?.(copyJob(job), ahead));
   }
 
-  /** Follows the cluster to its new id. */
   moveTo(poller: Poller): void {
     this.poller = poller;
     poller.add(this, { known: true });
@@ -171,7 +169,6 @@ export class JobEndWaiter implements Subscriber {
 
   readonly #abort = () => this.cancel(this.options.signal?.reason as Error);
 
-  /** Rejects with `reason`. */
   cancel(reason: Error): void {
     if (this.#unsubscribe()) this.#reject(reason);
   }

@@ -27,7 +27,6 @@ const SERVICE = 'service';
 /** Codes of refusals by a working service: no outage of the service itself. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['NOT_FOUND', 'FORBIDDEN', 'INVALID_INPUT', 'NOT_ACCEPTED']);
 
-/** A watch, as it receives notices. */
 export interface NoticeReceiver {
   readonly audience: string;
   readonly paused: boolean;
@@ -51,7 +50,6 @@ interface OutagesOptions {
   polledIds: () => string[];
   /** Whether this runtime polls a cluster, or reads the list (`LIST`). */
   isPolled: (clusterId: string) => boolean;
-  /** Open watches. */
   watches: ReadonlySet<NoticeReceiver>;
   report: (event: WatcherReport) => void;
   fault: (thrown: unknown) => void;

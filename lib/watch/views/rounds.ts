@@ -14,7 +14,6 @@ export interface Round {
   results: PollResult[];
   /** Where all clusters are watched: `start` results of the group precede these; the last part states the `count`. */
   group: { id: string; start: number; count: number | null } | null;
-  /** First failure among the results. */
   error: PrintingError | null;
 }
 
@@ -300,7 +299,6 @@ export class ResultBatch {
     this.#send(this.#pending.splice(0, this.#pending.length - 1), null);
   }
 
-  /** Drops the result of a cluster. */
   drop(clusterId: string): void {
     const at = this.#pending.findIndex(({ result }) => result.clusterId === clusterId);
     if (at >= 0) this.#pending.splice(at, 1);

@@ -73,12 +73,10 @@ export interface Watch {
 /** What the watches of one account share. */
 export interface WatchContext {
   clock: Clock;
-  /** Whether the account is signed in. */
   signIn: { readonly usable: boolean };
   memory: WatchMemory;
   pollers: Pollers;
   outages: Outages;
-  /** Open watches. */
   watches: Set<NodeWatch>;
   /** Reason for not polling a cluster; null where this runtime polls. For null, a reason that holds for all. */
   standbyOf: (clusterId: string | null) => Standby | null;
@@ -105,7 +103,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
   readonly #isKnown: boolean;
   /** Start, monotonic ms. */
   readonly #startedAt: number;
-  #isPaused: boolean;
+  paused: boolean;
   #isClosed = false;
   /** Number of requests in flight; their callers receive the results. */
   #requests = 0;
@@ -127,7 +125,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     this.#isKnown = key !== undefined && memory.watches.get(key) === clusterId;
     if (key !== undefined) memory.watches.set(key, clusterId);
     this.#startedAt = clock.monotonic();
-    this.#isPaused = options.paused ?? false;
+    this.paused = options.paused ?? false;
     this.#list = clusterId === null ? pollers.list : null;
     this.#rounds = clusterId === null ? new GroupRounds(this, context) : new TurnRounds(this, context);
     watches.add(this);
@@ -137,16 +135,11 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
   }
 
   get state(): WatchState {
-    return { paused: this.#isPaused, standby: this.#standby, ...this.clusters.state };
+    return { paused: this.paused, standby: this.#standby, ...this.clusters.state };
   }
 
-  get paused(): boolean {
-    return this.#isPaused;
-  }
-
-  /** Whether it is neither paused nor closed. */
   get isActive(): boolean {
-    return !this.#isPaused && !this.#isClosed;
+    return !this.paused && !this.#isClosed;
   }
 
   /** Whether a message waits for a poll of this watch. */
@@ -200,15 +193,15 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
   }
 
   pause(): void {
-    this.#isPaused = true;
+    this.paused = true;
     this.#rounds.stop();
     for (const { poller } of this.clusters.members.values()) poller.pause();
     this.#list?.replan();
   }
 
   resume(): void {
-    if (!this.#isPaused || this.#isClosed) return;
-    this.#isPaused = false;
+    if (!this.paused || this.#isClosed) return;
+    this.paused = false;
     this.#rounds.start();
     for (const { poller } of this.clusters.members.values()) poller.resume(this, this.isAsking);
     this.#list?.replan();
@@ -255,7 +248,6 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     if (!this.#isClosed && clusterIds.length > 0) this.#setMembers(clusterIds);
   }
 
-  /** Moves a cluster to its new id. */
   moveTo(poller: Poller, previous: string): void {
     const { members } = this.clusters;
     const rank = members.get(previous)?.rank ?? members.size;
@@ -283,7 +275,6 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     return true;
   }
 
-  /** Delivers the notice of an outage. */
   notify(error: PrintingError): void {
     if (!this.#isClosed) this.context.guard(() => this.options.onTrouble(error));
   }

@@ -41,7 +41,6 @@ export class WatchedClusters {
     return this.#overdue.size > 0;
   }
 
-  /** Members that this runtime polls. */
   get ownIds(): string[] {
     return [...this.members].filter(([, { isOurs }]) => isOurs).map(([clusterId]) => clusterId);
   }

@@ -28,7 +28,7 @@ describe('control/job-control', () => {
     const stages: string[] = [];
     const closing = new AbortController();
     const deadline = limit(clock, { seconds: timeout, signal: closing.signal });
-    const work = new JobControl({ service })
+    const work = new JobControl(service)
       .run({
         clusterId: 'c',
         clusterJobId: 'j',
@@ -153,7 +153,7 @@ describe('control/job-control', () => {
       const deadline = limit(clock, { seconds: 60 });
       const results: CommonActionResult[] = [];
       const counts = new Set<number>();
-      const work = new JobControl({ service })
+      const work = new JobControl(service)
         .runAll({
           filter: readPrinterFilter(filter),
           action,
