@@ -1,38 +1,170 @@
-import type { Limits } from '../account/api-client';
+import type { ApiClient, Limits } from '../account/api-client';
+import type { Leftovers } from '../files/leftovers';
+import { saveFile } from '../files/target-file';
+import { download } from '../http/download';
+import type { Http } from '../http/http';
+import { retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
-import { readStoredFile, STORAGE, storedIds, type StoredKind, type StoredRef } from '../service/stored-file';
-import type { Json } from '../service/json-readers';
-import type { Source } from '../upload/content';
-import { readStored } from '../upload/send';
-import { fetchStored, type FetchOptions } from './fetch';
-import { removeStored } from './remove';
-import { store, type Stored, type StoreDeps } from './store';
-import { phrase } from '../words/sentence';
+import { storedType } from '../service/file-types';
+import { type Json, number, text } from '../service/json-readers';
+import { checkFileName } from '../service/print-job';
+import {
+  readStoredFile,
+  STORAGE,
+  type StoredFile,
+  storedIds,
+  type StoredKind,
+  type StoredRef,
+} from '../service/stored-file';
+import type { Clock } from '../time/clock';
+import { fileNameOf, holdStream, openContent, type Source } from '../upload/content';
+import { ProgressReports, type UploadProgress, type UploadStage } from '../upload/progress';
+import { awaitUploaded, isUploaded, readStored, send } from '../upload/send';
+import { checkSize } from '../upload/uploads';
+import { phrase, type Sentence } from '../words/sentence';
+
+interface LibraryDeps {
+  service: ApiClient;
+  http: Http;
+  clock: Clock;
+  /** Record of unfinished files. */
+  leftovers?: Leftovers | undefined;
+  /** Web origin to send with uploads (interface, Upload record). */
+  origin: string | undefined;
+}
+
+/** A stored file with the service's record, unchanged; the record holds signed URLs. */
+export interface Stored {
+  ref: StoredRef;
+  file: StoredFile;
+  raw: Json;
+}
+
+export interface FetchOptions extends Limits {
+  /** Where to save the content; null: into memory, up to `MOST_BYTES_IN_MEMORY`. */
+  path: string | null;
+  /** `total` in bytes; null if the service doesn't report it. */
+  onProgress: (bytes: number, total: number | null) => void;
+}
+
+/** Most bytes that a message may hold; larger files must be saved to disk. */
+const MOST_BYTES_IN_MEMORY = 256 * 1024 * 1024;
+
+/** Most attempts for refused downloads: most refusals are final, but the URL may just have expired. */
+const MOST_REFUSALS = 2;
+const MAY_PASS = ['NETWORK', 'SERVICE_ERROR', 'FILE_CHANGED'];
 
 /**
  * Files in the service's storage, both print jobs and library files (interface, endpoints 3 to 7). Failures carry the
  * file's id.
  */
 export class Library {
-  constructor(private readonly deps: StoreDeps) {}
+  constructor(private readonly deps: LibraryDeps) {}
 
-  /** See `store`. */
-  upload(source: Source, kind: StoredKind, options: Parameters<typeof store>[3]): Promise<Stored> {
-    return store(this.deps, source, kind, options);
+  /**
+   * Stores a file under its own name and waits for the confirmation (interface, endpoints 3 to 6). Throws INVALID_INPUT,
+   * UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED, UPLOAD_FAILED after retries, and
+   * the service's refusals. Always consumes a stream.
+   */
+  async upload(
+    source: Source,
+    kind: StoredKind,
+    { onStage, deadline }: Limits & { onStage: (stage: UploadStage, progress: UploadProgress) => void },
+  ): Promise<Stored> {
+    const { signal } = deadline;
+    signal.throwIfAborted();
+    const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
+    try {
+      const name = fileNameOf(source);
+      const { contentType } = storedType(kind, name);
+      checkFileName(name);
+      const content = await openContent(source, deadline);
+      try {
+        const { size } = content;
+        checkSize(size);
+        const progress = new ProgressReports(this.deps.clock, onStage);
+        progress.preparing(size);
+        const announced = { kind, name, size, contentType, origin: this.deps.origin };
+        const sent = await send(this.deps, content, announced, { deadline, hashing: false, progress });
+        progress.confirming();
+        const raw = await awaitUploaded(this.deps.service, sent, { deadline }).catch((error: unknown) => {
+          throw withIds(asPrintingError(error), storedIds(sent));
+        });
+        const file = readStoredFile(sent, raw);
+        // The registered properties fill in the missing fields of the record.
+        const registered = {
+          name: file.name ?? name,
+          fileSize: file.fileSize ?? size,
+          contentType: file.contentType ?? sent.contentType,
+        };
+        return { ref: { kind, id: sent.id }, file: { ...file, ...registered }, raw };
+      } finally {
+        await content.close();
+      }
+    } catch (error) {
+      // An aborted operation may fail with any error; the abort's reason is the one to throw, with the ids known by then.
+      if (signal.aborted) throw withIds(asPrintingError(signal.reason), asPrintingError(error).ids);
+      throw error;
+    } finally {
+      release?.();
+    }
   }
 
   info(ref: StoredRef, limits: Limits): Promise<Stored> {
     return about(ref, async () => readFile(ref, await readStored(this.deps.service, ref, limits)));
   }
 
-  /** See `fetchStored`. */
+  /**
+   * Downloads a stored file. Reads its record first, since its URL expires (wire facts, trap 35), and again after an
+   * interruption. Returns a Buffer, or the path; a partial file never appears at the path. Throws NOT_FOUND for a file
+   * without content, TOO_LARGE, FILE_NOT_WRITABLE, FILE_CHANGED if the length differs from the record's, NETWORK and
+   * SERVICE_ERROR after retries, and the errors of the service's calls.
+   */
   download(ref: StoredRef, options: FetchOptions): Promise<{ content: Buffer | string; raw: Json }> {
-    return about(ref, () => fetchStored(this.deps, ref, options));
+    return about(ref, () => {
+      const { deadline } = options;
+      let refusals = 0;
+      // The client itself retries reading the record.
+      let downloads = false;
+      const mayRetry = (error: PrintingError): boolean => {
+        if (error.outcome === 'refused') refusals++;
+        return downloads && MAY_PASS.includes(error.code) && error.outcome !== undefined && refusals < MOST_REFUSALS;
+      };
+      const attempt = async () => {
+        downloads = false;
+        const raw = await readStored(this.deps.service, ref, { deadline });
+        const url = addressOf(raw, ref);
+        downloads = true;
+        return { content: await fetchOnce(this.deps, url, number(raw.file_size), ref, options), raw };
+      };
+      return retry(deadline, TRANSFERS, attempt, { passes: mayRetry });
+    });
   }
 
-  /** See `removeStored`. */
+  /**
+   * Deletes a stored file. The interface promises the operation but doesn't describe the call (interface, endpoint 7;
+   * wire facts 4.4), so an account's `paths` can override it. Returns the answer's data, mostly none.
+   */
   remove(ref: StoredRef, limits: Limits): Promise<unknown> {
-    return about(ref, () => removeStored(this.deps.service, ref, limits));
+    const { remove, idParameter, inWords } = STORAGE[ref.kind];
+    return about(ref, async () => {
+      try {
+        const call = { ids: { [idParameter]: ref.id }, what: inWords, ...limits };
+        return (await this.deps.service.call(remove, call)).data;
+      } catch (thrown) {
+        const error = asPrintingError(thrown);
+        const failed = (sentence: Sentence) => new PrintingError(error.code, sentence, { ...error, cause: error });
+        if (error.statusCode === 404)
+          throw failed(
+            phrase`The service finds nothing to delete: ${inWords} has already been deleted, or its ID is wrong.`,
+          );
+        if (error.statusCode === 405)
+          throw failed(
+            phrase`The service may not support deleting by this call: delete ${inWords} on its web page, or set another path for ${remove} in the account.`,
+          );
+        throw error;
+      }
+    });
   }
 }
 
@@ -51,3 +183,64 @@ export function readFile(ref: StoredRef, raw: Json): Stored {
   const sentence = phrase`The service's answer about ${STORAGE[ref.kind].inWords} is empty: try again later.`;
   throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
 }
+
+function addressOf(raw: Json, { kind }: StoredRef): string {
+  const url = text(raw.download_url);
+  if (url !== null) return url;
+  const what = STORAGE[kind].inWords;
+  const status = text(raw.status);
+  if (status !== null && !isUploaded(raw)) {
+    const sentence = phrase`There is nothing to download for ${what} yet (status ${status.slice(0, 60)}): finish its upload first.`;
+    throw new PrintingError('NOT_FOUND', sentence);
+  }
+  throw new PrintingError(
+    'SERVICE_ERROR',
+    phrase`The service's record of ${what} contains no download address: try again later.`,
+  );
+}
+
+async function fetchOnce(
+  { http, leftovers }: LibraryDeps,
+  url: string,
+  announced: number | null,
+  { kind }: StoredRef,
+  { path, deadline, onProgress }: FetchOptions,
+): Promise<Buffer | string> {
+  const what = STORAGE[kind].inWords;
+  const most = path === null ? MOST_BYTES_IN_MEMORY : Infinity;
+  if (announced !== null && announced > most) throw tooLarge();
+  const bytes = async function* () {
+    const { size, stream } = await download(http, url, { what, signal: deadline.signal });
+    const total = announced ?? size;
+    let count = 0;
+    onProgress(count, total);
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      count += chunk.length;
+      if (count > most) throw tooLarge();
+      if (announced !== null && count > announced) throw changed(announced, phrase`more`);
+      onProgress(count, total);
+      yield chunk;
+    }
+    if (announced !== null && count < announced) throw changed(announced, count);
+  };
+  if (path !== null) {
+    await saveFile(path, bytes(), { deadline, leftovers });
+    return path;
+  }
+  const chunks: Buffer[] = [];
+  for await (const chunk of bytes()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+const tooLarge = (): PrintingError =>
+  new PrintingError(
+    'TOO_LARGE',
+    phrase`The file has more than the ${MOST_BYTES_IN_MEMORY} bytes (256 MiB) that a message may hold: choose a file to download it to.`,
+  );
+
+const changed = (announced: number, count: number | Sentence): PrintingError =>
+  new PrintingError(
+    'FILE_CHANGED',
+    phrase`The service has a file of ${announced} bytes but sent ${count}: try again, or upload the file again.`,
+    { outcome: 'unknown' },
+  );

@@ -4,10 +4,9 @@ import type { ClusterStatus } from '../service/cluster';
 import type { SignInState } from '../sign-in/sign-in-state';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
-import { ClusterFigures } from './cluster-figures';
 import { labelOf } from './exposition';
 import { Histogram } from './histogram';
-import { RESULTS, type PrinterFigures } from './printer-figures';
+import { ClusterFigures, type PrinterFigures, RESULTS } from './printer-figures';
 import { QueueMetrics, type ScrapedQueue } from './queue-metrics';
 import { timedStore } from './timed-store';
 
@@ -109,15 +108,8 @@ export class AccountMetrics {
     const queues = this.queues.state(
       (clusterId, printerId) => this.#clusters.get(clusterId)?.labelsOf(printerId) ?? null,
     );
-    const state: MetricsState = {
-      signIn: null,
-      clusters: 0,
-      stale: 0,
-      unresolved: 0,
-      leaseAge: null,
-      printers: [],
-      queues,
-    };
+    const counts = { clusters: 0, stale: 0, unresolved: 0 };
+    const state: MetricsState = { signIn: null, ...counts, leaseAge: null, printers: [], queues };
     const polled = new Set<string>();
     for (const source of this.#sources) {
       state.signIn = source.signInState();

@@ -1,17 +1,16 @@
-import { underDeadline, type Deadline } from '../time/deadline';
 import type { ApiClient } from '../account/api-client';
-import { atLimit, dispatchAction, followAction, type Action } from '../action/action';
+import { type Action, atLimit, dispatchAction, followAction } from '../action/action';
 import type { Http } from '../http/http';
 import { READS, retry } from '../http/retry';
-import { asPrintingError, withIds, type Ids } from '../service/errors';
+import { readClusterStatus, statusRecord } from '../service/cluster';
+import { asPrintingError, type Ids, printerOffline, PrintingError, withIds } from '../service/errors';
 import { record } from '../service/json-readers';
-import { isoTime, type Clock } from '../time/clock';
-import { fileName } from './file-name';
-import { findPrinter, type FoundPrinter } from './find-printer';
-import { fetchImage } from './image';
+import { type Clock, isoTime } from '../time/clock';
 import { SingleFlight } from '../time/concurrency';
+import { type Deadline, underDeadline } from '../time/deadline';
 import type { ClusterList } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
+import { fetchImage, fileName } from './image';
 
 interface SnapshotRequest {
   clusterId: string;
@@ -135,4 +134,56 @@ export class Snapshots {
     const { actionId, raw } = action;
     return { clusterId, printerId, image: bytes, contentType, filename, actionId, takenAt, raw };
   }
+}
+
+export interface FoundPrinter {
+  printerId: string;
+  /** Null if the service lists only other printers of the cluster. */
+  name: string | null;
+}
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/**
+ * Finds the printer for an action: the named one, or the cluster's host printer (wire facts 9). Reads the status of the
+ * cluster first, as an offline cluster's actions would wait forever; uses the cached list for the identity, which
+ * hardly ever changes. Throws NOT_ACCEPTED if the cluster is offline, NOT_FOUND if the cluster or its printer is
+ * unknown.
+ */
+export async function findPrinter(
+  { service, clusterList }: { service: ApiClient; clusterList: Pick<ClusterList, 'find'> },
+  clusterId: string,
+  printerId: string | null,
+  deadline: Deadline,
+): Promise<FoundPrinter> {
+  const call = { ids: { cluster_id: clusterId }, what: phrase`the printer`, deadline };
+  const answer = await service.call('clusterStatus', call).catch(orNotFound);
+  const listed = await clusterList.find(clusterId, deadline);
+  if (answer instanceof PrintingError) {
+    // A printer that is switched off may have no status (wire facts, trap 16).
+    checkOnline(listed?.online);
+    throw answer;
+  }
+  const wire = statusRecord(answer.data) ?? {};
+  const status = readClusterStatus(wire, { clusterId, receivedAt: '', identity: listed ?? null });
+  checkOnline(status.online ?? listed?.online);
+  const known = [...(listed?.host ? [listed.host] : []), ...status.printers];
+  if (printerId) return { printerId, name: known.find((printer) => printer.printerId === printerId)?.name ?? null };
+  // The list is truncated for some accounts (`limit_reached`, wire facts, trap 27), and lacks the printers for others.
+  const host = known.find((printer) => printer.printerId);
+  if (host?.printerId) return { printerId: host.printerId, name: host.name ?? status.name };
+  if (listed?.hostGuid && UUID.test(listed.hostGuid)) return { printerId: listed.hostGuid, name: listed.name };
+  throw new PrintingError(
+    'NOT_FOUND',
+    phrase`The service knows no printer with this ID: choose a printer in the node.`,
+  );
+}
+
+function orNotFound(error: unknown): PrintingError {
+  if (error instanceof PrintingError && error.code === 'NOT_FOUND') return error;
+  throw error;
+}
+
+function checkOnline(online: boolean | null | undefined): void {
+  if (online === false) throw printerOffline();
 }

@@ -2,21 +2,21 @@ import type { ApiClient } from '../account/api-client';
 import { tidied } from '../files/file-calls';
 import type { Leftovers } from '../files/leftovers';
 import { checkTarget } from '../files/target-file';
+import { download } from '../http/download';
 import type { Http } from '../http/http';
 import { isTransient, retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { CurrentScope, StateStore } from '../state/store';
-import { isoTime, type Clock } from '../time/clock';
-import type { Deadline } from '../time/deadline';
+import { type Clock, isoTime } from '../time/clock';
 import { nextTurn } from '../time/concurrency';
+import type { Deadline } from '../time/deadline';
 import { readAllPages } from '../watch/polling/cluster-list';
-import type { Row } from './csv';
-import { withDeliveredRows, type DeliveredRows } from './delivered-rows';
-import { orderReport, readReport, type Made } from './order';
-import { asFile, asRows, asStream, textOutput, type Format, type Output, type Slice } from './outputs';
-import type { Range } from './ranges';
-import { receive } from './transfer';
 import { phrase } from '../words/sentence';
+import { CsvReader, type Row } from './csv';
+import { type DeliveredRows, withDeliveredRows } from './delivered-rows';
+import { type Made, orderReport, readReport } from './order';
+import { asFile, asRows, asStream, type Format, type Output, type Slice, textOutput } from './outputs';
+import type { Range } from './ranges';
 
 export interface ReportRequest {
   /** Null for all clusters of the account. */
@@ -221,3 +221,63 @@ function paced(clock: Clock, report: (rows: number) => void): (rows: number) => 
     report(rows);
   };
 }
+
+interface Transferred {
+  columns: string[];
+  /** Rows in the table; null if the text is not a readable table. */
+  rows: number | null;
+}
+
+/**
+ * Downloads a report's table (interface, Upload to the storage location: downloads) into an output, in parts; only the
+ * output keeps data. An output of bytes accepts any text, one of rows needs a table. Throws what a download and the
+ * output throw, TOO_LARGE, and SERVICE_ERROR if a needed table can't be read.
+ */
+export async function receive(
+  http: Http,
+  url: string,
+  output: Output,
+  { signal, onRows }: { signal: AbortSignal; onRows: (rows: number) => void },
+): Promise<Transferred> {
+  const { contentType, size: announced, stream } = await download(http, url, { what: phrase`the report`, signal });
+  const table = new CsvReader();
+  const read = { rows: 0, isTable: true };
+  let size = 0;
+  const take = async (completed: Promise<Row[]>) => {
+    try {
+      const rows = await completed;
+      read.rows += rows.length;
+      await output.rows?.(rows, table.columns);
+      onRows(read.rows);
+    } catch (error) {
+      if (output.rows) throw error;
+      read.isTable = false;
+    }
+  };
+  try {
+    if (contentType === 'text/html') throw notReport();
+    if ((announced ?? 0) > output.most) throw tooLarge(output.most);
+    for await (const part of stream as AsyncIterable<Buffer>) {
+      size += part.length;
+      if (size > output.most) throw tooLarge(output.most);
+      await output.bytes?.(part);
+      if (read.isTable) await take(table.read(part));
+      signal.throwIfAborted();
+    }
+    if (read.isTable) await take(table.end());
+  } finally {
+    stream.destroy();
+  }
+  return { columns: table.columns, rows: read.isTable ? read.rows : null };
+}
+
+const notReport = (): PrintingError =>
+  new PrintingError('SERVICE_ERROR', phrase`The storage sent a web page instead of the report: try again later.`, {
+    outcome: 'unknown',
+  });
+
+const tooLarge = (most: number): PrintingError =>
+  new PrintingError(
+    'TOO_LARGE',
+    phrase`The report has more than ${most / 1024 / 1024} MiB: choose the output file or stream, or a shorter range.`,
+  );

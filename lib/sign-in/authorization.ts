@@ -125,11 +125,6 @@ export class Authorization {
     return this.#signIns.known(accountId, isWanted);
   }
 
-  /** Forgets the failure of earlier sign-ins of this account. */
-  forget(accountId: string): Promise<void> {
-    return this.#signIns.forget(accountId);
-  }
-
   /** Deletes all grants of an account and cancels its refresh under way. */
   async signOut(accountId: string): Promise<void> {
     this.deps.refreshesUnderWay?.cancel(accountId);

@@ -1,6 +1,6 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { readPrintJobFilter, type PrintJobFilter } from '../../lib/query/print-job-filter';
-import type { PreviewOf } from '../../lib/query/preview';
+import type { PreviewOf } from '../../lib/query/queries';
 import type { Query } from '../../lib/query/queries';
 import { PrintingError } from '../../lib/service/errors';
 import { readPrinterFilter } from '../../lib/service/printer-filter';

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 
 import { currentUser, readCurrentUser } from '../../lib/account/current-user';
-import { readSettings, readRedirect, readSignIn } from '../../lib/account/settings';
+import { readSettings, readRedirect, readSignIn, readHost, settingsSummary } from '../../lib/account/settings';
 import { compare, describedCalls, statusSays } from '../../lib/connection/paths-check';
 import { checkClock } from '../../lib/connection/user-checks';
 import { observe } from '../../lib/events/observation';
@@ -12,20 +12,17 @@ import { flatten } from '../../lib/http/whole-text';
 import { isForeignHost, storageAddress } from '../../lib/http/foreign-hosts';
 import { codeOf, networkError } from '../../lib/http/retry';
 import { type Http, proxiesOf } from '../../lib/http/http';
-import { extensionOf, imageType } from '../../lib/picture/image-type';
-import { fileName } from '../../lib/picture/file-name';
+import { extensionOf, imageType, fileName } from '../../lib/picture/image';
 import { keysBeyond, keysOf, shapeOf } from '../../lib/report/columns';
 import { CsvReader } from '../../lib/report/csv';
-import { readAddress } from '../../lib/request/address';
-import { readBody } from '../../lib/request/body';
-import { headersForFlow } from '../../lib/request/headers';
+import { readAddress, readBody, headersForFlow } from '../../lib/request/requests';
 import { hostFault, isOrigin, isRedirectUri } from '../../lib/rules/addresses';
 import { parseHours } from '../../lib/rules/hours';
 import { readMilestones, readRangeEnd, TEXT, TOOLPATH } from '../../lib/rules/limits';
 import { readPathOverrides, readStoragePath, unsafePart } from '../../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../../lib/rules/queue-settings';
 import { trimmed, webAddress, withoutSlashes } from '../../lib/rules/text';
-import { printerEntry, readCluster, readClusterStatus, statusRecord } from '../../lib/service/cluster';
+import { printerEntry, readCluster, readClusterStatus, statusRecord, storedStatus } from '../../lib/service/cluster';
 import {
   asPrintingError,
   few,
@@ -49,7 +46,6 @@ import {
 import { readFaults, readMaintenanceTask, readPrinter } from '../../lib/service/printer';
 import { readOverrides, target } from '../../lib/service/paths';
 import { amount, extentBetween, flag, list, number, record, records, text, time } from '../../lib/service/json-readers';
-import { storedStatus } from '../../lib/service/cluster';
 import { readStoredFile, storedId } from '../../lib/service/stored-file';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { shown } from '../../lib/words/shown';
@@ -62,23 +58,18 @@ import { grantAt, grantFor, holderOf, lifetimeIn, newestGrant, readToken, whyEnd
 import { Authorization } from '../../lib/sign-in/authorization';
 import { PendingAuthorizations } from '../../lib/sign-in/pending-authorizations';
 import { StaticToken } from '../../lib/sign-in/tokens';
-import { findPrinter } from '../../lib/picture/find-printer';
+import { findPrinter } from '../../lib/picture/snapshots';
 import { orderReport, readReport } from '../../lib/report/order';
 import { readRange } from '../../lib/report/ranges';
 import { readPages } from '../../lib/account/pages';
-import { readHost, settingsSummary } from '../../lib/account/settings';
 import { bytesContent, empty, fileNameOf } from '../../lib/upload/content';
 import { queryKeptBytes, awaitUploaded, isGone, isUploaded, readStored } from '../../lib/upload/send';
 import { readFile } from '../../lib/library/library';
-import { removeStored } from '../../lib/library/remove';
-import { atLimit, dispatchAction, followAction } from '../../lib/action/action';
-import { meaning } from '../../lib/action/action';
-import { jobData } from '../../lib/control/job-rules';
-import { ruleOf } from '../../lib/control/job-rules';
-import { jobUnderWay } from '../../lib/control/prints-under-way';
-import { printsUnderWay } from '../../lib/control/prints-under-way';
+import { atLimit, dispatchAction, followAction, meaning } from '../../lib/action/action';
+import { jobData, ruleOf } from '../../lib/control/job-rules';
+import { jobUnderWay, printsUnderWay } from '../../lib/control/job-control';
 import { sumMaterials } from '../../lib/query/materials';
-import { readPreview } from '../../lib/query/preview';
+import { readPreview } from '../../lib/query/queries';
 import {
   FilterInput,
   folded,
@@ -119,7 +110,7 @@ import { candidates } from '../../lib/print/ledger';
 import { plainProperties } from '../../lib/print/plain-properties';
 import { advance } from '../../lib/events/advance';
 import { changed, ChangeFilter } from '../../lib/watch/views/rounds';
-import { logReport } from '../../lib/watch/views/outages';
+import { logReport, nameFor, outageNotice, recoveryNotice, signInNotice } from '../../lib/watch/views/outages';
 import { readCheckpoint } from '../../lib/events/checkpoint';
 import { fingerprint } from '../../lib/events/fingerprint';
 import { readListCheckpoint } from '../../lib/events/list-changes';
@@ -129,7 +120,6 @@ import { ClusterMemory, PackedTexts, packFigures, unpackFigures } from '../../li
 import { readAllPages, readPrinters } from '../../lib/watch/polling/cluster-list';
 import { fairShare } from '../../lib/watch/replication/assignments';
 import { readJobRecord } from '../../lib/watch/polling/types';
-import { nameFor, outageNotice, recoveryNotice, signInNotice } from '../../lib/watch/views/outages';
 import { OutageMarks, OutageMemory } from '../../lib/watch/checkpoints/outages';
 import { replicasOf } from '../../lib/watch/replication/peers';
 import { readAbout, readJson } from '../../lib/postgres/roster';
@@ -293,16 +283,19 @@ const READERS: Record<string, (words: string) => unknown> = {
   'http/retry.networkError': (words) => networkError(new Error(words), 'unknown', undefined, words),
   'http/http.proxiesOf': (words) => proxiesOf({ https_proxy: words, no_proxy: words }),
   'http/foreign-hosts.storageAddress': (words) => storageAddress(words, false),
-  'picture/file-name.fileName': (words) => fileName([words], CONTEXT.receivedAt, words),
-  'picture/image-type.extensionOf': (words) => extensionOf(`image/${words}`),
-  'picture/image-type.imageType': (words) => imageType(Buffer.from(words)),
+  'picture/image.fileName': (words) => fileName([words], CONTEXT.receivedAt, words),
+  'picture/image.extensionOf': (words) => extensionOf(`image/${words}`),
+  'picture/image.imageType': (words) => imageType(Buffer.from(words)),
   'report/columns.keysBeyond': (words) => keysBeyond([words], 200),
   'report/columns.keysOf': (words) => keysOf(words.split(',').slice(0, 50_000)),
   'report/columns.shapeOf': (words) => shapeOf(Buffer.from(words)),
-  'request/address.readAddress': (words) => [readAddress(words, API), readAddress(`https://api.example/${words}`, API)],
+  'request/requests.readAddress': (words) => [
+    readAddress(words, API),
+    readAddress(`https://api.example/${words}`, API),
+  ],
   // Half of the text: JSON.stringify alone needs nearly the limit for 1 MB of unpaired surrogates.
-  'request/body.readBody': (words) => readBody(words.slice(0, SIZE / 2)),
-  'request/headers.headersForFlow': (words) => headersForFlow({ connection: words, other: words }),
+  'request/requests.readBody': (words) => readBody(words.slice(0, SIZE / 2)),
+  'request/requests.headersForFlow': (words) => headersForFlow({ connection: words, other: words }),
   'rules/addresses.hostFault': (words) => hostFault(words),
   'rules/limits.readMilestones': (words) => readMilestones(words),
   'rules/addresses.isOrigin': (words) => isOrigin(words),
@@ -422,7 +415,7 @@ const READERS: Record<string, (words: string) => unknown> = {
         ...[pending.isDeleted(state), pending.end(state, null)],
       ]);
   },
-  'picture/find-printer.findPrinter': (words) =>
+  'picture/snapshots.findPrinter': (words) =>
     findPrinter(
       { service: service(words), clusterList: { find: () => Promise.resolve(null) } },
       'c',
@@ -508,7 +501,6 @@ const READERS: Record<string, (words: string) => unknown> = {
       LIMITS.deadline,
     ),
   'library/library.readFile': (words) => readFile(STORED, { file_name: field(words), status: field(words) }),
-  'library/remove.removeStored': (words) => removeStored(service(words), STORED, LIMITS),
   'action/action.atLimit': (words) => atLimit(new PrintingError('TIMEOUT', phrase`It is over.`), words, phrase`it`),
   'action/action.dispatchAction': (words) => dispatchAction(service(words), ACTION),
   'action/action.followAction': (words) =>
@@ -519,11 +511,10 @@ const READERS: Record<string, (words: string) => unknown> = {
     jobData('duplicate', { quantity: words }),
   ],
   'control/job-rules.ruleOf': (words) => ruleOf(words),
-  'control/prints-under-way.jobUnderWay': (words) => jobUnderWay(service(words), 'c', LIMITS.deadline),
-  'control/prints-under-way.printsUnderWay': (words) =>
-    printsUnderWay(service(words), NO_FILTER, words, LIMITS.deadline),
+  'control/job-control.jobUnderWay': (words) => jobUnderWay(service(words), 'c', LIMITS.deadline),
+  'control/job-control.printsUnderWay': (words) => printsUnderWay(service(words), NO_FILTER, words, LIMITS.deadline),
   'query/materials.sumMaterials': (words) => sumMaterials([printerOf(words)], [words.slice(0, 500)]),
-  'query/preview.readPreview': (words) =>
+  'query/queries.readPreview': (words) =>
     readPreview({ service: service(words), http: NOWHERE }, { jobId: words }, { ...LIMITS.deadline } as Deadline),
   'query/print-job-filter.filterQueries': (words) =>
     filterQueries({ status: [words], sentFrom: [words], clusterIds: [words], search: words, privateOnly: true }),
@@ -647,7 +638,7 @@ const OTHERS: Record<string, string> = {
   'events/extruder-edges.extrudersOf': 'gets a printer that was read',
   'events/printer-edges.isPlateWaiting': 'gets a job that was read',
   'metrics/account-metrics.AccountMetrics': 'counts; shows names by labelOf',
-  'metrics/cluster-figures.ClusterFigures': 'gets a status that was read',
+  'metrics/printer-figures.ClusterFigures': 'gets a status that was read',
   'metrics/exposition.endOf': 'gets no text',
   'metrics/exposition.headerOf': 'gets no text',
   'metrics/exposition.oneHot': 'gets numbers, and labels of labelOf',
@@ -749,7 +740,6 @@ const OTHERS: Record<string, string> = {
   'postgres/entry-locks.rowNameOf': 'hashes keys',
   'postgres/roster.Roster': 'keeps what readAbout reads',
   'postgres/roster.markOf': 'hashes contents',
-  'sign-in/lost-answer.restAfter': 'gets an error that was read',
   'sign-in/refresh.Refresh': 'asks; gives the answer to the readers of refusals and of tokens',
   'sign-in/token-endpoint.remainingLifetime': 'gets numbers',
   'sign-in/token-endpoint.oauthLibrary': 'gets no text',
@@ -808,7 +798,7 @@ const OTHERS: Record<string, string> = {
   'report/outputs.textOutput': 'gives the bytes to CsvReader, or passes them on',
   'report/outputs.asFile': 'gives the bytes to CsvReader, or passes them on',
   'report/outputs.asStream': 'gives the bytes to CsvReader, or passes them on',
-  'report/transfer.receive': 'gives the bytes to CsvReader, or passes them on',
+  'report/reports.receive': 'gives the bytes to CsvReader, or passes them on',
   'report/reports.Reports': 'asks by orderReport and readRange',
   'account/credentials.credentialsOf': 'gets checked settings',
   'account/pages.pagesOf': 'is readPages, in parts',
@@ -843,9 +833,7 @@ const OTHERS: Record<string, string> = {
   'files/leftovers.partName': 'gets no text',
   'files/scratch.openScratch': 'gets no text',
   'files/leftovers.Leftovers': 'reads files of its own owner, up to 16 kB',
-  'library/fetch.fetchStored': 'downloads; the record is read by readFile',
-  'library/library.Library': 'asks by readStored and readFile',
-  'library/store.store': 'uploads; the answer is read by readFile',
+  'library/library.Library': 'reads answers by readStored and readFile',
   'control/job-control.JobControl': 'asks by dispatchAction',
   'time/retry.waitBefore': 'gets no text',
   'time/clock.sleep': 'gets no text',

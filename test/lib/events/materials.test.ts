@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { advance } from '../../../lib/events/advance';
 import type { Checkpoint } from '../../../lib/events/checkpoint';
 import type { PrintEvent } from '../../../lib/events/print-event';
-import { eventsFor, NO_THRESHOLDS } from '../../../lib/events/edges';
+import { eventsFor } from '../../../lib/events/edges';
 import type { ClusterIdentity } from '../../../lib/service/cluster';
-import { answer, at, minute, observation, type Wire } from './observations';
+import { answer, at, minute, NO_THRESHOLDS, observation, type Wire } from './observations';
 
 const FULL = 1000;
 const RED = { guid: 'red', brand: 'Generic', material: 'PLA', color: 'Red' };

@@ -3,7 +3,7 @@ import type { PrintEvent } from '../../../lib/events/print-event';
 import type { JobAnswer } from '../../../lib/events/job-edges';
 import { observe, type Observation } from '../../../lib/events/observation';
 import type { Checkpoint } from '../../../lib/events/checkpoint';
-import { eventsFor, NO_THRESHOLDS, type Thresholds } from '../../../lib/events/edges';
+import { eventsFor, type Thresholds } from '../../../lib/events/edges';
 import type { ClusterIdentity } from '../../../lib/service/cluster';
 import { readPrintJob } from '../../../lib/service/print-job';
 
@@ -38,6 +38,9 @@ export const own = (wire: Wire): JobAnswer => ({
   coarse: typeof wire.state === 'string' ? wire.state : null,
   deleted: typeof wire.deleted_at === 'string',
 });
+
+/** Thresholds of a subscriber without settings: no step becomes an event. */
+export const NO_THRESHOLDS: Thresholds = { milestones: [], lowMaterial: 0, plateWait: 0 };
 
 export const withMilestones = (...milestones: number[]): Thresholds => ({ ...NO_THRESHOLDS, milestones });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { findPrinter } from '../../../lib/picture/find-printer';
+import { findPrinter } from '../../../lib/picture/snapshots';
 import { PrintingError } from '../../../lib/service/errors';
 import { ScriptedService } from '../../helpers/scripted-service';
 import { ClusterList } from '../../../lib/watch/polling/cluster-list';

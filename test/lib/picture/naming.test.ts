@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { fileName } from '../../../lib/picture/file-name';
-import { extensionOf, imageType } from '../../../lib/picture/image-type';
+import { fileName, extensionOf, imageType } from '../../../lib/picture/image';
 
 const AT = '2030-01-02T03:04:05.678Z';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import type { Http } from '../../../lib/http/http';
-import { readPreview, type PreviewOf } from '../../../lib/query/preview';
+import { readPreview, type PreviewOf } from '../../../lib/query/queries';
 import { PrintingError } from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';

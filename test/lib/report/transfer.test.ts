@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Agent } from 'undici';
 import { Http } from '../../../lib/http/http';
 import type { Output } from '../../../lib/report/outputs';
-import { receive } from '../../../lib/report/transfer';
+import { receive } from '../../../lib/report/reports';
 
 const ROW = `${'x'.repeat(100)}\n`;
 

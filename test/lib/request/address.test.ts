@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { readAddress, type Hosts } from '../../../lib/request/address';
+import { readAddress, type Hosts } from '../../../lib/request/requests';
 import { PrintingError } from '../../../lib/service/errors';
 
 const HOSTS: Hosts = { apiUrl: 'https://api.example', authUrl: 'https://account.example' };

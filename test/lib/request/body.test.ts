@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { readBody } from '../../../lib/request/body';
+import { readBody } from '../../../lib/request/requests';
 import { PrintingError } from '../../../lib/service/errors';
 
 describe('request/body', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { headersForFlow } from '../../../lib/request/headers';
+import { headersForFlow } from '../../../lib/request/requests';
 
 describe('request/headers', () => {
   it('passes on headers about the answer itself', () => {

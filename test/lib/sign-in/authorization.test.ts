@@ -176,7 +176,7 @@ describe('sign-in/authorization', () => {
       assert.equal(await failure(), 'null');
       await assert.rejects(one.complete(refusal(second)), { code: 'FORBIDDEN' });
       assert.match(await failure(other), /refused/);
-      await other.forget('a');
+      await other.signOut('a');
       assert.equal(await failure(), 'null');
       assert.equal(signIns.values.size, 0);
     });

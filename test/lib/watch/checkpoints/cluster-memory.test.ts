@@ -4,11 +4,11 @@ import { advance, openQuestions } from '../../../../lib/events/advance';
 import type { Checkpoint } from '../../../../lib/events/checkpoint';
 import type { JobAnswer } from '../../../../lib/events/job-edges';
 import type { Observation } from '../../../../lib/events/observation';
-import { eventsFor, NO_THRESHOLDS } from '../../../../lib/events/edges';
+import { eventsFor } from '../../../../lib/events/edges';
 import type { Fault } from '../../../../lib/service/printer';
 import { ClusterMemory } from '../../../../lib/watch/checkpoints/memory';
 import { history, JOBS, MILESTONES, view, wireOf, type Frame } from '../../events/histories';
-import { answer, at, observation, own, withMilestones } from '../../events/observations';
+import { answer, at, NO_THRESHOLDS, observation, own, withMilestones } from '../../events/observations';
 
 /** One poll of the history: its observation, and whether events are delivered. */
 interface Poll {
