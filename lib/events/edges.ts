@@ -63,9 +63,6 @@ export interface Thresholds extends Record<Step['of'], unknown> {
   plateWait: number;
 }
 
-/** Thresholds of a subscriber without settings: no step becomes an event. */
-export const NO_THRESHOLDS: Thresholds = { milestones: [], lowMaterial: 0, plateWait: 0 };
-
 /** The threshold that a step passes: the highest milestone, or the subscriber's only one; null without one. */
 export function passed({ of, from, to }: Step, thresholds: Thresholds): number | null {
   if (of === 'milestones') return milestone(from, to, thresholds.milestones);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
-import { lstat, mkdir, open, readdir, unlink } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, isAbsolute, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -69,12 +69,7 @@ export class Leftovers {
 
   async #write(note: string, content: string): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
-    const file = await open(note, 'wx', 0o600);
-    try {
-      await file.writeFile(content);
-    } finally {
-      await file.close();
-    }
+    await writeFile(note, content, { flag: 'wx', mode: 0o600 });
   }
 }
 

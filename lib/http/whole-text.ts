@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { ANSWER } from '../rules/limits';
-import { PrintingError, type RequestOutcome } from '../service/errors';
+import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 import { AnswerShape, decodersOf, decodeText, Decoding, parseAnswer } from './answers';
@@ -153,7 +153,11 @@ export class WholeText implements Handler {
   }
 
   /** Repeating a read would give the same answer; any other request may have been carried out. */
-  readonly #tooLarge = (): PrintingError => tooLarge(this.#status, this.#isRead ? 'refused' : 'unknown');
+  #tooLarge(): PrintingError {
+    const sentence = phrase`The answer of the service is larger than any that is read: ask for less at a time, or try again later.`;
+    const outcome = this.#isRead ? 'refused' : 'unknown';
+    return new PrintingError('SERVICE_ERROR', sentence, { statusCode: this.#status, outcome });
+  }
 
   /**
    * Aborts the request. Before it has begun, rejects at once: undici itself waits for the connection first, and then
@@ -165,10 +169,3 @@ export class WholeText implements Handler {
     if (!this.begun) this.#reject(reason);
   }
 }
-
-const tooLarge = (statusCode: number, outcome: RequestOutcome): PrintingError =>
-  new PrintingError(
-    'SERVICE_ERROR',
-    phrase`The answer of the service is larger than any that is read: ask for less at a time, or try again later.`,
-    { statusCode, outcome },
-  );

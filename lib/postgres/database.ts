@@ -96,7 +96,10 @@ export class Database {
     const { address, clock, log } = this.#options;
     if (!isAddress(address)) return () => undefined;
     const ask = (text: string, values: unknown[]) => this.query<{ sent?: unknown }>(text, values, { once: true });
-    const onDeaf = () => log.warn(deaf());
+    const onDeaf = () =>
+      log.warn(
+        phrase`The database doesn't report the changes of other Node-REDs (a pooler in transaction mode, or a proxy, drops its notifications), so this Node-RED looks for changes every 10 s: connect without the pooler.`,
+      );
     const listening = new Listening({ address, clock, channel, onMessage, ask, onDeaf });
     return () => listening.end();
   }
@@ -206,9 +209,6 @@ const succeeds = (work: Promise<unknown>): Promise<boolean> =>
   );
 
 const isAddress = (address: string): boolean => /^postgres(ql)?:\/\//.test(address) && URL.canParse(address);
-
-const deaf = (): Sentence =>
-  phrase`The database doesn't report the changes of other Node-REDs (a pooler in transaction mode, or a proxy, drops its notifications), so this Node-RED looks for changes every 10 s: connect without the pooler.`;
 
 const noAddress = (): PrintingError =>
   new PrintingError(

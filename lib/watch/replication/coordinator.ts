@@ -40,8 +40,6 @@ interface ReplicaCoordinatorOptions extends Pick<PollingAccount, 'service' | 'cl
   fault: (thrown: unknown) => void;
 }
 
-type Join = NonNullable<StateStore['join']>;
-
 /** Coordinator of the runtimes that share an account: announces wants, and hands over polls and their state. */
 export class ReplicaCoordinator implements SharedWork {
   readonly membership: Membership;
@@ -62,7 +60,7 @@ export class ReplicaCoordinator implements SharedWork {
   readonly #disarm: () => void;
 
   constructor(
-    join: Join,
+    join: NonNullable<StateStore['join']>,
     private readonly options: ReplicaCoordinatorOptions,
   ) {
     const { clock, store, standbyChanged, fault } = options;

@@ -19,8 +19,6 @@ const BACK = { first: 30_000, longest: 10 * 60_000 };
 /** Time after which a loss is no relapse, ms. */
 const STABLE_AFTER = 10 * 60_000;
 
-type ReachingAccount = Pick<PollingAccount, 'service' | 'clock' | 'signal'>;
-
 /**
  * Reachability of the service from this runtime. A failed poll proves nothing, but starts probes. Runtimes that reach
  * the service poll for those without a connection (ADR 12). Polls and probes without a token prove nothing either: all
@@ -36,7 +34,7 @@ export class ServiceReach {
 
   /** @param changed called after `isLost` has changed */
   constructor(
-    private readonly account: ReachingAccount,
+    private readonly account: Pick<PollingAccount, 'service' | 'clock' | 'signal'>,
     private readonly changed: () => void,
   ) {}
 
