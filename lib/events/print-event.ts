@@ -45,7 +45,6 @@ export interface PrintEvent {
   value: unknown;
 }
 
-/** Whether a value is the payload of an event. */
 export function isPrintEvent(value: unknown): value is PrintEvent {
   const { id, type, at, late } = record(value) ?? {};
   return text(id) !== null && text(type) !== null && text(at) !== null && flag(late) !== null;

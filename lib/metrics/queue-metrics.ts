@@ -1,5 +1,4 @@
-import { labelOf } from './exposition';
-import { Histogram } from './histogram';
+import { Histogram, labelOf } from './exposition';
 
 /** An open queue, as `lib/queue` shows it. */
 interface MeteredQueue {

@@ -1,6 +1,6 @@
 import type { Change, Key, ListOptions, PutOptions, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
-import type { Histogram } from './histogram';
+import type { Histogram } from './exposition';
 
 /**
  * Measures a store. An update counts from the result of its change on: before that it may wait long for the lock, and the

@@ -221,7 +221,7 @@ export async function readPreview(
   deadline: Deadline,
 ): Promise<Preview> {
   const { address, raw } = await ('jobId' in of
-    ? storedPreview(service, of, deadline)
+    ? storedPreview(service, of.jobId, deadline)
     : printPreview(service, of, deadline));
   if (address === null) throw noPicture();
   const { signal } = deadline;
@@ -237,8 +237,8 @@ export async function readPreview(
   }
 }
 
-async function storedPreview(service: ApiClient, { jobId }: { jobId: string }, deadline: Deadline) {
-  const raw = await readStored(service, { kind: 'job', id: jobId }, { deadline });
+async function storedPreview(service: ApiClient, id: string, deadline: Deadline) {
+  const raw = await readStored(service, { kind: 'job', id }, { deadline });
   return { address: text(raw.preview_image_url), raw: raw as unknown };
 }
 
@@ -250,11 +250,8 @@ async function printPreview(
   const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
   const { data } = await service.call('printJob', { ids, what: phrase`the print job`, deadline });
   const [job = {}] = records(data);
-  return { address: text(job.preview_url) ?? text(sourceOf(job).preview_image_url), raw: data };
+  return { address: text(job.preview_url) ?? text(record(job.source)?.preview_image_url), raw: data };
 }
-
-/** The stored file's record in that of a print. */
-const sourceOf = (job: Json): Json => record(job.source) ?? {};
 
 const noPicture = (): PrintingError =>
   new PrintingError(

@@ -22,7 +22,6 @@ export interface Made {
   raw: unknown;
 }
 
-/** State of a report in an answer. */
 interface ReportState {
   reportId: string | null;
   status: string | null;

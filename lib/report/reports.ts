@@ -222,15 +222,9 @@ function paced(clock: Clock, report: (rows: number) => void): (rows: number) => 
   };
 }
 
-interface Transferred {
-  columns: string[];
-  /** Rows in the table; null if the text is not a readable table. */
-  rows: number | null;
-}
-
 /**
  * Downloads a report's table (interface, Upload to the storage location: downloads) into an output, in parts; only the
- * output keeps data. An output of bytes accepts any text, one of rows needs a table. Throws what a download and the
+ * output keeps data. Resolves with `rows` null if the text is not a readable table. An output of bytes accepts any text, one of rows needs a table. Throws what a download and the
  * output throw, TOO_LARGE, and SERVICE_ERROR if a needed table can't be read.
  */
 export async function receive(
@@ -238,7 +232,7 @@ export async function receive(
   url: string,
   output: Output,
   { signal, onRows }: { signal: AbortSignal; onRows: (rows: number) => void },
-): Promise<Transferred> {
+): Promise<{ columns: string[]; rows: number | null }> {
   const { contentType, size: announced, stream } = await download(http, url, { what: phrase`the report`, signal });
   const table = new CsvReader();
   const read = { rows: 0, isTable: true };

@@ -12,7 +12,6 @@ import { phrase, type Sentence } from '../words/sentence';
 export interface OwnRequest {
   /** GET, PUT, POST or DELETE, in any case. */
   method: string;
-  /** See `readAddress`. */
   path: string;
   /** The body of PUT and POST; see `readBody`. */
   payload?: unknown;
@@ -21,7 +20,6 @@ export interface OwnRequest {
 
 interface OwnAnswer {
   statusCode: number;
-  /** See `headersForFlow`. */
   headers: Record<string, string>;
   /** The answer's `data`, or its whole body: text if it is not JSON, null if it is empty. */
   data: unknown;

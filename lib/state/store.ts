@@ -119,15 +119,12 @@ export function pageOf(
   return { page, next: left.length > limit ? (page.at(-1) ?? null) : null };
 }
 
-/** Place of the saved state: a folder of this runtime, or a database that several runtimes can share. */
-type StatePlace = { folder: string } | { address: string };
-
 /**
  * Reads the setting `stateStore` (reference 6): an absolute path or a `file:` address names a folder, anything else the
  * address of a database. A malformed setting counts as an address too: the database reports it, and nothing is saved in a
  * folder that the user did not choose.
  */
-export function statePlace(setting: unknown, usual: string): StatePlace {
+export function statePlace(setting: unknown, usual: string): { folder: string } | { address: string } {
   if (setting === undefined || setting === null || setting === '') return { folder: usual };
   const given = typeof setting === 'string' ? setting.trim() : JSON.stringify(setting);
   if (isAbsolute(given)) return { folder: given };

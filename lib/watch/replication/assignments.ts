@@ -166,8 +166,6 @@ const LEFTOVER_PART = 0.1;
 /** Period for claims that a lost notification missed, and for the release of items beyond the share, ms. */
 const RECHECK_EVERY = 60_000;
 
-const NONE: ReadonlySet<string> = new Set();
-
 /** Polls that the runtimes share. */
 export interface SharedWork {
   wants(): Wants;
@@ -231,7 +229,7 @@ export class Assignments implements Ownership {
 
   /** Clusters that other runtimes wait for. */
   get awaited(): ReadonlySet<string> {
-    return this.#share?.awaited ?? NONE;
+    return this.#share?.awaited ?? NOTHING.awaited;
   }
 
   isAwaited(clusterId: string): boolean {

@@ -5,7 +5,6 @@ import { PackedTexts } from '../checkpoints/memory';
 import type { Poller } from '../polling/poller';
 import { SLACK } from '../polling/timing';
 import type { PollResult } from '../polling/types';
-import type { NodeWatch, WatchContext } from './watch';
 import type { WatchedClusters } from './watched-clusters';
 
 /** Results delivered together: of one cluster, or a part of a group. The receiver may keep and change them. */
@@ -15,6 +14,26 @@ export interface Round {
   /** Where all clusters are watched: `start` results of the group precede these; the last part states the `count`. */
   group: { id: string; start: number; count: number | null } | null;
   error: PrintingError | null;
+}
+
+/** The watch whose rounds are sent. */
+interface RoundsOwner {
+  /** ms. */
+  readonly interval: number;
+  readonly clusters: WatchedClusters;
+  readonly changeFilter: ChangeFilter | null;
+  readonly isActive: boolean;
+  readonly isAsking: boolean;
+  emit(round: Round): void;
+  /** Restores the last known clusters. Never rejects. */
+  restoreClusters(): Promise<void>;
+}
+
+export interface RoundsContext {
+  clock: Clock;
+  signIn: { readonly usable: boolean };
+  /** Runs a user's callback and isolates its failures. */
+  guard: (callback: () => unknown) => void;
 }
 
 /** Times at which the results of a watch go out. */
@@ -42,8 +61,8 @@ export class TurnRounds implements Rounds {
   #disarm: () => void = () => undefined;
 
   constructor(
-    private readonly watch: NodeWatch,
-    private readonly context: WatchContext,
+    private readonly watch: RoundsOwner,
+    private readonly context: RoundsContext,
   ) {}
 
   start(): void {
@@ -116,8 +135,8 @@ export class GroupRounds implements Rounds {
   #disarm: () => void = () => undefined;
 
   constructor(
-    private readonly watch: NodeWatch,
-    private readonly context: WatchContext,
+    private readonly watch: RoundsOwner,
+    private readonly context: RoundsContext,
   ) {
     this.#batch = this.#newBatch();
   }

@@ -1,7 +1,6 @@
 import { eventsFor } from '../../events/edges';
 import type { PrintEvent } from '../../events/print-event';
 import type { PrintingError } from '../../service/errors';
-import type { Clock } from '../../time/clock';
 import type { WatchMemory } from '../checkpoints/memory';
 import type { ListPoller, ListSubscriber } from '../polling/list-poller';
 import type { Poller } from '../polling/poller';
@@ -10,7 +9,15 @@ import { intervalOf } from '../polling/timing';
 import { type EventReceiver, LIST, type PollResult, type Subscriber } from '../polling/types';
 import type { Standby } from '../replication/peers';
 import type { NoticeReceiver, Outages } from './outages';
-import { ChangeFilter, GroupRounds, ResultBatch, type Round, type Rounds, TurnRounds } from './rounds';
+import {
+  ChangeFilter,
+  GroupRounds,
+  ResultBatch,
+  type Round,
+  type Rounds,
+  type RoundsContext,
+  TurnRounds,
+} from './rounds';
 import { WatchedClusters } from './watched-clusters';
 
 export interface WatchOptions {
@@ -71,17 +78,13 @@ export interface Watch {
 }
 
 /** What the watches of one account share. */
-export interface WatchContext {
-  clock: Clock;
-  signIn: { readonly usable: boolean };
+export interface WatchContext extends RoundsContext {
   memory: WatchMemory;
   pollers: Pollers;
   outages: Outages;
   watches: Set<NodeWatch>;
   /** Reason for not polling a cluster; null where this runtime polls. For null, a reason that holds for all. */
   standbyOf: (clusterId: string | null) => Standby | null;
-  /** Runs a user's callback and isolates its failures. */
-  guard: (callback: () => unknown) => void;
 }
 
 let audiences = 0;
