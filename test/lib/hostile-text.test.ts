@@ -740,6 +740,7 @@ const OTHERS: Record<string, string> = {
   'postgres/entry-locks.rowNameOf': 'hashes keys',
   'postgres/roster.Roster': 'keeps what readAbout reads',
   'postgres/roster.markOf': 'hashes contents',
+  'sign-in/lost-answer.restAfter': 'gets an error that was read',
   'sign-in/refresh.Refresh': 'asks; gives the answer to the readers of refusals and of tokens',
   'sign-in/token-endpoint.remainingLifetime': 'gets numbers',
   'sign-in/token-endpoint.oauthLibrary': 'gets no text',
