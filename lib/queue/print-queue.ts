@@ -10,7 +10,7 @@ import { isPlateToClear } from './model/gate';
 import { itemStateOf, withoutEvents } from './model/item';
 import * as changes from './model/item-changes';
 import { newItem } from './model/item-changes';
-import { paused, pausedPrinters, type QueueRecord, withoutQueueEvents } from './model/queue';
+import { paused, pausedPrinters, type QueueRecord, withoutQueueEvents } from './model/queue-record';
 import { rankAfter } from './model/rank';
 import type * as api from './model/types';
 import {
@@ -28,7 +28,7 @@ import type { QueueData } from './records/data';
 import { itemNotFound, movedRanks } from './records/items';
 import { Outbox, type Undelivered } from './records/outbox';
 import type { QueueContext, QueueParts } from './run/context';
-import { QueueRuntime } from './run/planner';
+import { QueueRuntime } from './run/runtime';
 import { printShape } from './view';
 
 /** One print queue of an account: keeps items, sends their copies exactly once, and explains why each of them waits. */

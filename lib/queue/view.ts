@@ -3,7 +3,7 @@ import { type Clock, isoTime } from '../time/clock';
 import { nextTurn } from '../time/concurrency';
 import { isPlateToClear, type PlateGate } from './model/gate';
 import { awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
-import { isPauseOver } from './model/queue';
+import { isPauseOver } from './model/queue-record';
 import { requirementOf } from './model/requirement';
 import { costOfFile } from './model/rules';
 import {

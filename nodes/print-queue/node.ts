@@ -5,7 +5,7 @@ import { type AwaitedItem, itemEnd, type ItemEnd, type QueueFigures } from '../.
 import { asPrintingError } from '../../lib/service/errors';
 import type { Saved } from '../shared/definition';
 import { translatedError } from '../shared/language';
-import { NodeWaits } from '../shared/late-results';
+import { NodeWaits } from '../shared/node-waits';
 import { markFailed } from '../shared/on-input';
 import { copyMessage } from '../shared/plain-message';
 import { queueOf, type OpenQueue } from '../shared/queue-link';

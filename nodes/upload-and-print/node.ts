@@ -12,7 +12,7 @@ import { addChangeTexts } from '../shared/change-texts';
 import { read, readFlag, readText } from '../shared/inputs';
 import { readChoice, readClusterIds, readSource } from '../shared/print-inputs';
 import { translated, translatedError } from '../shared/language';
-import { NodeWaits } from '../shared/late-results';
+import { NodeWaits } from '../shared/node-waits';
 import { markFailed } from '../shared/on-input';
 import { copyMessage } from '../shared/plain-message';
 import { printingText } from '../shared/printing-text';

@@ -120,7 +120,7 @@ import { ClusterMemory, PackedTexts, packFigures, unpackFigures } from '../../li
 import { readAllPages, readPrinters } from '../../lib/watch/polling/cluster-list';
 import { fairShare } from '../../lib/watch/replication/assignments';
 import { readJobRecord } from '../../lib/watch/polling/types';
-import { OutageMarks, OutageMemory } from '../../lib/watch/checkpoints/outages';
+import { OutageMarks, OutageMemory } from '../../lib/watch/checkpoints/outage-marks';
 import { replicasOf } from '../../lib/watch/replication/peers';
 import { readAbout, readJson } from '../../lib/postgres/roster';
 import { guard } from '../../lib/time/guard';
@@ -568,7 +568,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     outageNotice(new PrintingError('TIMEOUT', phrase`It is ${words}.`), concerned(words)).message,
   'watch/views/outages.recoveryNotice': (words) => String(recoveryNotice(concerned(words), 1)),
   'watch/views/outages.signInNotice': (words) => signInNotice(phrase`It is ${words}.`, concerned(words)).message,
-  'watch/checkpoints/outages.OutageMarks': async (words) => {
+  'watch/checkpoints/outage-marks.OutageMarks': async (words) => {
     const memory = new OutageMemory();
     const parts = {
       store: { get: () => Promise.resolve({ marks: [markOf(words)] }) } as never,
@@ -850,7 +850,7 @@ const OTHERS: Record<string, string> = {
   'time/concurrency.mapConcurrent': 'gets work to do',
   'watch/checkpoints/checkpoint-store.CheckpointStore':
     'reads by readCheckpoint and readListCheckpoint, and keeps in ClusterMemory',
-  'watch/checkpoints/outages.Outage': 'creates a record',
+  'watch/checkpoints/outage-marks.Outage': 'creates a record',
   'watch/checkpoints/memory.ListMemory': 'compares clusters that were read',
   'watch/checkpoints/memory.ScopeMemory': 'stores memories',
   'http/retry.pauseAfter': 'gets numbers',
@@ -873,9 +873,9 @@ const OTHERS: Record<string, string> = {
   'watch/replication/peers.OwnerNames': 'keeps the names of readAbout',
   'watch/polling/list-poller.ListPoller': 'asks by ClusterList',
   'watch/replication/peers.LivePeers': 'compares ids',
-  'watch/checkpoints/outages.covers': 'compares what OutageMarks read',
-  'watch/checkpoints/outages.markOf': 'gets ids of clusters that are polled',
-  'watch/checkpoints/outages.OutageMemory': 'keeps',
+  'watch/checkpoints/outage-marks.covers': 'compares what OutageMarks read',
+  'watch/checkpoints/outage-marks.markOf': 'gets ids of clusters that are polled',
+  'watch/checkpoints/outage-marks.OutageMemory': 'keeps',
   'watch/views/outages.Outages': 'gets errors, and the names of printers by nameFor',
   'watch/polling/poller.Poller': 'asks by Observer',
   'watch/polling/timing.Predictions': 'gets numbers of statuses that were read',
@@ -910,14 +910,14 @@ const OTHERS: Record<string, string> = {
   'queue/plan/forecast.*': 'gets printers that were read',
   'queue/view.*': 'gets times',
   'queue/model/gate.*': 'gets records',
-  'queue/run/planner.*': 'compares ids',
+  'queue/run/runtime.*': 'compares ids',
   'queue/model/rules.*': 'gets hours that were read',
   'queue/model/types.*': 'gets records',
   'queue/plan/inputs.*': 'works by the functions of other files',
   'queue/records/items.*': 'keeps records',
   'queue/queues.*': 'works by the functions of other folders',
   'queue/records/outbox.*': 'keeps records',
-  'queue/model/queue.*': 'compares ids',
+  'queue/model/queue-record.*': 'compares ids',
   'queue/records/gates.*': 'keeps records',
   'queue/model/rank.*': 'gets ranks of its own',
   'queue/records/records.*': 'writes records',

@@ -1,6 +1,6 @@
 import { phrase } from '../../words/sentence';
 import { isStuck, waitingCopies } from '../model/item';
-import { isPauseOver } from '../model/queue';
+import { isPauseOver } from '../model/queue-record';
 import { type MaterialFinder, type Requirement, requirementOf } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
 import { type ItemReason, type ItemRecord, printerKey, type QueuePrinter, type Reason } from '../model/types';

@@ -6,7 +6,7 @@ import type { Fault, Printer } from '../../service/printer';
 import { phrase } from '../../words/sentence';
 import { isClear, printerIdOf } from '../model/gate';
 import { isJobOver, openAttempts } from '../model/item';
-import { isPauseOver, type PauseState, type QueueRecord } from '../model/queue';
+import { isPauseOver, type PauseState, type QueueRecord } from '../model/queue-record';
 import { requirementOf } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
 import {

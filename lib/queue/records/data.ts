@@ -4,7 +4,7 @@ import type { Key, Scope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import { isStuck, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
-import { NEW_QUEUE, type QueueRecord } from '../model/queue';
+import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
 import type { QueueRules } from '../model/rules';
 import { type Attempt, type ItemRecord, printerKey, type QueueMeter } from '../model/types';
 import { isUnread } from './facts';

@@ -3,7 +3,7 @@ import type { Lock } from '../../state/membership';
 import { Rerun } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
 import { mayBeLate, overdue, withBlocked } from '../model/item-changes';
-import { busyFollowed, observedEnds, oldForgotten, plateFollowed } from '../model/queue';
+import { busyFollowed, observedEnds, oldForgotten, plateFollowed } from '../model/queue-record';
 import { FactsReader } from '../records/facts';
 import { PLANNER } from '../records/records';
 import { FORECAST_SHARE } from '../view';

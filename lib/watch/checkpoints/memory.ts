@@ -9,7 +9,7 @@ import { isPlateDue, waitingPlate } from '../../events/printer-edges';
 import type { ClusterIdentity, ClusterStatus } from '../../service/cluster';
 import type { PrintJob } from '../../service/print-job';
 import type { Scope } from '../../state/store';
-import { OutageMemory } from './outages';
+import { OutageMemory } from './outage-marks';
 
 type Rest = Omit<ClusterStatus, 'jobs' | 'history' | 'current'>;
 

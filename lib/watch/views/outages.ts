@@ -12,7 +12,7 @@ import {
   OutageMarks,
   type OutageMemory,
   SIGN_IN,
-} from '../checkpoints/outages';
+} from '../checkpoints/outage-marks';
 import { LIST } from '../polling/types';
 
 /** Longest time after the first failure to collect affected printers before the notice, ms. */

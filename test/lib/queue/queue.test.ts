@@ -7,7 +7,7 @@ import {
   orderFollowed,
   plateFollowed,
   type QueueRecord,
-} from '../../../lib/queue/model/queue';
+} from '../../../lib/queue/model/queue-record';
 import { QueueData } from '../../../lib/queue/records/data';
 import { LocalChanges } from '../../../lib/queue/records/records';
 import { ManualClock } from '../../helpers/manual-clock';

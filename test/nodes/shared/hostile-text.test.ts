@@ -134,7 +134,7 @@ const OTHERS: Record<string, string> = {
   'inputs.needsMessage': 'reads by isBlank',
   'inputs.ofMessage': 'gets the name of a property',
   'language.languageOf': 'Express reads the header, which Node.js limits',
-  'late-results.NodeWaits': 'passes on waits',
+  'node-waits.NodeWaits': 'passes on waits',
   'metrics-setting.metricsOf': 'reads settings.js and the settings of a node',
   'on-input.onInput': 'passes on messages by plainMessage, readable and markFailed',
   'printing-text.printingText': 'gets the numbers of a job that was read',
