@@ -95,12 +95,19 @@ export class FileStore implements StateStore, Movable {
     this.#lead = options.clock.now() - this.#startedAt;
   }
 
-  async get<T>(key: Key): Promise<T | undefined> {
+  get<T>(key: Key): Promise<T | undefined> {
+    return this.#get(key);
+  }
+
+  async #get<T>(key: Key, isLocked = false): Promise<T | undefined> {
     const path = this.#path(key);
     const content = await contentOf(path, key);
     if (content === undefined) return undefined;
     const found = await this.#records.read<T>(key, content);
-    return typeof found === 'object' ? found.value : this.#setAside(path, key, found);
+    if (typeof found === 'object') return found.value;
+    // Read again under the lock, so that a value that is written just now isn't set aside.
+    if (!isLocked) return this.#locks.waitFor(path, () => this.#get<T>(key, true));
+    return this.#setAside(path, key, found);
   }
 
   async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
@@ -114,7 +121,7 @@ export class FileStore implements StateStore, Movable {
 
   update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
     const work = async () => {
-      const read = this.get<T>(key);
+      const read = this.#get<T>(key, true);
       const current = await (options.deadline?.wait(read) ?? read);
       const next = await change(current, UNLOSABLE_LOCK);
       if (next === undefined) {
@@ -167,7 +174,7 @@ export class FileStore implements StateStore, Movable {
     if (!beginsWith(key, prefix)) return undefined;
     const found = await this.#records.open<T>(key, record);
     if (typeof found === 'object') return { key, value: found.value };
-    // Read again under the lock, so that a value that is written just now isn't set aside.
+    // As `#get` does.
     if (!isLocked) return this.#locks.waitFor(path, () => this.#listed<T>(prefix, position, true));
     return this.#setAside(path, prefix, found);
   }

@@ -39,6 +39,22 @@ describe('state/file-store', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
+  it('sets no value aside that is written while a damaged one is read', async () => {
+    const store = open();
+    await store.put(['item', 'a'], 'old');
+    await writeFile(await only('item'), '{"version":1,"key":["ite');
+    const read = fs.readFile;
+    const stub = sinon.stub(fs, 'readFile').callsFake(async (...args) => {
+      const content = await read(...args);
+      stub.restore();
+      await store.put(['item', 'a'], 'new');
+      return content;
+    });
+    assert.equal(await store.get(['item', 'a']), 'new');
+    assert.equal(await open().get(['item', 'a']), 'new');
+    assert.deepEqual(warnings, []);
+  });
+
   it('keeps print keys while the clock is wrong, in 1970 or years ahead', async () => {
     const year = 365 * 24 * 3600_000;
     const at = (clock: ManualClock) =>
