@@ -298,7 +298,11 @@ export function showedUp(record: ItemRecord, of: AttemptOf, clusterJobId: string
   const isWaiting = record.touched[of.copy] === undefined && of.copy <= record.copies;
   const known = withAttempt(record, found, { clusterJobId });
   if (!isWaiting) return withPrintEvent(known, context, 'print.extra', found);
-  const revived = withAttempt(known, found, { clusterJobId, state: 'dispatched', endedAt: null, settledAs: null });
+  const revived = withAttempt(known, found, {
+    ...{ clusterJobId, state: 'dispatched', endedAt: null, settledAs: null },
+    // The time for its start begins with its sight, where no answer has dated its dispatch.
+    dispatchedAt: found.dispatchedAt ?? context.now,
+  });
   return concluded(withCopy(revived, of.copy, 'active'), context);
 }
 
