@@ -1,43 +1,80 @@
+import assert from 'node:assert/strict';
 import type { CallOptions } from '../../lib/account/api-client';
 import { Dispatcher } from '../../lib/print/dispatcher';
 import { JobListReader } from '../../lib/print/job-list-reader';
 import { LocalChanges } from '../../lib/queue/records/records';
 import { PrintQueue } from '../../lib/queue/print-queue';
-import type { AddRequest, QueueEvent, QueueItem } from '../../lib/queue/model/types';
-import type { QueueRules } from '../../lib/queue/model/rules';
+import type { AddRequest, ItemChanges, QueueEvent, QueueExplanation, QueueItem } from '../../lib/queue/model/types';
+import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { readCluster, readClusterStatus } from '../../lib/service/cluster';
 import { PrintingError } from '../../lib/service/errors';
 import type { EndpointName } from '../../lib/service/paths';
 import type { SignInState, SignInWatch } from '../../lib/sign-in/sign-in-state';
-import type { Scope } from '../../lib/state/store';
+import type { Key, PutOptions, Scope } from '../../lib/state/store';
 import { isoTime } from '../../lib/time/clock';
 import { underDeadline, type Deadline } from '../../lib/time/deadline';
+import type { JobEnd } from '../../lib/watch/views/job-end-waiter';
 import type { ObservationListener, Watcher } from '../../lib/watch/watcher';
 import { phrase } from '../../lib/words/sentence';
 import { ManualClock } from './manual-clock';
-import { RULES } from '../lib/queue/items';
 import { ScriptedService } from './scripted-service';
 import { SharedMemory, SharedRuntime } from './shared-memory';
 
 export const SCOPE: Scope = ['account', 'service', 'workspace'];
-const CLUSTERS = ['C1', 'C2'];
+const RULES = readRules({ match: 'lenient', material: 'any', gate: 'automatic' });
 const SECOND = 1000;
+
+/** Words of a job, each from so many seconds after it was sent; '': the service does not show it. */
+export type Life = readonly (readonly [second: number, word: string])[];
+
+/** A print that lasts a minute. */
+const MINUTE_LONG: Life = [
+  [0, 'printing'],
+  [60, 'finished'],
+];
+
+export interface FarmPrint {
+  clusterId: string;
+  uuid: string;
+  jobId: string;
+  /** Monotonic, ms. */
+  at: number;
+  life: Life;
+}
+
+export const refusal = (statusCode: number): PrintingError =>
+  new PrintingError('NOT_ACCEPTED', phrase`Too busy.`, { statusCode, outcome: 'refused' });
+export const lost = (): PrintingError => new PrintingError('NETWORK', phrase`Reset.`, { outcome: 'unknown' });
+
+/** Status of a printer that has lost its connection. */
+export const OFFLINE = { is_online: false, printers: [], print_jobs: [], recently_completed: [] };
 
 /** Two printers that print what they get, in one minute. */
 class Farm extends ScriptedService {
-  readonly prints: { clusterId: string; uuid: string; jobId: string; at: number }[] = [];
-  /** Whether prints get no answer, or one that got lost. */
-  isSilent = false;
-  isLossy = false;
-  /** Clusters that refuse prints, and stored jobs that are gone. */
-  readonly refusing = new Set<string>();
+  /** Printers of the account, and what the list says about them. */
+  readonly clusters = new Map<string, object>(['C1', 'C2'].map((id) => [id, {}]));
+  readonly prints: FarmPrint[] = [];
+  /** Lives of the next prints; those after them last a minute. */
+  readonly lives: Life[] = [];
+  /** What becomes of a dispatch. `unanswered`: until `answer`; `lost`, `absent`: without an answer, printed or not. */
+  dispatch: 'accepted' | 'unanswered' | 'lost' | 'absent' = 'accepted';
+  /** What becomes of a removal. `ignored`: answered, but the job stays; `lost`: without an answer, but removed. */
+  removal: 'done' | 'refused' | 'ignored' | 'lost' | 'too late' = 'done';
+  removals = 0;
+  /** Clusters that refuse prints, clusters that can't be read, and stored jobs that are gone. */
+  readonly refusing = new Map<string, PrintingError>();
+  readonly unreadable = new Set<string>();
   readonly gone = new Set<string>();
   /** Whether what is sent stays out of sight. */
   isHidden = false;
-  /** Members of the statuses that differ, by cluster. */
+  /** Members of the statuses, and of their jobs in the queue, that differ, by cluster. */
   readonly changes = new Map<string, object>();
+  readonly waiting = new Map<string, object>();
   /** Metadata of the stored jobs, by id. */
   readonly metadata = new Map<string, object>();
+  /** Called before a read of a printer answers, and after the service has made a print. */
+  onRead: () => unknown = () => undefined;
+  onPrint: () => unknown = () => undefined;
 
   readonly #unanswered: (() => void)[] = [];
 
@@ -46,20 +83,54 @@ class Farm extends ScriptedService {
   }
 
   status(clusterId: string) {
-    const own = this.prints.filter((print) => print.clusterId === clusterId && !this.isHidden);
-    const isPrinting = ({ at }: { at: number }) => this.clock.monotonic() - at < 60 * SECOND;
-    const job = (print: { uuid: string; jobId: string; at: number }) => ({
-      ...{ uuid: print.uuid, cloud_job_id: print.jobId, time_total: 60 },
-      status: isPrinting(print) ? 'printing' : 'finished',
-      time_elapsed: Math.min(60, (this.clock.monotonic() - print.at) / SECOND),
-    });
+    const shown = this.prints
+      .filter((print) => print.clusterId === clusterId && !this.isHidden)
+      .map((print) => ({ print, word: this.#wordOf(print) }))
+      .filter(({ word }) => word !== '');
+    const isOver = (word: string) => ['finished', 'failed', 'aborted'].includes(word);
+    const job = ({ print, word }: (typeof shown)[number]) => {
+      const [began] = print.life.find(([, other]) => other === 'printing') ?? [Infinity];
+      const elapsed = Math.min(60, Math.max(0, this.#ageOf(print) - began));
+      const waiting = word === 'queued' ? this.waiting.get(clusterId) : undefined;
+      const times = { time_total: 60, time_elapsed: elapsed };
+      return { uuid: print.uuid, cloud_job_id: print.jobId, status: word, ...times, ...waiting };
+    };
+    const jobs = shown.filter(({ word }) => !isOver(word));
+    const isBusy = jobs.some(({ word }) => word !== 'queued');
     return {
       is_online: true,
-      printers: [{ uuid: 'P', status: own.some(isPrinting) ? 'printing' : 'idle', enabled: true }],
-      print_jobs: own.filter(isPrinting).map(job),
-      recently_completed: own.filter((print) => !isPrinting(print)).map(job),
+      printers: [{ uuid: 'P', status: isBusy ? 'printing' : 'idle', enabled: true }],
+      print_jobs: jobs.map(job),
+      recently_completed: shown
+        .filter(({ word }) => isOver(word))
+        .map(job)
+        .reverse(),
       ...this.changes.get(clusterId),
     };
+  }
+
+  #ageOf = ({ at }: FarmPrint): number => (this.clock.monotonic() - at) / SECOND;
+
+  #wordOf(print: FarmPrint): string {
+    return print.life.findLast(([second]) => second <= this.#ageOf(print))?.[1] ?? '';
+  }
+
+  /** Shows another word of a print from now on. */
+  become(print: FarmPrint | undefined, word: string): void {
+    assert.ok(print);
+    const age = this.#ageOf(print);
+    print.life = [...print.life.filter(([second]) => second < age), [age, word]];
+  }
+
+  /** Starts a print that no queue has sent. */
+  printByHand(clusterId: string, life: Life = MINUTE_LONG): void {
+    const uuid = `by-hand-${this.prints.length + 1}`;
+    this.prints.push({ clusterId, uuid, jobId: '', at: this.clock.monotonic(), life });
+  }
+
+  /** Prints of queues, in short form: `C1 job`. */
+  get sent(): string[] {
+    return this.prints.filter(({ jobId }) => jobId !== '').map(({ clusterId, jobId }) => `${clusterId} ${jobId}`);
   }
 
   protected override outcome(endpoint: EndpointName, { ids }: CallOptions): unknown {
@@ -69,21 +140,35 @@ class Farm extends ScriptedService {
       throw new PrintingError('NOT_FOUND', phrase`Gone.`, { statusCode: 404, outcome: 'refused' });
     if (endpoint === 'storedJob')
       return { job_id: jobId, job_name: jobId, status: 'uploaded', metadata: this.metadata.get(jobId) };
-    if (endpoint === 'clusterStatus') return this.status(clusterId);
+    if (endpoint === 'clusterStatus' && this.unreadable.has(clusterId)) throw lost();
+    if (endpoint === 'clusterStatus') return Promise.resolve(this.onRead()).then(() => this.status(clusterId));
     if (endpoint !== 'print') throw new Error(endpoint);
-    if (this.refusing.has(clusterId))
-      throw new PrintingError('NOT_ACCEPTED', phrase`Too busy.`, { statusCode: 409, outcome: 'refused' });
+    const refused = this.refusing.get(clusterId);
+    if (refused) throw refused;
+    if (this.dispatch === 'absent') throw lost();
     const uuid = `print-${this.prints.length + 1}`;
-    this.prints.push({ clusterId, uuid, jobId, at: this.clock.monotonic() });
-    if (this.isLossy) throw new PrintingError('NETWORK', phrase`Reset.`, { outcome: 'unknown' });
+    this.prints.push({ clusterId, uuid, jobId, at: this.clock.monotonic(), life: this.lives.shift() ?? MINUTE_LONG });
+    this.onPrint();
+    if (this.dispatch === 'lost') throw lost();
     const answer = { job_id: jobId, job_instance_uuid: uuid, status: 'queued' };
-    return this.isSilent ? new Promise((resolve) => this.#unanswered.push(() => resolve(answer))) : answer;
+    if (this.dispatch === 'accepted') return answer;
+    return new Promise((resolve) => this.#unanswered.push(() => resolve(answer)));
   }
 
   /** Answers what got no answer so far. */
   answer(): void {
-    this.isSilent = false;
+    this.dispatch = 'accepted';
     for (const answer of this.#unanswered.splice(0)) answer();
+  }
+
+  async remove(uuid: string): Promise<never> {
+    this.removals++;
+    const print = this.prints.find((one) => one.uuid === uuid);
+    if (this.removal === 'done' || this.removal === 'lost') this.become(print, '');
+    if (this.removal === 'too late') this.become(print, 'printing');
+    if (this.removal === 'lost') throw lost();
+    if (this.removal === 'refused' || this.removal === 'too late') throw refusal(409);
+    return undefined as never;
   }
 }
 
@@ -111,14 +196,168 @@ export class Account implements SignInWatch {
   }
 }
 
-export interface Runtime {
-  memory: SharedRuntime;
-  queue: PrintQueue;
-  events: QueueEvent[];
-  listeners: Set<ObservationListener>;
+interface Followed {
+  clusterId: string;
+  clusterJobId: string;
+  /** Polls in a row that did not show it any more; -1: none has shown it. */
+  missing: number;
+  end: (end: JobEnd) => void;
 }
 
-/** Runtimes with one queue, on a shared store and at two printers. */
+/** A queue in a runtime, and the people who use it. */
+export class Runtime {
+  readonly events: QueueEvent[] = [];
+  /** Waits of the copies whose prints have begun, minutes. */
+  readonly waits: number[] = [];
+  readonly listeners = new Set<ObservationListener>();
+  readonly followed = new Set<Followed>();
+  readonly memory: SharedRuntime;
+  readonly queue: PrintQueue;
+  /** Ends the subscription to `events`. */
+  readonly end: () => void;
+  readonly #clock: ManualClock;
+
+  constructor(
+    { farm, clock, shared, runtimes }: QueueFarm,
+    rules: Partial<QueueRules>,
+    account: Account,
+    queueId: string,
+  ) {
+    this.#clock = clock;
+    this.memory = new SharedRuntime(shared);
+    shared.runtimes.add(this.memory);
+    const { listeners, followed, memory } = this;
+    const { store } = memory;
+    const watcher = {
+      clusterList: {
+        get last() {
+          return new Map([...farm.clusters].map(([id]) => [id, identityOf(farm, id)]));
+        },
+      },
+      hold: () => () => undefined,
+      onObservation: (listener: ObservationListener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+      follow: (clusterId: string, clusterJobId: string) =>
+        new Promise<JobEnd>((end) => followed.add({ clusterId, clusterJobId, missing: -1, end })),
+    } as unknown as Watcher;
+    const jobListReader = new JobListReader(farm);
+    this.queue = new PrintQueue({
+      ...{ queueId, name: 'Queue', rules: { ...RULES, printers: ['C1', 'C2'], ...rules } },
+      ...{ service: farm, store, watcher, jobListReader, clock: memory.clock, localChanges: LocalChanges.of(store) },
+      scope: () => Promise.resolve(account.scope),
+      signIn: account,
+      dispatcher: new Dispatcher({ service: farm, jobListReader, clock: memory.clock, warn: () => undefined }),
+      jobControl: { run: ({ clusterJobId = '' }) => farm.remove(clusterJobId) },
+      uploads: { send: () => Promise.resolve({ jobId: 'job', jobName: 'job', fileSize: 100, raw: {} } as never) },
+      ...{ topic: ['account', 'service'], runtimeName: `runtime ${runtimes.length + 1}`, interval: 60 * SECOND },
+      meter: { attach: () => () => undefined, waited: (_, ms) => this.waits.push(Math.round(ms / 60_000)) },
+    });
+    this.end = this.queue.subscribe((received) => this.events.push(...received));
+  }
+
+  /** Runs `hook` before each update of the runtime's store; what it throws becomes the outcome. */
+  beforeUpdates(hook: (key: Key, options?: PutOptions) => unknown): void {
+    const { store } = this.memory;
+    const update = store.update.bind(store);
+    store.update = async (key, change, options) => {
+      await hook(key, options);
+      return update(key, change, options);
+    };
+  }
+
+  /** Types of the received events that begin so. */
+  types(kind = ''): string[] {
+    return this.events.filter(({ type }) => type.startsWith(kind)).map(({ type }) => type);
+  }
+
+  /** Runs an operation of a person. Throws its errors. */
+  async ask<T>(work: (queue: PrintQueue, deadline: Deadline) => Promise<T>): Promise<T> {
+    const asked = underDeadline(this.memory.clock, { ms: 60 * SECOND }, (deadline) => work(this.queue, deadline));
+    asked.catch(() => undefined);
+    await this.#clock.advance(5 * SECOND);
+    return asked;
+  }
+
+  async add(queueKey: string, changes: Partial<AddRequest> = {}): ReturnType<PrintQueue['add']> {
+    const request = { source: null, jobId: 'job', jobName: '', queueKey, onProgress: () => undefined, ...changes };
+    return this.ask((queue, deadline) => queue.add({ ...request, deadline }));
+  }
+
+  /** Holds, releases, retries or removes an item. */
+  does(action: 'hold' | 'release' | 'retry' | 'remove', queueKey: string): Promise<QueueItem[]> {
+    return this.ask((queue, deadline) => queue[action]({ queueKey }, deadline));
+  }
+
+  update(queueKey: string, changes: ItemChanges): Promise<QueueItem[]> {
+    return this.ask((queue, deadline) => queue.update({ queueKey }, changes, deadline));
+  }
+
+  settle(queueKey: string, outcome: 'printed' | 'not-printed', copy: number | null = null): Promise<QueueItem[]> {
+    return this.ask((queue, deadline) => queue.settle({ queueKey }, { outcome, copy }, deadline));
+  }
+
+  clear(good: boolean, clusterId = 'C1', printerId: string | null = null): Promise<QueueExplanation> {
+    return this.ask((queue, deadline) => queue.plateCleared({ clusterId, printerId }, good, deadline));
+  }
+
+  pause(clusterId: string | null = null, printerId: string | null = null, until: number | null = null) {
+    const printer = clusterId === null ? null : { clusterId, printerId };
+    return this.ask((queue, deadline) => queue.pause({ printer, until, reason: null }, deadline));
+  }
+
+  resume(clusterId: string | null = null) {
+    const printer = clusterId === null ? null : { clusterId, printerId: null };
+    return this.ask((queue, deadline) => queue.resume(printer, deadline));
+  }
+
+  list(): Promise<QueueItem[]> {
+    return this.ask((queue) => queue.list({ from: 0, limit: 100 }));
+  }
+
+  async item(queueKey: string): Promise<QueueItem> {
+    const found = (await this.list()).find((other) => other.queueKey === queueKey);
+    assert.ok(found, queueKey);
+    return found;
+  }
+
+  /** State of an item, states of its prints, and its copies in the states that are not empty. */
+  async outcome(queueKey: string): Promise<string> {
+    const { state, prints, copies } = await this.item(queueKey);
+    const { total: _total, ...counts } = copies;
+    const shown = Object.entries(counts).flatMap(([name, count]) => (count > 0 ? [`${count} ${name}`] : []));
+    return `${state}: ${prints.map((print) => print.state).join(', ') || 'nothing'}; ${shown.join(', ')}`;
+  }
+
+  /** Codes of an item's reasons. */
+  async codes(queueKey: string): Promise<string[]> {
+    return (await this.item(queueKey)).waitingFor.map(({ code }) => code);
+  }
+
+  async printers(): Promise<QueueExplanation['printers']> {
+    return (await this.ask((queue) => queue.explainQueue())).printers;
+  }
+
+  poll(clusterId: string, status: ReturnType<typeof readClusterStatus>): void {
+    for (const listener of this.listeners) listener(clusterId, status);
+    for (const one of this.followed) {
+      const isListed = [...status.jobs, ...status.history].some((job) => job.clusterJobId === one.clusterJobId);
+      if (one.clusterId !== clusterId || status.online === false) continue;
+      if (isListed) one.missing = 0;
+      else if (one.missing >= 0) one.missing++;
+      if (one.missing > 2) one.end({ outcome: 'ended', job: null });
+    }
+  }
+}
+
+const identityOf = (farm: Farm, clusterId: string) =>
+  readCluster({
+    ...{ cluster_id: clusterId, friendly_name: clusterId, status: 'active' },
+    ...farm.clusters.get(clusterId),
+  });
+
+/** Runtimes with one queue or several, on a shared store and at two printers. */
 export class QueueFarm {
   readonly clock = new ManualClock();
   readonly shared = new SharedMemory(this.clock);
@@ -126,37 +365,23 @@ export class QueueFarm {
   readonly account = new Account();
   runtimes: Runtime[] = [];
 
-  start(rules: Partial<QueueRules> = {}, account = this.account): Runtime {
-    const { farm } = this;
-    const memory = new SharedRuntime(this.shared);
-    this.shared.runtimes.add(memory);
-    const listeners = new Set<ObservationListener>();
-    const watcher = {
-      clusterList: { last: new Map(CLUSTERS.map((id) => [id, readCluster({ cluster_id: id, status: 'active' })])) },
-      hold: () => () => undefined,
-      onObservation: (listener: ObservationListener) => {
-        listeners.add(listener);
-        return () => listeners.delete(listener);
-      },
-      follow: () => new Promise(() => undefined),
-    } as unknown as Watcher;
-    const jobListReader = new JobListReader(farm);
-    const { store } = memory;
-    const queue = new PrintQueue({
-      ...{ queueId: 'queue', name: 'Queue', rules: { ...RULES, printers: CLUSTERS, ...rules } },
-      ...{ service: farm, store, watcher, jobListReader, clock: memory.clock, localChanges: LocalChanges.of(store) },
-      scope: () => Promise.resolve(account.scope),
-      signIn: account,
-      dispatcher: new Dispatcher({ service: farm, jobListReader, clock: memory.clock, warn: () => undefined }),
-      jobControl: { run: () => Promise.reject(new Error('unused')) },
-      uploads: { send: () => Promise.reject(new Error('unused')) },
-      ...{ topic: ['account', 'service'], runtimeName: `runtime ${this.runtimes.length + 1}`, interval: 60 * SECOND },
-    });
-    const events: QueueEvent[] = [];
-    queue.subscribe((received) => events.push(...received));
-    const runtime = { memory, queue, events, listeners };
+  start(rules: Partial<QueueRules> = {}, { account = this.account, queueId = 'queue' } = {}): Runtime {
+    const runtime = new Runtime(this, rules, account, queueId);
     this.runtimes.push(runtime);
     return runtime;
+  }
+
+  /** Starts a runtime, and lets it see its printers. */
+  async begin(...given: Parameters<QueueFarm['start']>): Promise<Runtime> {
+    const runtime = this.start(...given);
+    await this.pass(20);
+    return runtime;
+  }
+
+  /** Ends the process of a runtime. */
+  kill(runtime: Runtime): void {
+    runtime.memory.kill();
+    this.runtimes = this.runtimes.filter((other) => other !== runtime);
   }
 
   async close(): Promise<void> {
@@ -170,30 +395,17 @@ export class QueueFarm {
   async pass(seconds: number): Promise<void> {
     for (let left = seconds; left > 0; left -= 10) {
       await this.clock.advance(10 * SECOND);
-      for (const clusterId of CLUSTERS) {
-        const receivedAt = isoTime(this.clock.now());
-        const identity = readCluster({ cluster_id: clusterId, friendly_name: clusterId, status: 'active' });
-        const status = readClusterStatus(this.farm.status(clusterId), { clusterId, receivedAt, identity });
-        for (const { listeners } of this.runtimes) for (const listener of listeners) listener(clusterId, status);
-      }
+      for (const clusterId of this.farm.clusters.keys()) this.poll(clusterId);
     }
     await this.clock.advance(SECOND);
   }
 
-  /** Runs an operation of a person. Throws its errors. */
-  async ask<T>({ queue, memory }: Runtime, work: (queue: PrintQueue, deadline: Deadline) => Promise<T>): Promise<T> {
-    const asked = underDeadline(memory.clock, { ms: 60 * SECOND }, (deadline) => work(queue, deadline));
-    asked.catch(() => undefined);
-    await this.clock.advance(5 * SECOND);
-    return asked;
-  }
-
-  add(runtime: Runtime, queueKey: string, changes: Partial<AddRequest> = {}): ReturnType<PrintQueue['add']> {
-    const request = { source: null, jobId: 'job', jobName: '', queueKey, onProgress: () => undefined, ...changes };
-    return this.ask(runtime, (queue, deadline) => queue.add({ ...request, deadline }));
-  }
-
-  list(runtime: Runtime): Promise<QueueItem[]> {
-    return this.ask(runtime, (queue) => queue.list({ from: 0, limit: 10 }));
+  /** Shows the status of a cluster to every runtime. */
+  poll(clusterId: string): void {
+    if (this.farm.unreadable.has(clusterId)) return;
+    const receivedAt = isoTime(this.clock.now());
+    const identity = identityOf(this.farm, clusterId);
+    const status = readClusterStatus(this.farm.status(clusterId), { clusterId, receivedAt, identity });
+    for (const runtime of this.runtimes) runtime.poll(clusterId, status);
   }
 }

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import type { QueueEvent } from '../../../lib/queue/model/types';
+import { QueueFarm, type Runtime } from '../../helpers/queue-farm';
+
+const MINUTE = 60_000;
+
+describe('queue/events', () => {
+  let all: QueueFarm;
+  let one: Runtime;
+
+  beforeEach(() => void (all = new QueueFarm()));
+  afterEach(() => all.close());
+
+  const start = () => all.start({ gate: 'confirm', printers: ['C1'] });
+  const cutOff = () => one.memory.cutOff();
+  const restart = () => {
+    all.kill(one);
+    one = start();
+  };
+
+  interface Disturbance {
+    /** What happens when the first event of a type arrives. */
+    at?: [type: QueueEvent['type'], what: () => unknown];
+    /** What happens between the print and its verdict. */
+    between?: () => unknown;
+  }
+  const DISTURBANCES: Record<string, Disturbance> = {
+    'without a disturbance': {},
+    'after a restart': { between: restart },
+    'after a close': {
+      between: async () => {
+        const closed = one.queue.close();
+        await all.clock.advance(60_000);
+        await closed;
+        restart();
+      },
+    },
+    'after another runtime has taken over': {
+      between: async () => {
+        const other = start();
+        await all.pass(20);
+        all.kill(one);
+        one = other;
+        await all.pass(60);
+      },
+    },
+    'after the store could not remove an item’s event': { at: ['print.started', cutOff] },
+    'after the store could not remove a plate’s event': { at: ['plate.awaiting', cutOff] },
+    'after the store could not remove the first event': { at: ['item.queued', cutOff] },
+  };
+
+  for (const [title, { at: disturbed, between }] of Object.entries(DISTURBANCES))
+    it(`come once each, in their order, ${title}`, async () => {
+      one = start();
+      await all.pass(20);
+      const first = one;
+      const [type, what] = disturbed ?? [];
+      const end = one.queue.subscribe((events) => {
+        if (!events.some((event) => event.type === type)) return;
+        end();
+        what?.();
+      });
+      await one.add('a', { orderId: 'order' });
+      for (const seconds of [20, 60]) {
+        await all.pass(seconds);
+        one.memory.reconnect();
+        await all.pass(30);
+      }
+      await between?.();
+      await all.pass(20);
+      await one.clear(true);
+      await all.pass(60);
+      const events = [...new Set([first, one])].flatMap((runtime) => runtime.events);
+      assert.deepEqual(
+        events.map((event) => event.type),
+        [
+          ...['item.queued', 'print.dispatched', 'print.started', 'print.finished', 'plate.awaiting'],
+          ...['plate.cleared', 'item.finished', 'queue.idle', 'order.finished'],
+        ],
+      );
+      assert.equal(new Set(events.map(({ id }) => id)).size, events.length);
+      assert.deepEqual(
+        events.filter(({ item }) => item !== null).map(({ item }) => item?.queueKey),
+        Array.from({ length: 5 }, () => 'a'),
+      );
+    });
+
+  it('come to every node, and wait for the first one, late', async () => {
+    one = start();
+    one.end();
+    await all.pass(20);
+    await one.add('a', { held: true });
+    await all.pass(20);
+    const [early, other]: string[][] = [[], []];
+    const node = (received: string[]) =>
+      one.queue.subscribe((events) => events.forEach(({ type, late }) => received.push(late ? `${type} late` : type)));
+    node(early!);
+    node(other!);
+    await one.does('remove', 'a');
+    await all.pass(20);
+    assert.deepEqual(early, ['item.queued late', 'item.cancelled']);
+    assert.deepEqual(other, ['item.cancelled']);
+  });
+
+  it('of a record stay in their order when the clock is set back between them', async () => {
+    one = start();
+    await all.pass(20);
+    one.end();
+    await one.add('a');
+    all.clock.set(all.clock.now() - 3600 * MINUTE);
+    await all.pass(80);
+    one.queue.subscribe((events) => one.events.push(...events));
+    assert.deepEqual(one.types('print'), ['print.dispatched', 'print.started', 'print.finished']);
+  });
+
+  it('of an idle queue, an ended order and an ended item come anew after each further end', async () => {
+    one = await all.begin({ gate: 'automatic' });
+    await one.add('a', { orderId: 'order' });
+    await one.add('b', { orderId: 'order' });
+    await all.pass(130);
+    await one.update('b', { orderId: null });
+    await all.pass(10);
+    await one.add('c', { orderId: 'order' });
+    await all.pass(90);
+    await one.update('a', { copies: 2 });
+    await all.pass(90);
+    for (const [type, count] of Object.entries({ 'order.finished': 3, 'queue.idle': 3, 'item.finished': 4 })) {
+      const ids = one.events.filter((event) => event.type === type).map(({ id }) => id);
+      assert.deepEqual([ids.length, new Set(ids).size], [count, count], type);
+    }
+  });
+
+  it('report an item overdue whose deadline can’t be met by the forecast, or has passed', async () => {
+    all.farm.metadata.set('job', { machine_variant: 'Maker', print: { estimated_time: 7200 } });
+    one = await all.begin({ printers: ['C1'] });
+    const { now } = all.clock;
+    await one.add('late', { deadlineAt: now() + 90 * MINUTE });
+    await one.add('in time', { deadlineAt: now() + 600 * MINUTE });
+    await one.add('passed', { deadlineAt: now() + MINUTE, held: true });
+    await all.pass(120);
+    const overdue = one.events.filter(({ type }) => type === 'item.overdue');
+    assert.deepEqual(
+      overdue.map((event) => event.item?.queueKey),
+      ['late', 'passed'],
+    );
+  });
+});

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { OFFLINE, QueueFarm, type Runtime } from '../../helpers/queue-farm';
+import { answer, at, job, type Wire } from '../events/observations';
+
+const MODES = ['printer', 'confirm', 'automatic'] as const;
+
+/** A status of a printer, or a person who clears its plate. */
+type Step = Wire | 'clear';
+
+const printing = (id: string) => at(id, 'printing', 50);
+const finished = (id: string) => at(id, 'finished', 100);
+const past = (...jobs: Wire[]) => ({ recently_completed: jobs });
+const BUSY = { printers: [{ uuid: 'P1', status: 'printing' }] };
+const under = (id: string, ...before: Wire[]) => ({ ...BUSY, print_jobs: [printing(id)], ...past(...before) });
+const cleanup = (id: string, percent = 100, ...before: Wire[]) => ({
+  ...{ ...BUSY, print_jobs: [at(id, 'wait_cleanup', percent)], ...past(...before) },
+});
+/** A print that is seen under way, and then in the history. */
+const print = (end: Wire, ...before: Wire[]) => [under(String(end.uuid), ...before), past(end, ...before)];
+const idle = { uuid: 'P1', status: 'idle' };
+
+describe('queue/plates', () => {
+  let all: QueueFarm;
+
+  beforeEach(() => void (all = new QueueFarm()));
+  afterEach(() => all.close());
+
+  const A = finished('a');
+  const B = finished('b');
+  const FAILED_A = at('a', 'failed', 60);
+  const ABORTED_A = at('a', 'aborted', 60);
+  const QUEUED = { print_jobs: [job('a', 'queued')] };
+  const VANISHED = [{}, under('a'), {}, {}];
+  const CLEANED = [{}, cleanup('a'), past(A)];
+  const AWAY = { is_online: false, print_jobs: [printing('x')] };
+
+  /**
+   * Whether each mode (`printer`, `confirm`, `automatic`) opens the plate after these statuses of its printer, and the
+   * events of the plate in `confirm`: it awaits a person (A), it was cleared (C).
+   */
+  const GATES: [title: string, result: string, ...steps: Step[]][] = [
+    ['is open at the first sight', 'open open open ', {}],
+    ['needs a person at the first sight with a history', 'open closed open A', past(A), past(A)],
+    ['closes after a print that finished', 'closed closed open A', {}, ...print(A)],
+    ['closes after a print that failed', 'closed closed closed A', {}, ...print(FAILED_A)],
+    ['closes after a print that was aborted', 'closed closed closed A', {}, ...print(ABORTED_A)],
+    ['opens when a person clears it', 'open open open AC', {}, ...print(ABORTED_A), 'clear'],
+    ['closes after a print found under way', 'closed closed open A', ...print(B, A)],
+    ['closes once a print has vanished', 'closed closed closed A', ...VANISHED],
+    ['is that of a print while the printer prints', 'busy busy busy ', {}, under('a'), BUSY, BUSY, BUSY],
+    ['closes after an end out of sight', 'closed closed open ACA', ...VANISHED, 'clear', under('a'), past(A)],
+    ['closes after a print between two polls', 'closed closed open ACA', past(A), 'clear', past(B, A)],
+    ['closes after each of two prints', 'closed closed open ACA', {}, past(A), past(B, A)],
+    ['closes after a print that failed at once', 'closed closed closed A', {}, QUEUED, past(job('a', 'failed'))],
+    ['stays open after a job that never began', 'open open open ', {}, QUEUED, past(job('a', 'aborted'))],
+    ['stays closed during the cleanup', 'closed closed closed A', {}, cleanup('a', 60)],
+    ['opens by the printer after the cleanup', 'open closed closed A', {}, cleanup('a', 60), past(ABORTED_A)],
+    ['stays closed until the printer is idle', 'closed closed busy A', {}, cleanup('a'), { ...BUSY, ...past(A) }],
+    ['opens without a cleanup where one was shown before', 'open closed open ACA', ...CLEANED, ...print(B, A)],
+    [
+      'stays closed then after a failed print',
+      'closed closed closed ACA',
+      ...CLEANED,
+      ...print(at('b', 'failed', 50), A),
+    ],
+    ['stays closed over an offline time', 'closed closed open A', {}, ...print(A), AWAY, {}, {}],
+  ];
+
+  for (const [title, result, ...steps] of GATES)
+    it(title, async () => {
+      all.farm.changes.set('C1', OFFLINE);
+      const queues = MODES.map((gate) => all.start({ gate, printers: ['C1'] }, { queueId: gate }));
+      const [, confirm] = queues;
+      await all.pass(10);
+      for (const step of steps) {
+        if (step === 'clear') await confirm?.clear(true);
+        else all.farm.changes.set('C1', answer(step));
+        await all.pass(10);
+      }
+      const seen: unknown[] = [];
+      for (const queue of queues) {
+        const [{ plate, free } = assert.fail()] = await queue.printers();
+        seen.push(plate === 'awaiting' ? 'closed' : free ? 'open' : 'busy');
+      }
+      const events = confirm?.types('plate').map((type) => (type === 'plate.awaiting' ? 'A' : 'C'));
+      assert.equal(`${seen.join(' ')} ${events?.join('')}`, result);
+    });
+
+  describe('of one queue', () => {
+    let one: Runtime;
+    /** Shows the statuses of a cluster, one poll each. Returns the states of its printers' plates. */
+    const see = async (clusterId: string, ...wires: Wire[]) => {
+      for (const wire of wires) {
+        all.farm.changes.set(clusterId, answer(wire));
+        await all.pass(10);
+      }
+      return (await one.printers()).filter((one) => one.clusterId === clusterId).map(({ plate }) => plate);
+    };
+    const FAILED = past(at('a', 'failed', 50));
+
+    it('stays that of a print while a single answer lacks it', async () => {
+      one = all.start({ printers: ['C1'] });
+      await see('C1', {}, under('a'), {}, under('a'), {});
+      assert.deepEqual(one.types('plate'), []);
+      await see('C1', {});
+      assert.deepEqual(one.types('plate'), ['plate.awaiting']);
+    });
+
+    it('stays closed when the machine is connected anew under another id, also after a restart', async () => {
+      const { clusters } = all.farm;
+      clusters.set('C1', { host_guid: 'machine' }).set('C2', { host_guid: 'other' });
+      one = all.start({ gate: 'printer', printers: [] });
+      assert.deepEqual(await see('C1', {}, FAILED), ['awaiting']);
+      assert.deepEqual(await see('C2', {}), ['clear']);
+      all.kill(one);
+      clusters.delete('C1');
+      clusters.set('C3', { host_guid: 'machine' });
+      one = all.start({ gate: 'printer', printers: [] });
+      assert.deepEqual(await see('C3', {}, FAILED), ['awaiting']);
+      await one.clear(true, 'C3');
+      assert.deepEqual(await see('C3', FAILED), ['clear']);
+    });
+
+    it('is cleared by the id of its own printer alone, and in a group by no other', async () => {
+      const group = { printers: [idle, { ...idle, uuid: 'P2' }] };
+      all.farm.changes.set('C2', answer(group));
+      one = all.start({ gate: 'confirm' });
+      await see('C1', {}, FAILED);
+      await assert.rejects(one.clear(true, 'C1', 'P2'), { code: 'NOT_FOUND' });
+      await assert.rejects(one.clear(true, 'C9'), { code: 'NOT_FOUND' });
+      await one.clear(true, 'C1', 'P1');
+      assert.deepEqual(await see('C1', FAILED), ['clear']);
+      await one.add('a', { require: { printers: ['C2'] } });
+      const end = { ...group, ...past(at('print-1', 'finished', 100, { printer_uuid: 'P2', printed_on_uuid: 'P2' })) };
+      assert.deepEqual(await see('C2', end), ['clear', 'awaiting']);
+      await assert.rejects(one.clear(true, 'C2'), { code: 'INVALID_INPUT' });
+      await one.clear(true, 'C2', 'P2');
+      assert.deepEqual(await see('C2', end), ['clear', 'clear']);
+    });
+
+    it('is not known to be open while what was seen can’t be written', async () => {
+      one = all.start({ printers: ['C1'] });
+      await see('C1', {});
+      one.beforeUpdates(([kind]) => {
+        if (kind === 'queue-plate') throw new Error('The disk is full');
+      });
+      await see('C1', FAILED);
+      assert.equal((await one.printers())[0]?.code, 'STALE');
+    });
+
+    it('is cleared by nobody while the printer prints', async () => {
+      one = all.start({ gate: 'confirm', printers: ['C1'] });
+      await see('C1', {}, ...print(A), under('b', A));
+      await assert.rejects(one.clear(false), { code: 'NOT_ACCEPTED' });
+    });
+
+    it('is announced where the mode does not open it at once, also after another end than it seemed', async () => {
+      one = all.start({ gate: 'automatic', printers: ['C1'] });
+      await see('C1', {}, past(A));
+      assert.deepEqual(one.types('plate'), []);
+      await see('C1', past(ABORTED_A));
+      assert.deepEqual(one.types('plate'), ['plate.awaiting']);
+    });
+
+    it('is announced as cleared by another queue, unless that was before the queue saw it', async () => {
+      const start = (queueId: string) => (one = all.start({ gate: 'confirm', printers: ['C1'] }, { queueId }));
+      const other = start('other');
+      start('queue');
+      await see('C1', {});
+      all.kill(one);
+      one = other;
+      await see('C1', past(A));
+      await other.clear(true);
+      start('queue');
+      await all.pass(60);
+      assert.deepEqual(one.types('plate'), ['plate.awaiting', 'plate.cleared']);
+      start('third');
+      await all.pass(20);
+      assert.deepEqual(one.types('plate'), []);
+    });
+  });
+});
