@@ -17,9 +17,8 @@ import { UnresolvedPrints } from './print/unresolved-prints';
 import type { Prints } from './print/prints';
 import type { Choices } from './query/choices';
 import type { Queries } from './query/queries';
-import type { PrintQueue } from './queue/print-queue';
+import type { PrintQueue, Queues } from './queue/print-queue';
 import type { QueueOptions } from './queue/run/context';
-import type { Queues } from './queue/queues';
 import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
@@ -172,7 +171,7 @@ export class Client {
         return new PendingWaits(store, clock, watcher.runtimes);
       },
       queues: () => {
-        const { Queues } = require('./queue/queues') as typeof import('./queue/queues');
+        const { Queues } = require('./queue/print-queue') as typeof import('./queue/print-queue');
         const { jobControl, dispatcher, uploads } = this;
         return new Queues({
           ...{ ...common, shared: options.store, topic: [accountId, host], runtimeName, meter: metrics?.queues },

@@ -1,5 +1,6 @@
 import { PrintingError } from '../service/errors';
 import { amount, record as readRecord, text } from '../service/json-readers';
+import type { StateStore } from '../state/store';
 import type { Deadline } from '../time/deadline';
 import { guard } from '../time/guard';
 import { factsOfFile, factsOfMetadata } from '../toolpath/read-facts';
@@ -27,7 +28,8 @@ import {
 import type { QueueData } from './records/data';
 import { itemNotFound, movedRanks } from './records/items';
 import { Outbox, type Undelivered } from './records/outbox';
-import type { QueueContext, QueueParts } from './run/context';
+import { LocalChanges } from './records/records';
+import type { QueueContext, QueueOptions, QueueParts } from './run/context';
 import { QueueRuntime } from './run/runtime';
 import { printShape } from './view';
 
@@ -292,6 +294,45 @@ export class PrintQueue implements api.QueueApi {
   }
 }
 
+type QueuesDeps = Omit<QueueParts, keyof QueueOptions | 'localChanges' | 'interval' | 'closed'> & {
+  /** The store as all accounts of this process know it. */
+  shared: StateStore;
+};
+
+/** The open print queues of an account. */
+export class Queues {
+  readonly #deps: QueuesDeps;
+  readonly #open = new Set<PrintQueue>();
+
+  constructor(deps: QueuesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Opens a queue. Its node closes it; the account closes those that are left. */
+  open(options: QueueOptions): PrintQueue {
+    const { shared, ...deps } = this.#deps;
+    const { queueId, name } = options;
+    const queue: PrintQueue = new PrintQueue({
+      ...options,
+      ...deps,
+      localChanges: LocalChanges.of(shared),
+      interval: deps.watcher.jobEndInterval,
+      closed: () => {
+        this.#open.delete(queue);
+        endMetrics?.();
+      },
+    });
+    const endMetrics = deps.meter?.attach({ queueId, name, figures: () => queue.figures() });
+    this.#open.add(queue);
+    return queue;
+  }
+
+  /** Resolves when the outcomes of all sends are written. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#open].map((queue) => queue.close()));
+  }
+}
+
 const lastOf = (ranks: readonly string[]): string | null =>
   ranks.reduce<string | null>((high, rank) => (high === null || rank > high ? rank : high), null);
 
@@ -354,7 +395,7 @@ async function storedFile({ service }: FileStorage, jobId: string | null, deadli
 type LoadedQueue = Pick<QueueContext, 'data' | 'view'>;
 
 /** Waits for the ends of items. Each reads its record after every change, at whichever runtime that was made. */
-export class AwaitedEnds {
+class AwaitedEnds {
   readonly #waits = new Set<(queue: LoadedQueue | null) => void>();
   #isClosed = false;
 

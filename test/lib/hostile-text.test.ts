@@ -915,7 +915,6 @@ const OTHERS: Record<string, string> = {
   'queue/model/types.*': 'gets records',
   'queue/plan/inputs.*': 'works by the functions of other files',
   'queue/records/items.*': 'keeps records',
-  'queue/queues.*': 'works by the functions of other folders',
   'queue/records/outbox.*': 'keeps records',
   'queue/model/queue-record.*': 'compares ids',
   'queue/records/gates.*': 'keeps records',
