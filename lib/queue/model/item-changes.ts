@@ -21,7 +21,7 @@ import type { Attempt, CopyState, ItemChanges, ItemFile, ItemRecord, Recall, Set
 
 // Changes of an item. Each returns the same record if nothing changes; those of people throw QUEUE_ITEM_BUSY.
 
-export interface NewItem {
+interface NewItem {
   itemId: string;
   queueKey: string | null;
   name: string | null;
@@ -165,7 +165,7 @@ interface AssignedPrint {
 }
 
 /** An end of an attempt, and its figures. */
-export interface AttemptEnd {
+interface AttemptEnd {
   outcome: Exclude<JobEnd['outcome'], 'ended'>;
   /** ms since 1970. */
   at: number;

@@ -112,7 +112,7 @@ export function busyFollowed(record: QueueRecord, isBusy: boolean, { queueId, no
 }
 
 /** Adds `order.finished` for an order all of whose items have ended; `ends`: the sum of their ends. */
-export function orderFollowed(
+function orderFollowed(
   record: QueueRecord,
   orderId: string,
   ends: number,

@@ -267,7 +267,7 @@ export interface ItemEnd {
   error: PrintingError | null;
 }
 
-export type WatchedQueue = Pick<QueueApi, 'endOf'>;
+type WatchedQueue = Pick<QueueApi, 'endOf'>;
 
 /** Resolves once the item has ended; null if `signal` aborts before. Never rejects. */
 export async function itemEnd(

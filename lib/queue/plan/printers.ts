@@ -23,7 +23,7 @@ import type { ClusterView, ClusterViews, Refusals } from '../records/statuses';
 import { mismatchOf } from './suitability';
 
 /** An open attempt of the queue, with its item. */
-export interface OpenPrint {
+interface OpenPrint {
   record: ItemRecord;
   attempt: Attempt;
 }
