@@ -48,6 +48,13 @@ export class ManualClock implements Clock {
     this.#turn(end);
   }
 
+  /** Advances by `ms` during the work and returns its outcome. */
+  async during<T>(ms: number, work: Promise<T>): Promise<T> {
+    work.catch(() => undefined);
+    await this.advance(ms);
+    return work;
+  }
+
   /** Advances to the next timer and runs it; waits for nothing. */
   step(): void {
     const due = this.#timers.shift();

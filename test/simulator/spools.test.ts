@@ -98,11 +98,7 @@ describe('simulator: material of a printer', () => {
     const uuid = await bench.print(jobId);
     const [job] = (await bench.status()).print_jobs;
     const [{ material, ...configuration }] = job.configuration;
-    assert.deepEqual(configuration, {
-      extruder_index: 0,
-      print_core_id: 'AA 0.4',
-      estimated_material_volume: 6000,
-    });
+    assert.deepEqual(configuration, { extruder_index: 0, print_core_id: 'AA 0.4', estimated_material_volume: 6000 });
     assert.deepEqual([material.material, material.diameter, material.density], ['PLA', 2.85, 1.24]);
     // Extruders that it doesn't use are missing.
     assert.equal(job.configuration.length, 1);

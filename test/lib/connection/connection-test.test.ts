@@ -88,11 +88,7 @@ describe('connection/connection-test', () => {
     assert.equal(noApi.find('accountHost').ok, true);
     assert.equal(noApi.find('clock').ok, true);
     for (const name of ['token', ...NEED_TOKEN])
-      assert.deepEqual(noApi.find(name), {
-        name,
-        ok: null,
-        detail: 'Not checked: the API host was not reached.',
-      });
+      assert.deepEqual(noApi.find(name), { name, ok: null, detail: 'Not checked: the API host was not reached.' });
     const apiToken = simulator.users[0]!.apiToken;
     const noAccount = await test({ signIn: 'token', apiToken, authUrl: gone.authUrl });
     assert.equal(noAccount.find('accountHost').ok, false);

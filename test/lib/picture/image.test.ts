@@ -21,11 +21,7 @@ describe('picture/image', () => {
     await storage.stop();
   });
   const fetched = () =>
-    fetchImage(http, storage.url, {
-      signal: new AbortController().signal,
-      maxBytes: 1e6,
-      onPercent: () => undefined,
-    });
+    fetchImage(http, storage.url, { signal: new AbortController().signal, maxBytes: 1e6, onPercent: () => undefined });
 
   for (const [what, bytes] of [
     ['an SVG after 300 line ends', '\n'.repeat(300) + SVG],

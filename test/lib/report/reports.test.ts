@@ -145,12 +145,7 @@ describe('report/reports', () => {
       if (slices.length === 3) closing.abort(new Error('closed'));
     };
     await assert.rejects(
-      run({
-        format: 'stream',
-        onlyNew: 'node',
-        onRows,
-        deadline: within({ seconds: 3000, signal: closing.signal }),
-      }),
+      run({ format: 'stream', onlyNew: 'node', onRows, deadline: within({ seconds: 3000, signal: closing.signal }) }),
       /closed/,
     );
     const handed = slices.flatMap(({ rows }) => rows);
@@ -234,11 +229,7 @@ describe('report/reports', () => {
     const closing = new AbortController();
     simulator.world.setReports({ rows: 300_000 });
     const path = join(folder, 'x.csv');
-    const running = run({
-      format: 'file',
-      path,
-      deadline: within({ seconds: 30_000, signal: closing.signal }),
-    });
+    const running = run({ format: 'file', path, deadline: within({ seconds: 30_000, signal: closing.signal }) });
     while ((await readdir(folder)).length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
     closing.abort(new Error('closed'));
     const ended = assert.rejects(running);

@@ -5,12 +5,7 @@ import { readStoredFile, storedId, storedIds } from '../../../lib/service/stored
 describe('service/stored-file', () => {
   it('reads a library file and a stored job', () => {
     const common = { file_size: 12, content_type: 'x/y', status: 'uploaded', uploaded_at: '2024-03-01T07:15:00.250Z' };
-    const read = {
-      fileSize: 12,
-      contentType: 'x/y',
-      status: 'uploaded',
-      uploadedAt: '2024-03-01T07:15:00.250Z',
-    };
+    const read = { fileSize: 12, contentType: 'x/y', status: 'uploaded', uploadedAt: '2024-03-01T07:15:00.250Z' };
     assert.deepEqual(readStoredFile({ kind: 'file', id: 'f' }, { file_name: 'a.stl', ...common }), {
       fileId: 'f',
       name: 'a.stl',

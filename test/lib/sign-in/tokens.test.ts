@@ -10,6 +10,7 @@ import { UNLOSABLE_LOCK } from '../../../lib/state/locks';
 import type { Key } from '../../../lib/state/store';
 import type { Deadline } from '../../../lib/time/deadline';
 import { MemoryStore } from '../../helpers/memory-store';
+import { held } from '../../helpers/held';
 import { limit } from '../../helpers/limits';
 import { phrase } from '../../../lib/words/sentence';
 
@@ -53,11 +54,15 @@ describe('sign-in/tokens', () => {
       ...options,
       warn: (sentence) => warnings.push(String(sentence)),
     });
+  const refresh = (tokens: Tokens, refused = 'access-1') =>
+    tokens.refresh(refused, { host: 'api', deadline: limit(clock) });
+  const bearer = (tokens: Tokens) => tokens.bearer(limit(clock));
   const stored = async () => grantFor(await store.get<Grants>(grantKey('a')), SETTINGS);
   const fails =
     (code: 'NETWORK' | 'SERVICE_ERROR' | 'RATE_LIMITED', details = {}) =>
     () =>
       Promise.reject(new PrintingError(code, phrase`It failed.`, { outcome: 'unknown', ...details }));
+  const rotates = (n: number) => () => Promise.reject(new IncompleteAnswer(`refresh-${n}`));
   const refuses =
     (serviceCode: string | undefined, statusCode = 400) =>
     () =>
@@ -75,74 +80,67 @@ describe('sign-in/tokens', () => {
   it('is signed out without a grant', async () => {
     await store.delete(grantKey('a'));
     const tokens = open();
-    await assert.rejects(tokens.bearer(limit(clock)), { code: 'NOT_SIGNED_IN' });
+    await assert.rejects(bearer(tokens), { code: 'NOT_SIGNED_IN' });
     assert.equal(tokens.state, 'signed-out');
   });
 
   it('uses a valid token without renewing it', async () => {
     const tokens = open();
-    assert.equal(await tokens.bearer(limit(clock)), 'access-1');
+    assert.equal(await bearer(tokens), 'access-1');
     assert.equal(tokens.state, 'signed-in');
     assert.deepEqual(asked, []);
   });
 
   it('renews a minute before expiry and stores the pair before its first use', async () => {
     const tokens = open();
-    await tokens.bearer(limit(clock));
+    await bearer(tokens);
     await clock.advance(LIFETIME - 60_001);
-    assert.equal(await tokens.bearer(limit(clock)), 'access-1');
+    assert.equal(await bearer(tokens), 'access-1');
     await clock.advance(1);
-    assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+    assert.equal(await bearer(tokens), 'access-2');
     assert.equal((await stored())?.refreshToken, 'refresh-2');
   });
 
   it('does not hand out a new token before it is on disk', async () => {
     const tokens = open();
-    await tokens.bearer(limit(clock));
-    let landed = () => {};
-    const slow = new Promise<void>((resolve) => (landed = resolve));
+    await bearer(tokens);
+    const slow = held();
     const update = store.update.bind(store);
     store.update = async (key, change) => {
       const value = await update(key, change);
-      await slow;
+      await slow.promise;
       return value;
     };
     let got = '';
-    const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }).then((token) => (got = token));
+    const renewing = refresh(tokens).then((token) => (got = token));
     await settle();
     assert.equal(got, '');
-    landed();
-    await renewing;
-    assert.equal(got, 'access-2');
+    slow.release();
+    assert.equal(await renewing, 'access-2');
   });
 
   it('makes one refresh for 100 concurrent requests', async () => {
     const tokens = open();
-    const got = await Promise.all(
-      Array.from({ length: 100 }, () => tokens.refresh('access-1', { host: 'api', deadline: limit(clock) })),
-    );
+    const got = await Promise.all(Array.from({ length: 100 }, () => refresh(tokens)));
     assert.deepEqual(new Set(got), new Set(['access-2']));
     assert.deepEqual(asked, ['refresh-1']);
   });
 
   it('makes one refresh for two instances on the same store', async () => {
     const [one, two] = [open(), open()];
-    await Promise.all([one.bearer(limit(clock)), two.bearer(limit(clock))]);
-    const got = await Promise.all([
-      one.refresh('access-1', { host: 'api', deadline: limit(clock) }),
-      two.refresh('access-1', { host: 'api', deadline: limit(clock) }),
-    ]);
+    await Promise.all([bearer(one), bearer(two)]);
+    const got = await Promise.all([refresh(one), refresh(two)]);
     assert.deepEqual(got, ['access-2', 'access-2']);
     assert.deepEqual(asked, ['refresh-1']);
   });
 
   it('counts the refreshes of all instances on the same store', async () => {
     const [one, two] = [open(), open()];
-    await Promise.all([one.bearer(limit(clock)), two.bearer(limit(clock))]);
-    await one.refresh('access-1', { host: 'api', deadline: limit(clock) });
-    await two.refresh('access-1', { host: 'api', deadline: limit(clock) });
+    await Promise.all([bearer(one), bearer(two)]);
+    await refresh(one);
+    await refresh(two);
     two.accepted('access-2');
-    await two.refresh('access-2', { host: 'api', deadline: limit(clock) });
+    await refresh(two, 'access-2');
     await one.reload();
     assert.deepEqual([one.counters().refreshes, two.counters().refreshes], [1, 1]);
     assert.deepEqual([one.counters().refreshesInAll, two.counters().refreshesInAll], [2, 2]);
@@ -150,8 +148,8 @@ describe('sign-in/tokens', () => {
 
   it('answers a late refusal of the old token with the new one', async () => {
     const tokens = open();
-    await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
-    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+    await refresh(tokens);
+    assert.equal(await refresh(tokens), 'access-2');
     assert.deepEqual(asked, ['refresh-1']);
   });
 
@@ -161,21 +159,17 @@ describe('sign-in/tokens', () => {
       const tokens = open();
       let changes = 0;
       tokens.onChange(() => changes++);
-      await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
-        code: 'NOT_SIGNED_IN',
-      });
+      await assert.rejects(refresh(tokens), { code: 'NOT_SIGNED_IN' });
       assert.equal(tokens.state, 'sign-in-needed');
-      await assert.rejects(tokens.bearer(limit(clock)), { code: 'NOT_SIGNED_IN' });
-      await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
-        code: 'NOT_SIGNED_IN',
-      });
+      await assert.rejects(bearer(tokens), { code: 'NOT_SIGNED_IN' });
+      await assert.rejects(refresh(tokens), { code: 'NOT_SIGNED_IN' });
       assert.equal(asked.length, 1);
       assert.ok(changes >= 1);
       const left = await stored();
       assert.equal(left?.accessToken, '');
       assert.equal(left?.refreshToken, null);
       const restarted = open();
-      await assert.rejects(restarted.bearer(limit(clock)), { code: 'NOT_SIGNED_IN' });
+      await assert.rejects(bearer(restarted), { code: 'NOT_SIGNED_IN' });
       assert.equal(restarted.state, 'sign-in-needed');
       assert.match(String(restarted.info().error), /ended the sign-in/);
     });
@@ -183,14 +177,11 @@ describe('sign-in/tokens', () => {
   it('keeps the tokens and stops refreshing when the client application is refused', async () => {
     script = [refuses('invalid_client', 401)];
     const tokens = open();
-    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
-      code: 'NOT_SIGNED_IN',
-      serviceCode: 'invalid_client',
-    });
-    await assert.rejects(tokens.bearer(limit(clock)), { code: 'NOT_SIGNED_IN' });
+    await assert.rejects(refresh(tokens), { code: 'NOT_SIGNED_IN', serviceCode: 'invalid_client' });
+    await assert.rejects(bearer(tokens), { code: 'NOT_SIGNED_IN' });
     assert.equal(asked.length, 1);
     assert.equal((await stored())?.refreshToken, 'refresh-1');
-    assert.equal(await open().bearer(limit(clock)), 'access-1');
+    assert.equal(await bearer(open()), 'access-1');
   });
 
   for (const [name, failure] of [
@@ -201,81 +192,62 @@ describe('sign-in/tokens', () => {
     it(`keeps the sign-in after ${name} and tries again`, async () => {
       script = [failure, failure];
       const tokens = open();
-      const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
-      await clock.advance(10_000);
-      assert.equal(await renewing, 'access-2');
+      assert.equal(await clock.during(10_000, refresh(tokens)), 'access-2');
       assert.equal(asked.length, 3);
     });
 
-  it('gives up after three tries, keeps the sign-in and repeats the error for a while', async () => {
-    const offline = fails('NETWORK', { outcome: 'not-sent' });
-    script = [offline, offline, offline];
-    const tokens = open();
-    const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
-      code: 'NETWORK',
-      outcome: 'not-sent',
+  for (const { title, answers, takes, error, rest, used, next } of [
+    {
+      title: 'gives up after three tries',
+      answers: [1, 2, 3].map(() => fails('NETWORK', { outcome: 'not-sent' })),
+      ...{ takes: 4_000, error: { code: 'NETWORK', outcome: 'not-sent' }, rest: 5_000 },
+      ...{ used: ['refresh-1', 'refresh-1', 'refresh-1'], next: 'access-2' },
+    },
+    {
+      title: 'gives up after three answers without an access token',
+      answers: [rotates(2), rotates(3), rotates(4)],
+      ...{ takes: 4_000, error: { code: 'SERVICE_ERROR', outcome: 'not-sent' }, rest: 5_000 },
+      ...{ used: ['refresh-1', 'refresh-2', 'refresh-3'], next: 'access-5' },
+    },
+    {
+      title: 'waits for the time that a 429 names',
+      answers: [fails('RATE_LIMITED', { outcome: 'refused', statusCode: 429, retryAfter: 30_000 })],
+      ...{ takes: 0, error: { code: 'RATE_LIMITED' }, rest: 30_000, used: ['refresh-1'], next: 'access-2' },
+    },
+  ])
+    it(`${title}, stays signed in and repeats the error until the next refresh may begin`, async () => {
+      script = answers;
+      const tokens = open();
+      await assert.rejects(clock.during(takes, refresh(tokens)), error);
+      for (const ms of [0, rest - 1_000]) {
+        await clock.advance(ms);
+        await assert.rejects(refresh(tokens), { code: error.code });
+      }
+      assert.deepEqual([asked, tokens.state], [used, 'signed-in']);
+      await clock.advance(1_001);
+      assert.deepEqual([await refresh(tokens), tokens.info().error], [next, null]);
     });
-    await clock.advance(4_000);
-    await renewing;
-    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), { code: 'NETWORK' });
-    assert.equal(asked.length, 3);
-    assert.equal(tokens.state, 'signed-in');
-    await clock.advance(5_001);
-    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
-    assert.equal(tokens.info().error, null);
-  });
-
-  it('waits for the time that a 429 names before the next refresh', async () => {
-    script = [fails('RATE_LIMITED', { outcome: 'refused', statusCode: 429, retryAfter: 30_000 })];
-    const tokens = open();
-    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), { code: 'RATE_LIMITED' });
-    await clock.advance(29_000);
-    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), { code: 'RATE_LIMITED' });
-    assert.equal(asked.length, 1);
-    await clock.advance(1_001);
-    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
-  });
 
   it('continues with the current token when an early renewal fails', async () => {
     script = [fails('NETWORK'), fails('NETWORK'), fails('NETWORK')];
     const tokens = open();
-    await tokens.bearer(limit(clock));
+    await bearer(tokens);
     await clock.advance(LIFETIME - 30_000);
-    const bearer = tokens.bearer(limit(clock));
-    await clock.advance(5_000);
-    assert.equal(await bearer, 'access-1');
+    assert.equal(await clock.during(5_000, bearer(tokens)), 'access-1');
   });
 
   it('continues in memory, with a warning, when the new pair can’t be saved', async () => {
     const tokens = open();
-    await tokens.bearer(limit(clock));
+    await bearer(tokens);
     const update = store.update.bind(store);
     store.update = async (key, change) => {
       await update(key, change);
       if (key[0] === 'grant') throw new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' });
       return undefined;
     };
-    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
-    assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+    assert.equal(await refresh(tokens), 'access-2');
+    assert.equal(await bearer(tokens), 'access-2');
     assert.match(warnings[0] ?? '', /can’t be saved yet/);
-  });
-
-  it('uses no refresh token while the store isn’t writable', async () => {
-    const tokens = open();
-    await tokens.bearer(limit(clock));
-    const put = store.put.bind(store);
-    store.put = () =>
-      Promise.reject(new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' }));
-    const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
-      code: 'FILE_NOT_WRITABLE',
-    });
-    await clock.advance(10_000);
-    await renewing;
-    assert.deepEqual(asked, []);
-    assert.equal(tokens.state, 'signed-in');
-    store.put = put;
-    await clock.advance(10_000);
-    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
   });
 
   it('is not signed out by an unreadable store, and recovers without help', async () => {
@@ -287,69 +259,66 @@ describe('sign-in/tokens', () => {
     const tokens = open();
     let changes = 0;
     tokens.onChange(() => changes++);
-    await assert.rejects(tokens.bearer(limit(clock)), { code: 'FILE_NOT_READABLE', outcome: 'not-sent' });
+    await assert.rejects(bearer(tokens), { code: 'FILE_NOT_READABLE', outcome: 'not-sent' });
     assert.match(String(tokens.info().error), /EMFILE/);
     await clock.advance(5_000);
     [store.get, store.update] = [get, update];
     await clock.advance(30_000);
     assert.deepEqual([tokens.state, tokens.info().error, changes], ['signed-in', null, 1]);
-    assert.equal(await tokens.bearer(limit(clock)), 'access-1');
+    assert.equal(await bearer(tokens), 'access-1');
     await tokens.close();
     assert.equal(clock.waiting, 0);
   });
 
-  it('keeps the sign-in when the store becomes unreadable during a renewal', async () => {
-    const tokens = open();
-    await tokens.bearer(limit(clock));
-    const update = store.update.bind(store);
-    store.update = () => Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`EIO`, { outcome: 'not-sent' }));
-    const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
-      code: 'FILE_NOT_READABLE',
+  for (const [method, code, state] of [
+    ['put', 'FILE_NOT_WRITABLE', 'isn’t writable'],
+    ['update', 'FILE_NOT_READABLE', 'isn’t readable'],
+  ] as const)
+    it(`stays signed in and uses no refresh token while the store ${state}`, async () => {
+      const tokens = open();
+      await bearer(tokens);
+      const works = store[method].bind(store);
+      const failed = new PrintingError(code, phrase`EIO`, { outcome: 'not-sent' });
+      Object.assign(store, { [method]: () => Promise.reject(failed) });
+      await assert.rejects(clock.during(10_000, refresh(tokens)), { code });
+      assert.deepEqual([asked, tokens.state], [[], 'signed-in']);
+      Object.assign(store, { [method]: works });
+      await clock.advance(10_000);
+      assert.equal(await refresh(tokens), 'access-2');
+      assert.deepEqual(asked, ['refresh-1']);
     });
-    await clock.advance(10_000);
-    await renewing;
-    store.update = update;
-    await clock.advance(10_000);
-    assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
-    assert.deepEqual(asked, ['refresh-1']);
-  });
 
   it('ends a wait for a renewal at the caller’s deadline and continues the renewal', async () => {
-    let go = () => {};
-    script = [() => new Promise<void>((resolve) => (go = resolve))];
+    const { promise, release } = held();
+    script = [() => promise];
     const tokens = open();
-    const deadline = limit(clock, { seconds: 5 });
-    const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline }), {
-      code: 'TIMEOUT',
-      outcome: 'not-sent',
-    });
-    await clock.advance(5_000);
-    await renewing;
-    go();
+    const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock, { seconds: 5 }) });
+    await assert.rejects(clock.during(5_000, renewing), { code: 'TIMEOUT', outcome: 'not-sent' });
+    release();
     await settle();
-    assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+    assert.equal(await bearer(tokens), 'access-2');
     assert.deepEqual(asked, ['refresh-1']);
   });
 
   it('backs off from renewing a token that the service refuses right after its issue', async () => {
     const tokens = open();
-    let refused = await tokens.bearer(limit(clock));
+    let refused = await bearer(tokens);
     for (let second = 0; second < 600; second++) {
-      refused = await tokens.refresh(refused, { host: 'api', deadline: limit(clock) }).catch(() => refused);
+      refused = await refresh(tokens, refused).catch(() => refused);
       await clock.advance(1_000);
     }
     assert.ok(asked.length <= 6, `${asked.length} renewals in ten minutes`);
     assert.equal(tokens.state, 'signed-in');
     tokens.accepted(refused);
-    assert.notEqual(await tokens.refresh(refused, { host: 'api', deadline: limit(clock) }).catch(() => ''), '');
+    assert.notEqual(await refresh(tokens, refused).catch(() => ''), '');
   });
 
   it('reports a new sign-in even if the state stays the same', async () => {
     const tokens = open();
-    await tokens.bearer(limit(clock));
+    await bearer(tokens);
     let changes = 0;
     tokens.onChange(() => changes++);
-    await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
+    await refresh(tokens);
     assert.equal(changes, 0, 'a renewal counted as a sign-in');
     await store.put(grantKey('a'), grants(7, { signedInAt: 7 }));
     await tokens.reload();
@@ -359,17 +328,15 @@ describe('sign-in/tokens', () => {
   it('ends a sign-in without a refresh token when its access token is refused', async () => {
     await store.put(grantKey('a'), grants(1, { refreshToken: null }));
     const tokens = open();
-    assert.equal(await tokens.bearer(limit(clock)), 'access-1');
-    await assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
-      code: 'NOT_SIGNED_IN',
-    });
+    assert.equal(await bearer(tokens), 'access-1');
+    await assert.rejects(refresh(tokens), { code: 'NOT_SIGNED_IN' });
     assert.deepEqual(asked, []);
   });
 
   it('ignores a grant of another client or host', async () => {
     for (const other of [{ authUrl: 'https://evil.example' }, { clientId: 'other' }]) {
       const tokens = open({ ...SETTINGS, ...other });
-      await assert.rejects(tokens.bearer(limit(clock)), { code: 'NOT_SIGNED_IN' });
+      await assert.rejects(bearer(tokens), { code: 'NOT_SIGNED_IN' });
       assert.equal(tokens.state, 'signed-out');
     }
     assert.deepEqual(asked, []);
@@ -378,20 +345,20 @@ describe('sign-in/tokens', () => {
   it('renews on time even if the wall clock was set back', async () => {
     await store.put(grantKey('a'), grants(1, { expiresAt: clock.now() + 10 * LIFETIME }));
     const tokens = open();
-    await tokens.bearer(limit(clock));
+    await bearer(tokens);
     await clock.advance(LIFETIME);
-    assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+    assert.equal(await bearer(tokens), 'access-2');
   });
 
   it('forgets the grant on sign-out and reads a new sign-in', async () => {
     const tokens = open();
-    await tokens.bearer(limit(clock));
+    await bearer(tokens);
     await tokens.signOut();
     assert.equal(tokens.state, 'signed-out');
     assert.equal(await stored(), undefined);
     await store.put(grantKey('a'), grants(7));
     await tokens.reload();
-    assert.equal(await tokens.bearer(limit(clock)), 'access-7');
+    assert.equal(await bearer(tokens), 'access-7');
   });
 
   it('reads the user from the token', async () => {
@@ -399,7 +366,7 @@ describe('sign-in/tokens', () => {
     const jwt = `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.y`;
     await store.put(grantKey('a'), grants(1, { accessToken: jwt }));
     const tokens = open();
-    await tokens.bearer(limit(clock));
+    await bearer(tokens);
     const info = tokens.info();
     assert.deepEqual([info.state, info.user, info.organizationId, info.error], ['signed-in', 'ada', 'org', null]);
     assert.equal(info.expiresAt, new Date(clock.now() + LIFETIME).toISOString());
@@ -408,16 +375,14 @@ describe('sign-in/tokens', () => {
   it('reports each refresh that has ended, with or without new tokens', async () => {
     const ended: boolean[] = [];
     const tokens = open(SETTINGS, { refreshEnded: (isSaved) => ended.push(isSaved) });
-    script = [() => Promise.reject(new IncompleteAnswer('refresh-2'))];
-    const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
-    await clock.advance(1_000);
-    await renewing;
+    script = [rotates(2)];
+    await clock.during(1_000, refresh(tokens));
     assert.deepEqual(ended, [false, true]);
   });
 
   it('measures the time until a new pair is saved', async () => {
     const tokens = open();
-    await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
+    await refresh(tokens);
     assert.deepEqual(tokens.counters(), {
       refreshes: 1,
       refreshesInAll: 1,
@@ -428,14 +393,10 @@ describe('sign-in/tokens', () => {
   });
 
   describe('with an answer that has a refresh token but no access token', () => {
-    const rotates = (n: number) => () => Promise.reject(new IncompleteAnswer(`refresh-${n}`));
-
     it('repeats the refresh with the new refresh token', async () => {
       script = [rotates(2)];
       const tokens = open();
-      const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
-      await clock.advance(1_000);
-      assert.equal(await renewing, 'access-3');
+      assert.equal(await clock.during(1_000, refresh(tokens)), 'access-3');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
       assert.equal((await stored())?.refreshToken, 'refresh-3');
       assert.equal(tokens.counters().failedRefreshes, 1);
@@ -443,63 +404,39 @@ describe('sign-in/tokens', () => {
 
     it('saves the new refresh token before the repeat', async () => {
       script = [rotates(2)];
-      void open()
-        .refresh('access-1', { host: 'api', deadline: limit(clock) })
-        .catch(() => undefined);
+      refresh(open()).catch(() => undefined);
       await clock.advance(500);
       assert.deepEqual(asked, ['refresh-1']);
       const { accessToken, refreshToken } = (await stored()) ?? {};
       assert.deepEqual([accessToken, refreshToken], ['access-1', 'refresh-2']);
       // The runtime ends here. The next one continues from the store.
-      const next = open();
-      assert.equal(await next.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-3');
+      assert.equal(await refresh(open()), 'access-3');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
-    });
-
-    it('reports the failure and stays signed in if the access token is missing every time', async () => {
-      script = [rotates(2), rotates(3), rotates(4)];
-      const tokens = open();
-      const renewing = assert.rejects(tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
-        code: 'SERVICE_ERROR',
-        outcome: 'not-sent',
-      });
-      await clock.advance(4_000);
-      await renewing;
-      assert.equal(tokens.state, 'signed-in');
-      await clock.advance(5_000);
-      assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-5');
-      assert.deepEqual(asked, ['refresh-1', 'refresh-2', 'refresh-3', 'refresh-4']);
     });
 
     it('continues with a valid access token', async () => {
       script = [rotates(2)];
       const tokens = open();
-      await tokens.bearer(limit(clock));
+      await bearer(tokens);
       await clock.advance(LIFETIME - 30_000);
-      const bearer = tokens.bearer(limit(clock));
-      await clock.advance(5_000);
-      assert.equal(await bearer, 'access-3');
+      assert.equal(await clock.during(5_000, bearer(tokens)), 'access-3');
       script = [rotates(4), rotates(5), rotates(6)];
       await clock.advance(LIFETIME - 30_000);
-      const early = tokens.bearer(limit(clock));
-      await clock.advance(5_000);
-      assert.equal(await early, 'access-3');
+      assert.equal(await clock.during(5_000, bearer(tokens)), 'access-3');
       assert.equal((await stored())?.refreshToken, 'refresh-6');
     });
 
     it('continues with the new refresh token in memory if it can’t be saved', async () => {
       script = [rotates(2)];
       const tokens = open(SETTINGS, { store: new WriteBehindStore(store, clock) });
-      await tokens.bearer(limit(clock));
+      await bearer(tokens);
       const update = store.update.bind(store);
       store.update = async (key, change, options) => {
         if (key[0] !== 'grant') return update(key, change, options);
         await change(await store.get(key), UNLOSABLE_LOCK);
         throw new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' });
       };
-      const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
-      await clock.advance(1_000);
-      assert.equal(await renewing, 'access-3');
+      assert.equal(await clock.during(1_000, refresh(tokens)), 'access-3');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
       store.update = update;
       await clock.advance(60_000);
@@ -508,62 +445,41 @@ describe('sign-in/tokens', () => {
   });
 
   describe('with a refresh whose answer is slow or lost', () => {
-    const signedInAt = 1;
-    const later = (answer: Promise<void>) => () => answer;
-    const held = () => {
-      let release = () => {};
-      const answer = new Promise<void>((resolve) => (release = resolve));
-      return { answer, release: () => release() };
-    };
-
-    it('does not use the token for a while after a lost answer, then uses it again', async () => {
-      script = [fails('NETWORK')];
-      const tokens = open();
-      const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
-      await clock.advance(44_999);
-      assert.deepEqual(asked, ['refresh-1']);
-      await clock.advance(1);
-      assert.equal(await renewing, 'access-2');
-      assert.deepEqual(asked, ['refresh-1', 'refresh-1']);
-    });
-
     it('answers every caller after a second lost answer and does not use the token for two more minutes', async () => {
       script = [fails('NETWORK'), fails('NETWORK')];
       const [one, two] = [open(), open()];
-      await two.bearer(limit(clock));
-      const renewing = assert.rejects(one.refresh('access-1', { host: 'api', deadline: limit(clock) }), {
-        code: 'NETWORK',
-        outcome: 'not-sent',
-      });
-      await clock.advance(45_000);
-      await renewing;
-      const other = two.refresh('access-1', { host: 'api', deadline: limit(clock) });
-      await assert.rejects(one.refresh('access-1', { host: 'api', deadline: limit(clock) }), { code: 'NETWORK' });
+      await bearer(two);
+      await assert.rejects(clock.during(45_000, refresh(one)), { code: 'NETWORK', outcome: 'not-sent' });
+      const other = refresh(two);
+      await assert.rejects(refresh(one), { code: 'NETWORK' });
       await clock.advance(119_999);
       assert.equal(asked.length, 2);
       await clock.advance(1);
       assert.equal(await other, 'access-2');
     });
 
-    for (const status of [408, 504])
-      it(`rests the token after a ${status}, which leaves the outcome of the request open`, async () => {
-        script = [fails('SERVICE_ERROR', { statusCode: status })];
-        const tokens = open();
-        const renewing = tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
+    for (const [name, failure] of [
+      ['a lost answer', fails('NETWORK')],
+      ['a 408, which leaves the outcome open', fails('SERVICE_ERROR', { statusCode: 408 })],
+      ['a 504, which leaves the outcome open', fails('SERVICE_ERROR', { statusCode: 504 })],
+    ] as const)
+      it(`rests the refresh token for 45 s after ${name}, then uses it again`, async () => {
+        script = [failure];
+        const renewing = refresh(open());
         await clock.advance(44_999);
-        assert.equal(asked.length, 1);
-        await clock.advance(1);
-        assert.equal(await renewing, 'access-2');
+        assert.deepEqual(asked, ['refresh-1']);
+        assert.equal(await clock.during(1, renewing), 'access-2');
+        assert.deepEqual(asked, ['refresh-1', 'refresh-1']);
       });
 
     it('leaves a resting token to the next instance on close, which waits for the end of the rest', async () => {
       script = [fails('NETWORK')];
       const before = open();
-      before.refresh('access-1', { host: 'api', deadline: limit(clock) }).catch(() => undefined);
+      refresh(before).catch(() => undefined);
       await settle();
       await before.close();
       const after = open();
-      const renewing = after.refresh('access-1', { host: 'api', deadline: limit(clock) });
+      const renewing = refresh(after);
       await clock.advance(44_999);
       assert.equal(asked.length, 1);
       await clock.advance(1);
@@ -571,18 +487,16 @@ describe('sign-in/tokens', () => {
     });
 
     it('is signed in soon during a refresh of the previous instance and waits for its pair', async () => {
-      const { answer, release } = held();
-      script = [later(answer)];
+      const { promise, release } = held();
+      script = [() => promise];
       const before = open();
-      before.refresh('access-1', { host: 'api', deadline: limit(clock) }).catch(() => undefined);
+      refresh(before).catch(() => undefined);
       await settle();
       const closing = before.close();
       const after = open();
-      const ready = after.ready();
-      await clock.advance(2_000);
-      await ready;
+      await clock.during(2_000, after.ready());
       assert.equal(after.state, 'signed-in');
-      const renewing = after.refresh('access-1', { host: 'api', deadline: limit(clock) });
+      const renewing = refresh(after);
       await clock.advance(5 * 60_000);
       release();
       assert.equal(await renewing, 'access-2');
@@ -591,47 +505,42 @@ describe('sign-in/tokens', () => {
     });
 
     it('continues with a valid token while its early renewal is slow', async () => {
-      const { answer, release } = held();
-      script = [later(answer)];
+      const { promise, release } = held();
+      script = [() => promise];
       const tokens = open();
-      await tokens.bearer(limit(clock));
+      await bearer(tokens);
       await clock.advance(LIFETIME - 50_000);
-      const first = tokens.bearer(limit(clock));
-      await clock.advance(5_000);
-      assert.equal(await first, 'access-1');
-      const second = tokens.bearer(limit(clock));
-      await clock.advance(0);
-      assert.equal(await second, 'access-1');
+      assert.equal(await clock.during(5_000, bearer(tokens)), 'access-1');
+      assert.equal(await clock.during(0, bearer(tokens)), 'access-1');
       release();
       await settle();
-      assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+      assert.equal(await bearer(tokens), 'access-2');
       assert.deepEqual(asked, ['refresh-1']);
     });
 
     it('waits for the new pair if the token expires during a stall', async () => {
-      const { answer, release } = held();
-      script = [later(answer)];
+      const { promise, release } = held();
+      script = [() => promise];
       const tokens = open();
-      await tokens.bearer(limit(clock));
+      await bearer(tokens);
       await clock.advance(LIFETIME - 200);
-      const bearer = tokens.bearer(limit(clock));
+      const waiting = bearer(tokens);
       await settle();
       await clock.stall(300);
       release();
-      assert.equal(await bearer, 'access-2');
+      assert.equal(await waiting, 'access-2');
     });
 
     it('signs out at once and stores no pair that arrives afterwards', async () => {
-      const { answer, release } = held();
-      script = [later(answer)];
+      const { promise, release } = held();
+      script = [() => promise];
       const broken = {
         refresh: (settings: never, old: Grant, deadline: Deadline) =>
           deadline.wait(endpoint.refresh(settings, old, deadline)),
       } as unknown as TokenEndpoint;
       const refreshesUnderWay = new RefreshesUnderWay();
       const before = open(SETTINGS, { endpoint: broken, refreshesUnderWay });
-      const renewing = before.refresh('access-1', { host: 'api', deadline: limit(clock) });
-      const ended = assert.rejects(renewing, { code: 'NOT_SIGNED_IN', outcome: 'not-sent' });
+      const ended = assert.rejects(refresh(before), { code: 'NOT_SIGNED_IN', outcome: 'not-sent' });
       await settle();
       const after = open(SETTINGS, { refreshesUnderWay });
       await clock.advance(2_000);
@@ -655,21 +564,20 @@ describe('sign-in/tokens', () => {
     });
 
     it('never reuses a spent token after the store has lost the last renewal', async () => {
-      await store.put(grantKey('a'), grants(1, { signedInAt }));
-      script = [];
+      await store.put(grantKey('a'), grants(1, { signedInAt: 1 }));
       const tokens = open(SETTINGS, {
         endpoint: {
           refresh: async (_: unknown, old: Grant) => {
             asked.push(old.refreshToken ?? '');
-            return grant(Number(old.refreshToken?.split('-')[1]) + 1, { signedInAt });
+            return grant(Number(old.refreshToken?.split('-')[1]) + 1, { signedInAt: 1 });
           },
         } as unknown as TokenEndpoint,
       });
       const old = await store.get(grantKey('a'));
-      await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) });
+      await refresh(tokens);
       await store.put(grantKey('a'), old);
       tokens.accepted('access-2');
-      assert.equal(await tokens.refresh('access-2', { host: 'api', deadline: limit(clock) }), 'access-3');
+      assert.equal(await refresh(tokens, 'access-2'), 'access-3');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
       assert.equal((await stored())?.refreshes, 2);
     });
@@ -691,23 +599,23 @@ describe('sign-in/tokens', () => {
         shared();
         clock.set(clock.now() + minutes * 60_000);
         const tokens = open();
-        assert.equal(await tokens.bearer(limit(clock)), 'access-1');
+        assert.equal(await bearer(tokens), 'access-1');
         await clock.advance(LIFETIME - 61_000);
-        assert.equal(await tokens.bearer(limit(clock)), 'access-1');
+        assert.equal(await bearer(tokens), 'access-1');
         assert.deepEqual(asked, []);
         await clock.advance(1_001);
-        assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+        assert.equal(await bearer(tokens), 'access-2');
       });
 
     it('writes a later pair back after a notification that the store may have lost one', async () => {
       shared();
       await store.put(grantKey('a'), grants(2, { signedInAt: 1, refreshes: 1 }));
       const tokens = open();
-      await tokens.bearer(limit(clock));
+      await bearer(tokens);
       await store.put(grantKey('a'), grants(1, { signedInAt: 1 }));
       notify(null);
       await settle();
-      assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+      assert.equal(await bearer(tokens), 'access-2');
       assert.equal((await stored())?.refreshToken, 'refresh-2');
     });
 
@@ -715,7 +623,7 @@ describe('sign-in/tokens', () => {
       shared();
       await store.put(grantKey('a'), grants(2, { signedInAt: 1, refreshes: 1 }));
       const tokens = open();
-      await tokens.bearer(limit(clock));
+      await bearer(tokens);
       await store.delete(grantKey('a'));
       notify(grantKey('a'));
       await settle();
@@ -725,7 +633,7 @@ describe('sign-in/tokens', () => {
     it('follows a sign-out by another runtime even if its own renewed pair is still unwritten', async () => {
       const insistent = new WriteBehindStore(shared(), clock);
       const tokens = open(SETTINGS, { store: insistent });
-      await tokens.bearer(limit(clock));
+      await bearer(tokens);
       const update = store.update.bind(store);
       // The pair is written, but the answer is lost.
       store.update = async (key, change, options) => {
@@ -733,7 +641,7 @@ describe('sign-in/tokens', () => {
         if (key[0] !== 'grant') return value;
         throw new PrintingError('FILE_NOT_WRITABLE', phrase`ETIMEDOUT`, { outcome: 'not-sent' });
       };
-      assert.equal(await tokens.refresh('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+      assert.equal(await refresh(tokens), 'access-2');
       store.update = update;
       await store.delete(grantKey('a'));
       notify(grantKey('a'));
