@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import type { WatchMeter } from '../../../lib/watch/watcher';
 import { answer, at } from '../events/observations';
-import { settle } from '../../helpers/manual-clock';
 import { broken, ScriptedAccount } from './scripted-account';
 
 const MINUTE = 60_000;
@@ -30,8 +29,7 @@ describe('watch/watcher, figures of the polls', () => {
   const finish = () => account.service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100)] }));
 
   it('measures the delay of a poll that was due, but not of a requested one', async () => {
-    const { poll } = account.watch('C1');
-    await settle();
+    const { poll } = await account.watched('C1');
     await account.clock.advance(MINUTE);
     assert.ok(lags.length > 1 && lags.every((lag) => lag >= 0 && lag < 200), String(lags));
     lags = [];
@@ -42,8 +40,7 @@ describe('watch/watcher, figures of the polls', () => {
   });
 
   it('reports the end of a print that a node watches once', async () => {
-    account.watch('C1');
-    await settle();
+    await account.watched('C1');
     finish();
     await account.clock.advance(5 * MINUTE);
     assert.deepEqual(ends, ['C1 a']);

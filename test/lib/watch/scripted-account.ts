@@ -10,7 +10,8 @@ import type { Watch, WatchOptions } from '../../../lib/watch/views/watch';
 import type { WatcherReport } from '../../../lib/watch/views/outages';
 import { Watcher, type WatchMeter } from '../../../lib/watch/watcher';
 import type { Clock } from '../../../lib/time/clock';
-import { ManualClock } from '../../helpers/manual-clock';
+import { held } from '../../helpers/held';
+import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { callOf, idOf, ScriptedService, WholeAnswer } from '../../helpers/scripted-service';
 import { answer, short, type Wire } from '../events/observations';
@@ -35,9 +36,8 @@ export class FarmService extends ScriptedService {
   records = new Map<string, Wire>();
   /** Error of a call, if it fails. */
   fails: (call: string) => Error | undefined = () => undefined;
-  /** Promise that every answer waits for. */
+  /** Promises that every answer, and every list, waits for. */
   gate: Promise<void> = Promise.resolve();
-  /** Promise that every list waits for. */
   listGate: Promise<void> = Promise.resolve();
   /** Bodies of the pages of a list with several. */
   pages: Wire[] | null = null;
@@ -57,6 +57,13 @@ export class FarmService extends ScriptedService {
   remove(clusterId: string): void {
     this.statuses.delete(clusterId);
     this.list = this.list.filter(({ cluster_id }) => cluster_id !== clusterId);
+  }
+
+  /** Holds back all answers, or the lists; the returned function releases them. */
+  hold(gate: 'gate' | 'listGate' = 'gate'): () => void {
+    const { promise, release } = held();
+    this[gate] = promise;
+    return release;
   }
 
   protected override async outcome(endpoint: EndpointName, options: CallOptions): Promise<unknown> {
@@ -109,6 +116,8 @@ export interface Witness extends Pick<Watch, 'pause' | 'resume' | 'close'> {
   troubles: string[];
   /** Events in short form. */
   delivered(): string[];
+  /** Types of the events, with whether each is late. */
+  lateness(): [string, boolean][];
 }
 
 /** Account whose runtime can restart on the same state. */
@@ -160,6 +169,19 @@ export class ScriptedAccount<Time extends Clock = ManualClock, State extends Sta
     return this.watcher;
   }
 
+  /** Ends the runtime and starts another one on the stored state. */
+  async restart(): Promise<void> {
+    await this.watcher.close();
+    this.start();
+  }
+
+  /** A watch after its first poll. */
+  async watched(clusterId: string | null, more: Partial<WatchOptions> = {}): Promise<Witness> {
+    const witness = this.watch(clusterId, more);
+    await settle();
+    return witness;
+  }
+
   watch(clusterId: string | null, more: Partial<WatchOptions> = {}): Witness {
     const [rounds, events, troubles]: [Round[], PrintEvent[], string[]] = [[], [], []];
     const watch = this.watcher.watch({
@@ -177,6 +199,7 @@ export class ScriptedAccount<Time extends Clock = ManualClock, State extends Sta
       events,
       troubles,
       delivered: () => events.map(short),
+      lateness: () => events.map(({ type, late }) => [type, late]),
       poll: async () => {
         const answered: Round[] = [];
         const error = await watch.ask((round) => answered.push(round));

@@ -27,8 +27,7 @@ describe('Watcher', () => {
 
   describe('one cluster', () => {
     it('polls at once and then every interval, with names from the list', async () => {
-      const { rounds } = account.watch('C1');
-      await settle();
+      const { rounds } = await account.watched('C1');
       assert.equal(service.count('clusterStatus'), 1);
       const [result] = rounds[0]?.results ?? [];
       assert.equal(result?.status?.name, 'name-C1');
@@ -55,8 +54,7 @@ describe('Watcher', () => {
     });
 
     it('reports a failure right after stale figures at once, without figures', async () => {
-      let open: () => void = () => undefined;
-      service.gate = new Promise((resolve) => (open = resolve));
+      const open = service.hold();
       service.fails = () => broken();
       const { rounds } = account.watch('C1', { interval: 10 });
       await clock.advance(15_100);
@@ -68,16 +66,14 @@ describe('Watcher', () => {
 
     it('continues without the list', async () => {
       service.fails = (call) => (call === 'clusters' ? broken() : undefined);
-      const { rounds } = account.watch('C1');
-      await settle();
+      const { rounds } = await account.watched('C1');
       assert.equal(rounds[0]?.error, null);
       assert.equal(rounds[0].results[0]?.status?.name, null);
       assert.deepEqual(account.reports, []);
     });
 
     it('delivers events, and omits unchanged statuses with `onlyChanges`', async () => {
-      const witness = account.watch('C1', { onlyChanges: true });
-      await settle();
+      const witness = await account.watched('C1', { onlyChanges: true });
       service.cluster('C1', jobs(at('a', 'printing', 30)));
       await clock.advance(MINUTE);
       service.cluster('C1', jobs(at('a', 'printing', 30.5)));
@@ -93,8 +89,7 @@ describe('Watcher', () => {
 
     it('reads the record of a job that vanished', async () => {
       service.cluster('C1', jobs(job('a', 'queued')));
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       service.cluster('C1', answer());
       service.fails = (call) => (call === 'printJob a' ? broken() : undefined);
       await clock.advance(MINUTE);
@@ -109,8 +104,7 @@ describe('Watcher', () => {
 
     it('reports the end of a job under the watched id, whichever id its record contains', async () => {
       service.cluster('C1', jobs(job('a', 'queued')));
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       service.cluster('C1', answer());
       service.records.set('a', job('other', 'failed'));
       await clock.advance(MINUTE);
@@ -121,8 +115,7 @@ describe('Watcher', () => {
       for (const failure of [notFound(), undefined]) {
         const own = new ScriptedAccount();
         own.service.cluster('C1', jobs(job('a', 'queued')));
-        const witness = own.watch('C1');
-        await settle();
+        const witness = await own.watched('C1');
         own.service.cluster('C1', answer());
         own.service.fails = (call) => (call === 'printJob a' ? failure : undefined);
         await own.clock.advance(MINUTE);
@@ -211,8 +204,7 @@ describe('Watcher', () => {
     });
 
     it('joins a request to the poll in flight', async () => {
-      let open = () => {};
-      service.gate = new Promise((resolve) => (open = resolve));
+      const open = service.hold();
       const witness = account.watch('C1');
       const asked = [witness.poll(), witness.poll()];
       await clock.advance(30_000);
@@ -228,8 +220,7 @@ describe('Watcher', () => {
 
     it('sends statuses at each watch’s own interval, but events to all at once', async () => {
       const often = account.watch('C1', { interval: 10 });
-      const seldom = account.watch('C1', { interval: 60, milestones: [10] });
-      await settle();
+      const seldom = await account.watched('C1', { interval: 60, milestones: [10] });
       service.cluster('C1', jobs(at('a', 'printing', 5)));
       await clock.advance(10_000);
       service.cluster('C1', jobs(at('a', 'printing', 30)));
@@ -279,8 +270,7 @@ describe('Watcher', () => {
       };
       account.watch('C1', { onRound: fail, onEvents: fail, onTrouble: fail });
       account.watcher.onObservation(fail);
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       service.cluster('C1', jobs(job('a', 'queued')));
       await clock.advance(MINUTE);
       assert.deepEqual(witness.delivered(), ['job.queued a']);
@@ -293,8 +283,7 @@ describe('Watcher', () => {
       const end = account.watcher.onObservation((clusterId, status) =>
         seen.push(`${clusterId} ${String(status.online)}`),
       );
-      account.watch('C1');
-      await settle();
+      await account.watched('C1');
       end();
       await clock.advance(MINUTE);
       assert.deepEqual(seen, ['C1 true']);
@@ -305,8 +294,7 @@ describe('Watcher', () => {
     beforeEach(() => service.cluster('C2'));
 
     it('yields one result per cluster', async () => {
-      const witness = account.watch(null);
-      await settle();
+      const witness = await account.watched(null);
       assert.deepEqual(
         witness.rounds.map(({ results }) => results.map(({ clusterId }) => clusterId)),
         [['C1', 'C2']],
@@ -319,8 +307,7 @@ describe('Watcher', () => {
 
     it('polls a few clusters at once, and the others spread over the interval', async () => {
       for (let index = 3; index <= 60; index++) service.cluster(`C${index}`);
-      const witness = account.watch(null);
-      await settle();
+      const witness = await account.watched(null);
       assert.equal(service.count('clusterStatus'), 5);
       let before = 5;
       for (let second = 10; second <= 60; second += 10) {
@@ -385,8 +372,7 @@ describe('Watcher', () => {
     });
 
     it('reports added and removed clusters, and the events of each cluster', async () => {
-      const witness = account.watch(null);
-      await settle();
+      const witness = await account.watched(null);
       service.cluster('C3');
       service.remove('C2');
       service.cluster('C1', jobs(job('a', 'queued')));
@@ -401,8 +387,7 @@ describe('Watcher', () => {
     it('reports the end of a print while the list lacks a printer that another watch polls', async () => {
       service.cluster('C2', jobs(at('a', 'printing', 30)));
       const witness = account.watch(null);
-      const single = account.watch('C2');
-      await settle();
+      const single = await account.watched('C2');
       const { list } = service;
       service.list = list.filter(({ cluster_id: id }) => id !== 'C2');
       await clock.advance(MINUTE);
@@ -422,16 +407,13 @@ describe('Watcher', () => {
     it('reports an end that another watch sees after a restart while the list lacks the printer', async () => {
       service.cluster('C2', jobs(at('a', 'printing', 30)));
       account.watch(null);
-      account.watch('C2');
-      await settle();
-      await account.watcher.close();
-      account.start();
+      await account.watched('C2');
+      await account.restart();
       service.cluster('C2', jobs(at('a', 'finished', 100)));
       const { list } = service;
       service.list = list.filter(({ cluster_id: id }) => id !== 'C2');
       const witness = account.watch(null);
-      account.watch('C2');
-      await settle();
+      await account.watched('C2');
       service.list = list;
       await clock.advance(5 * MINUTE);
       assert.equal(witness.events.filter(({ type }) => type === 'job.finished').length, 1);
@@ -444,8 +426,7 @@ describe('Watcher', () => {
       account.watch('C2');
       await clock.advance(1.75 * MINUTE);
       before.close();
-      let open: () => void = () => undefined;
-      service.listGate = new Promise((resolve) => (open = resolve));
+      const open = service.hold('listGate');
       const witness = account.watch(null);
       service.cluster('C2', jobs(at('a', 'finished', 100)));
       await clock.advance(MINUTE / 2);
@@ -458,8 +439,7 @@ describe('Watcher', () => {
 
     for (const odd of [[], {}, [{}], { message: 'Try again.' }])
       it(`reports no removal after a single list of ${JSON.stringify(odd)}`, async () => {
-        const witness = account.watch(null);
-        await settle();
+        const witness = await account.watched(null);
         const { list } = service;
         service.list = odd as Wire[];
         await clock.advance(MINUTE);
@@ -470,8 +450,7 @@ describe('Watcher', () => {
       });
 
     it('sends the last figures and the error of a failed cluster', async () => {
-      const witness = account.watch(null);
-      await settle();
+      const witness = await account.watched(null);
       service.fails = (call) => (call === 'clusterStatus C2' ? broken() : undefined);
       await clock.advance(65_000);
       const [, round] = witness.rounds;
@@ -487,8 +466,7 @@ describe('Watcher', () => {
     });
 
     it('backs off from a cluster that keeps failing, except for a request', async () => {
-      const witness = account.watch(null);
-      await settle();
+      const witness = await account.watched(null);
       service.fails = (call) => (call === 'clusterStatus C2' ? broken() : undefined);
       await clock.advance(30 * MINUTE);
       assert(Math.abs(service.count('clusterStatus C1') - 31) <= 1);
@@ -509,13 +487,10 @@ describe('Watcher', () => {
     });
 
     it('sends the last figures of all clusters if the list fails, even after a restart', async () => {
-      account.watch(null);
-      await settle();
-      await account.watcher.close();
-      account.start();
+      await account.watched(null);
+      await account.restart();
       service.fails = () => broken();
-      const witness = account.watch(null);
-      await settle();
+      const witness = await account.watched(null);
       const [round] = witness.rounds;
       assert.equal(round?.error?.code, 'SERVICE_ERROR');
       assert.deepEqual(
@@ -534,8 +509,7 @@ describe('Watcher', () => {
         return { data, meta, links: { next } };
       };
       service.pages = [page('C1', 2), page('C2', 2), page('C3', 2)];
-      const counted = account.watch(null);
-      await settle();
+      const counted = await account.watched(null);
       assert.equal(counted.rounds[0]?.results.length, 2);
       service.pages = [page('C1', undefined, 'https://elsewhere/x?limit=1&page=2'), page('C2', undefined, '?page=1')];
       await clock.advance(65_000);
@@ -544,8 +518,7 @@ describe('Watcher', () => {
     });
 
     it('treats an answer without a list as a failure', async () => {
-      const witness = account.watch(null);
-      await settle();
+      const witness = await account.watched(null);
       service.list = null as unknown as Wire[];
       await clock.advance(2 * MINUTE);
       assert.equal(witness.rounds.at(-1)?.error?.code, 'SERVICE_ERROR');
@@ -557,8 +530,7 @@ describe('Watcher', () => {
 
   describe('a failure', () => {
     it('is reported once at the start and once at the end, with the last figures in between', async () => {
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       service.fails = () => broken();
       await clock.advance(20 * MINUTE);
       assert.deepEqual(witness.troubles, ['SERVICE_ERROR']);
@@ -580,8 +552,7 @@ describe('Watcher', () => {
 
     it('slows the polls down, at least by Retry-After', async () => {
       service.fails = () => broken();
-      account.watch('C1');
-      await settle();
+      await account.watched('C1');
       const times: number[] = [];
       for (let count = 1; times.length < 6; count = service.count('clusterStatus') + 1) {
         while (service.count('clusterStatus') < count) await clock.advance(clock.next ?? 0);
@@ -625,8 +596,7 @@ describe('Watcher', () => {
           });
 
     it('is returned to a request, even while paused', async () => {
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       witness.pause();
       service.fails = () => broken();
       const round = await witness.poll();
@@ -637,16 +607,14 @@ describe('Watcher', () => {
 
     it('is reported for an answer without a status', async () => {
       service.statuses.set('C1', 'proxy page' as unknown as Wire);
-      const { rounds } = account.watch('C1');
-      await settle();
+      const { rounds } = await account.watched('C1');
       assert.equal(rounds[0]?.error?.code, 'SERVICE_ERROR');
       assert.deepEqual(rounds[0].results, []);
     });
 
     it('is reported for the store, and the status is still sent', async () => {
       account.store.get = () => Promise.reject(new Error('disk'));
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       assert.equal(witness.rounds[0]?.results[0]?.status?.online, true);
       assert.deepEqual(
         account.reports.map(({ kind }) => kind),
@@ -658,8 +626,7 @@ describe('Watcher', () => {
       const { store } = account;
       const put = store.put.bind(store);
       store.put = () => Promise.reject(new Error('disk full'));
-      account.watch('C1');
-      await settle();
+      await account.watched('C1');
       assert.equal(store.values.size, 0);
       store.put = put;
       await clock.advance(MINUTE);
@@ -698,8 +665,7 @@ describe('Watcher', () => {
 
     it('causes no poll if the first answer confirms it', async () => {
       account.signIn.become('unchecked');
-      account.watch('C1');
-      await settle();
+      await account.watched('C1');
       account.signIn.become('signed-in');
       await settle();
       assert.equal(service.count('clusterStatus'), 1);
@@ -708,14 +674,12 @@ describe('Watcher', () => {
 
   describe('pausing', () => {
     it('stops the polls, but not the events from other watches’ polls', async () => {
-      const paused = account.watch('C1');
-      await settle();
+      const paused = await account.watched('C1');
       paused.pause();
       assert.equal(clock.waiting, 0);
       await clock.advance(MINUTE);
       assert.equal(service.count('clusterStatus'), 1);
-      const other = account.watch('C1');
-      await settle();
+      const other = await account.watched('C1');
       service.cluster('C1', jobs(job('a', 'queued')));
       await clock.advance(MINUTE);
       assert.deepEqual(paused.delivered(), ['job.queued a']);
@@ -724,8 +688,7 @@ describe('Watcher', () => {
     });
 
     it('ends with a poll', async () => {
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       witness.pause();
       await clock.advance(10 * MINUTE);
       witness.resume();
@@ -803,21 +766,14 @@ describe('Watcher', () => {
   describe('a restart', () => {
     it('reports missed events once, as late', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 30)));
-      const before = account.watch('C1');
-      await settle();
+      const before = await account.watched('C1');
       service.cluster('C1', jobs(at('a', 'paused', 60)));
       await clock.advance(MINUTE);
       assert.deepEqual(before.delivered(), ['job.paused a', 'job.progress a=50']);
-      await account.watcher.close();
-
-      account.start();
+      await account.restart();
       service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100)] }));
-      const after = account.watch('C1', { milestones: [] });
-      await settle();
-      assert.deepEqual(
-        after.events.map(({ type, late }) => [type, late]),
-        [['job.finished', true]],
-      );
+      const after = await account.watched('C1', { milestones: [] });
+      assert.deepEqual(after.lateness(), [['job.finished', true]]);
       service.cluster('C1', jobs(job('b', 'queued')));
       await clock.advance(MINUTE);
       assert.equal(after.events.at(-1)?.late, false);
@@ -825,21 +781,16 @@ describe('Watcher', () => {
 
     it('marks missed events as late even if only a single watch restarts', async () => {
       account.watch('C1').close();
-      const first = account.watch('C1');
-      await settle();
+      const first = await account.watched('C1');
       first.close();
       service.cluster('C1', jobs(job('a', 'queued')));
       const again = account.watch('C1');
       await clock.advance(10_000);
-      assert.deepEqual(
-        again.events.map(({ type, late }) => [type, late]),
-        [['job.queued', true]],
-      );
+      assert.deepEqual(again.lateness(), [['job.queued', true]]);
     });
 
     it('reports the end of a job that only a poll right after the close of a single watch has seen', async () => {
-      const first = account.watch('C1');
-      await settle();
+      const first = await account.watched('C1');
       service.cluster('C1', () => {
         first.close();
         return jobs(job('a', 'queued'));
@@ -853,29 +804,23 @@ describe('Watcher', () => {
 
     it('repeats no milestone', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 24.5)));
-      account.watch('C1');
-      await settle();
+      await account.watched('C1');
       service.cluster('C1', jobs(at('a', 'printing', 25.1)));
       await clock.advance(MINUTE);
-      await account.watcher.close();
-      account.start();
+      await account.restart();
       service.cluster('C1', jobs(at('a', 'printing', 25.5)));
-      const after = account.watch('C1');
-      await settle();
+      const after = await account.watched('C1');
       assert.deepEqual(after.delivered(), []);
     });
 
     it('restores the last known figures, which closing writes', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 10)));
-      account.watch('C1');
-      await settle();
+      await account.watched('C1');
       service.cluster('C1', jobs(at('a', 'printing', 20)));
       await clock.advance(MINUTE);
-      await account.watcher.close();
-      account.start();
+      await account.restart();
       service.fails = () => broken();
-      const { rounds } = account.watch('C1');
-      await settle();
+      const { rounds } = await account.watched('C1');
       assert.equal(rounds[0]?.results[0]?.status?.jobs[0]?.progress, 20);
       assert.equal(rounds[0].results[0].status.stale, true);
     });
@@ -890,8 +835,7 @@ describe('Watcher', () => {
       let percent = 0;
       const plates = () => ({ uuid: 'P1', status: 'printing', build_plate: { temperature: percent } });
       service.cluster('C1', () => answer({ printers: [plates()], print_jobs: [at('a', 'printing', percent)] }));
-      account.watch('C1', { milestones: [50] });
-      await settle();
+      await account.watched('C1', { milestones: [50] });
       assert.equal(writes, 1);
       for (percent = 0; percent < 100; percent += 1 / 6) await clock.advance(MINUTE);
       assert.equal(writes, 2);
@@ -949,8 +893,7 @@ describe('Watcher', () => {
       service.cluster('C1', jobs(at('a', 'printing', 90)));
       const first = keyed('C1');
       await settle();
-      let open = () => {};
-      service.gate = new Promise((resolve) => (open = resolve));
+      const open = service.hold();
       service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100)] }));
       await clock.advance(MINUTE);
       // An awaited print of another node keeps the polls running.
@@ -961,10 +904,7 @@ describe('Watcher', () => {
       await clock.advance(10_000);
       const second = keyed('C1', { milestones: [] });
       await clock.advance(2 * MINUTE);
-      assert.deepEqual(
-        second.events.map(({ type, late }) => [type, late]),
-        [['job.finished', true]],
-      );
+      assert.deepEqual(second.lateness(), [['job.finished', true]]);
       assert.deepEqual(first.delivered(), []);
       end.abort(new Error('enough'));
     });
@@ -973,10 +913,8 @@ describe('Watcher', () => {
   describe('a store', () => {
     it('causes no repeated events if it can’t be read at the start', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 90)));
-      account.watch('C1');
-      await settle();
-      await account.watcher.close();
-      account.start();
+      await account.watched('C1');
+      await account.restart();
       const get = account.store.get.bind(account.store);
       account.store.get = () => Promise.reject(new Error('EMFILE'));
       service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100)] }));
@@ -990,8 +928,7 @@ describe('Watcher', () => {
     });
 
     it('loses no event if it can’t be written, and is written later', async () => {
-      const witness = account.watch('C1', { milestones: [] });
-      await settle();
+      const witness = await account.watched('C1', { milestones: [] });
       const put = account.store.put.bind(account.store);
       account.store.put = () => Promise.reject(new Error('ENOSPC'));
       service.cluster('C1', jobs(at('a', 'printing', 10)));
@@ -1001,10 +938,8 @@ describe('Watcher', () => {
       assert.deepEqual(witness.delivered(), ['job.started a', 'job.paused a']);
       account.store.put = put;
       await clock.advance(5 * MINUTE);
-      await account.watcher.close();
-      account.start();
-      const after = account.watch('C1', { milestones: [] });
-      await settle();
+      await account.restart();
+      const after = await account.watched('C1', { milestones: [] });
       assert.deepEqual(after.delivered(), []);
     });
 
@@ -1012,8 +947,7 @@ describe('Watcher', () => {
       const put = account.store.put.bind(account.store);
       const ids: string[] = [];
       const onEvents: WatchOptions['onEvents'] = (events) => ids.push(...events.map(({ id }) => id));
-      account.watch('C1', { onEvents });
-      await settle();
+      await account.watched('C1', { onEvents });
       for (let start = 0; start < 3; start++) {
         account.store.put = () => Promise.reject(new Error('ENOSPC'));
         for (const online of [false, false, true, true]) {
@@ -1021,10 +955,8 @@ describe('Watcher', () => {
           await clock.advance(MINUTE);
         }
         // The unwritten deliveries are lost with the process.
-        await account.watcher.close();
-        account.start();
-        account.watch('C1', { onEvents });
-        await settle();
+        await account.restart();
+        await account.watched('C1', { onEvents });
       }
       account.store.put = put;
       assert.equal(ids.length, 6);
@@ -1036,8 +968,7 @@ describe('Watcher', () => {
     beforeEach(() => service.cluster('C1', jobs(job('a', 'printing'))));
 
     it('means offline while the list contains the cluster', async () => {
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       service.list = service.list.map((listed) => ({ ...listed, is_online: false }));
       service.statuses.delete('C1');
       await clock.advance(2 * MINUTE);
@@ -1064,8 +995,7 @@ describe('Watcher', () => {
     });
 
     it('means not found while the list lacks the cluster', async () => {
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       service.remove('C1');
       await clock.advance(MINUTE);
       assert.equal(witness.rounds.at(-1)?.error?.code, 'NOT_FOUND');
@@ -1079,8 +1009,7 @@ describe('Watcher', () => {
     };
 
     it('means a new id if the list contains the same machine, reports it once and moves', async () => {
-      const witness = account.watch('C1', { milestones: [] });
-      await settle();
+      const witness = await account.watched('C1', { milestones: [] });
       rebind();
       await clock.advance(MINUTE);
       const [rebound] = witness.events;
@@ -1096,12 +1025,10 @@ describe('Watcher', () => {
     });
 
     it('is redirected to the new id after a restart without another event', async () => {
-      account.watch('C1');
-      await settle();
+      await account.watched('C1');
       rebind();
       await clock.advance(MINUTE);
-      await account.watcher.close();
-      account.start();
+      await account.restart();
       const witness = account.watch('C1');
       const round = await witness.poll();
       assert.equal(round.results[0]?.clusterId, 'N1');
@@ -1110,8 +1037,7 @@ describe('Watcher', () => {
     });
 
     it('can mean a return to an old id', async () => {
-      const witness = account.watch('C1', { milestones: [] });
-      await settle();
+      const witness = await account.watched('C1', { milestones: [] });
       rebind();
       await clock.advance(MINUTE);
       service.remove('N1');
@@ -1132,8 +1058,7 @@ describe('Watcher', () => {
     });
 
     it('is recognised as a new id although the cached list is recent', async () => {
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       rebind();
       const asked = witness.poll();
       await clock.advance(2_000);
@@ -1159,8 +1084,7 @@ describe('Watcher', () => {
 
   describe('follow', () => {
     it('uses the shared polls', async () => {
-      const witness = account.watch('C1');
-      await settle();
+      const witness = await account.watched('C1');
       service.cluster('C1', jobs(at('a', 'printing', 10)));
       const progress: (number | null)[] = [];
       const followed = account.watcher.follow('C1', 'a', { onProgress: (about) => progress.push(about.progress) });
@@ -1188,13 +1112,11 @@ describe('Watcher', () => {
     });
 
     it('resolves at once for an end delivered before, even after a restart', async () => {
-      account.watch('C1');
-      await settle();
+      await account.watched('C1');
       service.cluster('C1', answer({ recently_completed: [job('a', 'aborted')] }));
       await clock.advance(MINUTE);
       assert.equal((await account.watcher.follow('C1', 'a')).outcome, 'aborted');
-      await account.watcher.close();
-      account.start();
+      await account.restart();
       service.calls.length = 0;
       assert.equal((await account.watcher.follow('C1', 'a')).outcome, 'aborted');
       assert.deepEqual(service.calls, []);
@@ -1276,8 +1198,7 @@ describe('Watcher', () => {
   });
 
   it('ignores answers after closing', async () => {
-    let open = () => {};
-    service.gate = new Promise((resolve) => (open = resolve));
+    const open = service.hold();
     service.cluster('C2');
     const witness = account.watch('C1');
     const all = account.watch(null);

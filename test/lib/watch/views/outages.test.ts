@@ -50,8 +50,7 @@ describe('the notice of an outage', () => {
       });
     }
     await clock.advance(2 * MINUTE + 1_000);
-    let open: () => void = () => undefined;
-    service.gate = new Promise((resolve) => (open = resolve));
+    const open = service.hold();
     while (service.underWay === 0) await clock.advance(1_000);
     service.gate = Promise.resolve();
     let failures = 0;
