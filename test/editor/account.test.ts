@@ -221,9 +221,9 @@ for (const runtime of editors) {
     async function testConnection(name: string) {
       await runTest();
       for (const summary of await folded().all()) await summary.click();
-      const line = editor.page.locator('#remote-printing-checks li').filter({
-        has: editor.page.getByText(name, { exact: true }),
-      });
+      const line = editor.page
+        .locator('#remote-printing-checks li')
+        .filter({ has: editor.page.getByText(name, { exact: true }) });
       await line.waitFor();
       return line;
     }

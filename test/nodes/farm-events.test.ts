@@ -74,13 +74,7 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       const { extruders, slots, chamber, airFilter, faults, errors } = printer;
       const material = { guid: 'red', brand: 'Generic', name: 'PETG', color: 'Red', diameter: 2.85, density: 1.27 };
       const [first, second] = extruders.map(({ temperature: _, ...rest }) => rest);
-      assert.deepEqual(first, {
-        index: 0,
-        printCore: 'AA 0.4',
-        volumeLeft: SPOOL / 4,
-        volumeFull: SPOOL,
-        material,
-      });
+      assert.deepEqual(first, { index: 0, printCore: 'AA 0.4', volumeLeft: SPOOL / 4, volumeFull: SPOOL, material });
       assert.deepEqual(second, { index: 1, printCore: 'AA 0.8', volumeLeft: null, volumeFull: null, material: null });
       assert.equal(slots.length, 6);
       assert.deepEqual(slots[0], { index: 0, extruder: 0, compatible: true, material, remaining: 0.25 });

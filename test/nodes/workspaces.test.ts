@@ -209,10 +209,7 @@ describe('nodes/workspaces', () => {
   });
 
   describe('an overridden path', () => {
-    const paths = {
-      currentUser: 'GET {auth_url}/check-token',
-      printJobs: 'GET /connect/v1/clusters',
-    };
+    const paths = { currentUser: 'GET {auth_url}/check-token', printJobs: 'GET /connect/v1/clusters' };
 
     it('replaces the path of requests', async () => {
       const query = { id: 'query', type: 'remote-printing-query', account: 'account', query: 'print-jobs' };

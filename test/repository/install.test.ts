@@ -48,11 +48,7 @@ describe('an install', () => {
   afterEach(() => rmSync(base, { recursive: true, force: true }));
 
   const run = (script: string[]) =>
-    spawnSync(process.execPath, script, {
-      cwd: clone,
-      env: { ...process.env, npm_execpath: npm },
-      encoding: 'utf8',
-    });
+    spawnSync(process.execPath, script, { cwd: clone, env: { ...process.env, npm_execpath: npm }, encoding: 'utf8' });
 
   function assertRefused(script: string[], modules: string): void {
     const { status, stdout, stderr } = run(script);

@@ -44,10 +44,7 @@ describe('print/dispatcher', () => {
     queue = [];
     status = () => ({ is_online: true, generated_time: iso(clock.now()), print_jobs: queue, recently_completed: [] });
     print = () => accepted('p1');
-    service = new ScriptedService({
-      clusterStatus: [() => status()],
-      print: [(options: unknown) => print(options)],
-    });
+    service = new ScriptedService({ clusterStatus: [() => status()], print: [(options: unknown) => print(options)] });
     disk = new MemoryStore();
     broken = () => undefined;
     const store = new FaultyStore(

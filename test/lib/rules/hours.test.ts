@@ -128,11 +128,7 @@ describe('rules/hours', () => {
   });
 
   const time = fc.nat({ max: 24 * 4 }).map((quarters) => quarters * 15);
-  const range = fc.record({
-    days: fc.uniqueArray(fc.nat({ max: 6 }), { minLength: 1 }),
-    from: time,
-    to: time,
-  });
+  const range = fc.record({ days: fc.uniqueArray(fc.nat({ max: 6 }), { minLength: 1 }), from: time, to: time });
   for (const [timeZone, days] of Object.entries(CHANGES))
     it(`agrees with wall time minute by minute around the changes of the clocks in ${timeZone}`, () => {
       const zone = zoneOf(timeZone);

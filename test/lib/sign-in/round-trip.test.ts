@@ -150,9 +150,7 @@ describe('sign-in against the simulator', () => {
     const restored = tokens();
     await assert.rejects(
       restored.refresh(await restored.bearer(limit(clock)), { host: 'api', deadline: limit(clock) }),
-      {
-        code: 'NOT_SIGNED_IN',
-      },
+      { code: 'NOT_SIGNED_IN' },
     );
     assert.equal(restored.state, 'sign-in-needed');
   });

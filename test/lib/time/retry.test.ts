@@ -191,9 +191,7 @@ describe('time/retry-until', () => {
       deadline,
       { ...BACKOFF, jitter: 0.2 },
       (attempt) => (at.push(clock.monotonic()), failing(attempt)),
-      {
-        random: () => 0.5,
-      },
+      { random: () => 0.5 },
     );
     await clock.advance(10_000);
     assert.equal(await jittered, 'done');

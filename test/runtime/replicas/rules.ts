@@ -126,10 +126,7 @@ export const RULES: Rule[] = [
     },
     excused: ({ lost }) => lost.map(({ from }) => `a kill cost the sign-in (${from})`),
   },
-  {
-    name: 'completes each sign-in',
-    broken: ({ failedSignIns }) => [...failedSignIns],
-  },
+  { name: 'completes each sign-in', broken: ({ failedSignIns }) => [...failedSignIns] },
   {
     name: 'extends a sign-in and a sign-out at one replica to all within 15 s',
     broken: (seen) =>
