@@ -55,11 +55,6 @@ describe('account/authenticated-api-client', () => {
     });
   const within = (ms = Infinity, signal?: AbortSignal) => new Deadline(clock, { ms, parent: signal });
   const PRINT = { method: 'POST', path: '/connect/v1/clusters/c/print/j' };
-  const later = async <T>(work: Promise<T>, ms: number): Promise<T> => {
-    work.catch(() => undefined);
-    await clock.advance(ms);
-    return work;
-  };
 
   beforeEach(() => {
     agent = new MockAgent();
@@ -169,7 +164,7 @@ describe('account/authenticated-api-client', () => {
     answer(404, refusal('recordNotFound'));
     await assert.rejects(clusters(), { code: 'NOT_FOUND', message: /does not know the clusters/ });
     for (let n = 0; n < 4; n++) answer(200, '<html>Welcome</html>');
-    await assert.rejects(later(clusters(), 30_000), {
+    await assert.rejects(clock.during(30_000, clusters()), {
       code: 'SERVICE_ERROR',
       message: /^https:\/\/api\.example does not answer like the service/,
     });
@@ -188,12 +183,12 @@ describe('account/authenticated-api-client', () => {
       fail();
       fail();
       answer(200, { data: 'at last' });
-      assert.equal((await later(clusters(), 30_000)).data, 'at last');
+      assert.equal((await clock.during(30_000, clusters())).data, 'at last');
     });
 
     it(`gives up a read after three retries: ${name}`, async () => {
       for (let n = 0; n < 4; n++) fail();
-      await assert.rejects(later(clusters(), 30_000), (error: PrintingError) =>
+      await assert.rejects(clock.during(30_000, clusters()), (error: PrintingError) =>
         ['SERVICE_ERROR', 'NETWORK'].includes(error.code),
       );
       agent.assertNoPendingInterceptors();
@@ -210,11 +205,11 @@ describe('account/authenticated-api-client', () => {
 
   it('never retries a POST', async () => {
     answer(503, '', PRINT);
-    await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', outcome: 'unknown' });
+    await assert.rejects(clock.during(60_000, print()), { code: 'SERVICE_ERROR', outcome: 'unknown' });
     break_('ECONNREFUSED', 'POST', PRINT.path);
-    await assert.rejects(later(print(), 60_000), { code: 'NETWORK', outcome: 'not-sent' });
+    await assert.rejects(clock.during(60_000, print()), { code: 'NETWORK', outcome: 'not-sent' });
     answer(200, '<html>', PRINT);
-    await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', outcome: 'unknown' });
+    await assert.rejects(clock.during(60_000, print()), { code: 'SERVICE_ERROR', outcome: 'unknown' });
   });
 
   it('waits as a 429 requests, even before repeating a POST', async () => {
@@ -223,13 +218,13 @@ describe('account/authenticated-api-client', () => {
     const work = print();
     await clock.advance(19_999);
     assert.equal(agent.pendingInterceptors().length, 1);
-    assert.equal((await later(work, 1)).data, 'printed');
+    assert.equal((await clock.during(1, work)).data, 'printed');
   });
 
   it('reads a date in Retry-After', async () => {
     answer(429, '', { headers: { 'retry-after': new Date(clock.now() + 5_000).toUTCString() } });
     answer(200, { data: 'ok' });
-    assert.equal((await later(clusters(), 5_000)).data, 'ok');
+    assert.equal((await clock.during(5_000, clusters())).data, 'ok');
   });
 
   it('does not wait for a 429 beyond its deadline, or longer than a minute', async () => {
@@ -239,7 +234,7 @@ describe('account/authenticated-api-client', () => {
     await assert.rejects(clusters({ deadline: within(4_000) }), { code: 'RATE_LIMITED' });
     answer(429, '', { headers: { 'retry-after': '61' } });
     answer(200, { data: 'ok' });
-    assert.equal((await later(clusters({ deadline: within(100_000) }), 61_000)).data, 'ok');
+    assert.equal((await clock.during(61_000, clusters({ deadline: within(100_000) }))).data, 'ok');
   });
 
   it('rejects with the reason of its signal, even during a wait', async () => {
@@ -255,7 +250,7 @@ describe('account/authenticated-api-client', () => {
 
   it('sends nothing, and ends at its deadline, while the database does not secure the lock', async () => {
     const lock = { secure: () => new Promise<never>(() => undefined) };
-    await assert.rejects(later(print({ deadline: within(1_000), underWay: within(1_000), lock }), 1_000), {
+    await assert.rejects(clock.during(1_000, print({ deadline: within(1_000), underWay: within(1_000), lock })), {
       code: 'TIMEOUT',
       outcome: 'not-sent',
     });
@@ -265,7 +260,7 @@ describe('account/authenticated-api-client', () => {
     answer(500, {
       errors: [{ code: 'x', title: 'see https://signed.example/?key=abc for more', id: '1', http_status: '500' }],
     });
-    await assert.rejects(later(clusters({ deadline: within(500) }), 0), (error: Error) => {
+    await assert.rejects(clock.during(0, clusters({ deadline: within(500) })), (error: Error) => {
       assert.ok(!/signed|abc|token/.test(error.message));
       return true;
     });
@@ -326,7 +321,7 @@ describe('account/authenticated-api-client', () => {
     answer(503, {});
     answer(200, { data: 1 });
     break_('ECONNRESET', 'POST', PRINT.path);
-    await later(clusters(), 30_000);
+    await clock.during(30_000, clusters());
     await assert.rejects(print());
     const over = new Deadline(clock, { ms: 0 });
     await clock.advance(1);

@@ -44,11 +44,6 @@ describe('request/requests', () => {
       return true;
     });
   };
-  const later = async <T>(work: Promise<T>, ms: number): Promise<T> => {
-    work.catch(() => undefined);
-    await clock.advance(ms);
-    return work;
-  };
 
   beforeEach(() => {
     agent = new MockAgent();
@@ -107,7 +102,7 @@ describe('request/requests', () => {
   it('reads again after truncated JSON', async () => {
     answer(200, '{"data":{"a"', { headers: { 'content-type': 'application/json' } });
     answer(200, '{"data":{"a":1}}', { headers: { 'content-type': 'application/json' } });
-    assert.deepEqual((await later(run(), 5000)).data, { a: 1 });
+    assert.deepEqual((await clock.during(5000, run())).data, { a: 1 });
     answer(200, '{"data":{"a"', { method: 'POST', headers: { 'content-type': 'application/vnd.api+json' } });
     await fails(run({ method: 'POST' }), 'SERVICE_ERROR', 200);
   });
@@ -121,10 +116,10 @@ describe('request/requests', () => {
   it('repeats a read, and nothing else', async () => {
     answer(503, '');
     answer(200, '{"data":1}');
-    assert.equal((await later(run(), 5000)).data, 1);
+    assert.equal((await clock.during(5000, run())).data, 1);
     for (const method of ['PUT', 'POST', 'DELETE']) {
       answer(503, '', { method });
-      await fails(later(run({ method }), 60_000), 'SERVICE_ERROR', 503);
+      await fails(clock.during(60_000, run({ method })), 'SERVICE_ERROR', 503);
     }
     assert.equal(seen.length, 5);
   });
@@ -145,7 +140,7 @@ describe('request/requests', () => {
   it('waits for a 429, up to a minute', async () => {
     answer(429, '', { method: 'DELETE', headers: { 'retry-after': '50' } });
     answer(204, '', { method: 'DELETE' });
-    assert.equal((await later(run({ method: 'DELETE' }), 50_000)).statusCode, 204);
+    assert.equal((await clock.during(50_000, run({ method: 'DELETE' }))).statusCode, 204);
     answer(429, '', { headers: { 'retry-after': '61' } });
     await fails(run(), 'RATE_LIMITED', 429);
   });

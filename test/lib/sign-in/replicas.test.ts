@@ -64,9 +64,7 @@ describe('a sign-in that replicas share', () => {
       const parts = { accountId: 'a', settings: SETTINGS, store, clock: runtime.clock, endpoint };
       return new Tokens({ ...parts, warn: () => undefined });
     });
-    const ready = Promise.all(opened.map((tokens) => tokens.ready()));
-    await clock.advance(5_000);
-    await ready;
+    await clock.during(5_000, Promise.all(opened.map((tokens) => tokens.ready())));
     // Every runtime has had the database for long enough to take a lock over.
     for (let n = 0; n < 4; n++) {
       await Promise.all(runtimes.map(({ store }) => store.get(['position', 'any'])));
@@ -97,9 +95,7 @@ describe('a sign-in that replicas share', () => {
   for (const seconds of [16, 100, 150, 230])
     it(`is renewed once even if one replica is cut off for ${seconds} s from the service’s answer on`, async () => {
       onRefresh = (runtime) => runtime.cutOff();
-      const first = renewed(0);
-      await clock.advance(1_000);
-      assert.equal(await first, 'access-2');
+      assert.equal(await clock.during(1_000, renewed(0)), 'access-2');
       onRefresh = () => undefined;
       const others = [1, 2].map(async (n) => tokenOf(n));
       for (let second = 0; second < seconds; second++) await clock.advance(1_000);

@@ -32,9 +32,7 @@ describe('time/clock', () => {
       const { signal } = new AbortController();
       const added = sinon.spy(signal, 'addEventListener');
       const removed = sinon.spy(signal, 'removeEventListener');
-      const asleep = sleep(clock, 10, signal);
-      await clock.advance(10);
-      await asleep;
+      await clock.during(10, sleep(clock, 10, signal));
       assert.equal(added.callCount, 1);
       assert.deepEqual(removed.firstCall.args.slice(0, 2), added.firstCall.args.slice(0, 2));
     });
