@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startSimulator, type SimulatorOptions } from '../../simulator/index';
+import { startSimulator, type Simulator, type SimulatorOptions } from '../../simulator/index';
 import { Bench, call, form, REDIRECT, SCOPE, withoutAddresses } from './support';
 
 describe('simulator: restart', () => {
@@ -12,7 +12,18 @@ describe('simulator: restart', () => {
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'simulator-test-'));
   });
-  afterEach(() => rm(dataDir, { recursive: true, force: true }));
+  afterEach(async () => {
+    for (const simulator of running.splice(0)) await simulator.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const running: Simulator[] = [];
+  /** Starts a bench that ends with the test. */
+  const start = async (options: SimulatorOptions = { dataDir }): Promise<Bench> => {
+    const bench = await Bench.start(options);
+    running.push(bench.simulator);
+    return bench;
+  };
 
   const refresh = (authUrl: string, token: string) =>
     call(
@@ -28,7 +39,7 @@ describe('simulator: restart', () => {
     );
 
   it('keeps prints, files and tokens in the data folder', async () => {
-    const bench = await Bench.start({ dataDir });
+    const bench = await start();
     const jobId = await bench.upload(';TIME:600\n');
     const uuid = await bench.print(jobId);
     const clusterId = bench.clusterId();
@@ -37,25 +48,22 @@ describe('simulator: restart', () => {
 
     const now = bench.clock.now + 395_000;
     const second = await startSimulator({ dataDir, now: () => now, printers: 7, seed: 99 });
-    try {
-      assert.equal(second.world.cluster(1).clusterId, clusterId);
-      assert.equal(second.world.clusters().length, 4);
-      const job = second.world.printJob(uuid);
-      assert.equal(job.status, 'printing');
-      const headers = { authorization: `Bearer ${bench.token}` };
-      const instance = await call(`${second.apiUrl}/connect/v1/clusters/${clusterId}/print_jobs/${uuid}`, { headers });
-      assert.equal(instance.json.data.time_elapsed, 300);
-      const file = await call(instance.json.data.source.download_url);
-      assert.equal(file.text, ';TIME:600\n');
-      assert.equal((await refresh(second.authUrl, token!)).status, 200);
-      assert.equal((await refresh(second.authUrl, token!)).json.error, 'invalid_grant');
-    } finally {
-      await second.close();
-    }
+    running.push(second);
+    assert.equal(second.world.cluster(1).clusterId, clusterId);
+    assert.equal(second.world.clusters().length, 4);
+    const job = second.world.printJob(uuid);
+    assert.equal(job.status, 'printing');
+    const headers = { authorization: `Bearer ${bench.token}` };
+    const instance = await call(`${second.apiUrl}/connect/v1/clusters/${clusterId}/print_jobs/${uuid}`, { headers });
+    assert.equal(instance.json.data.time_elapsed, 300);
+    const file = await call(instance.json.data.source.download_url);
+    assert.equal(file.text, ';TIME:600\n');
+    assert.equal((await refresh(second.authUrl, token!)).status, 200);
+    assert.equal((await refresh(second.authUrl, token!)).json.error, 'invalid_grant');
   });
 
   it('loads a world that was stored before materials, notes and headers were', async () => {
-    const bench = await Bench.start({ dataDir });
+    const bench = await start();
     const jobId = await bench.upload(';TIME:600\n');
     const uuid = await bench.print(jobId);
     const clusterId = bench.clusterId();
@@ -69,31 +77,28 @@ describe('simulator: restart', () => {
 
     let now = bench.clock.now;
     const second = await startSimulator({ dataDir, now: () => now });
-    try {
-      const headers = { authorization: `Bearer ${bench.token}` };
-      const read = async (path: string) => (await call(`${second.apiUrl}${path}`, { headers })).json.data;
-      const clusterPath = `/connect/v1/clusters/${clusterId}`;
-      const full = { estimated_material_volume: 604_800, original_material_volume: 604_800 };
-      const loaded = async () => {
-        const [extruder] = (await read(`${clusterPath}/status`)).printers[0].configuration;
-        const { estimated_material_volume, original_material_volume } = extruder;
-        return { estimated_material_volume, original_material_volume };
-      };
-      assert.deepEqual(await loaded(), full);
-      assert.equal('note' in (await read(clusterPath)), false);
-      const job = await read(`${clusterPath}/print_jobs/${uuid}`);
-      assert.deepEqual([job.configuration[0].estimated_material_volume, job.note], [2400, undefined]);
-      const { metadata } = await read(`/slicer/v1/jobs/${jobId}`);
-      assert.deepEqual(metadata, { extruders: [], print: { estimated_time: 600 } });
-      now += 3_600_000;
-      assert.deepEqual(await loaded(), { ...full, estimated_material_volume: 604_800 - 2400 });
-    } finally {
-      await second.close();
-    }
+    running.push(second);
+    const headers = { authorization: `Bearer ${bench.token}` };
+    const read = async (path: string) => (await call(`${second.apiUrl}${path}`, { headers })).json.data;
+    const clusterPath = `/connect/v1/clusters/${clusterId}`;
+    const full = { estimated_material_volume: 604_800, original_material_volume: 604_800 };
+    const loaded = async () => {
+      const [extruder] = (await read(`${clusterPath}/status`)).printers[0].configuration;
+      const { estimated_material_volume, original_material_volume } = extruder;
+      return { estimated_material_volume, original_material_volume };
+    };
+    assert.deepEqual(await loaded(), full);
+    assert.equal('note' in (await read(clusterPath)), false);
+    const job = await read(`${clusterPath}/print_jobs/${uuid}`);
+    assert.deepEqual([job.configuration[0].estimated_material_volume, job.note], [2400, undefined]);
+    const { metadata } = await read(`/slicer/v1/jobs/${jobId}`);
+    assert.deepEqual(metadata, { extruders: [], print: { estimated_time: 600 } });
+    now += 3_600_000;
+    assert.deepEqual(await loaded(), { ...full, estimated_material_volume: 604_800 - 2400 });
   });
 
   it('keeps actions, pictures and reports', async () => {
-    const bench = await Bench.start({ dataDir });
+    const bench = await start();
     const { uuid } = bench.simulator.world.cluster(1).printers[0]!;
     await bench.print(await bench.upload(';TIME:60\n'));
     bench.pass(600);
@@ -107,60 +112,44 @@ describe('simulator: restart', () => {
     const report = (await bench.api('PUT', '/report/v1/reports', { data })).json.data.report_id;
     await bench.simulator.close();
 
-    const second = await Bench.start({ dataDir });
-    try {
-      second.pass(601);
-      const { status, status_details: details } = await second.actionStatus(action);
-      assert.equal(status, 'success');
-      assert.equal((await call(details.value.image_url)).headers['content-type'], 'image/png');
-      const { download_url: url } = (await second.api('GET', `/report/v1/reports/${report}`)).json.data;
-      assert.match((await call(url)).text, /,part\.gcode,2030-/);
-    } finally {
-      await second.simulator.close();
-    }
+    const second = await start();
+    second.pass(601);
+    const { status, status_details: details } = await second.actionStatus(action);
+    assert.equal(status, 'success');
+    assert.equal((await call(details.value.image_url)).headers['content-type'], 'image/png');
+    const { download_url: url } = (await second.api('GET', `/report/v1/reports/${report}`)).json.data;
+    assert.match((await call(url)).text, /,part\.gcode,2030-/);
   });
 
   it('keeps virtual time when the time factor changes', async () => {
-    const bench = await Bench.start({ dataDir, timeFactor: 60 });
+    const bench = await start({ dataDir, timeFactor: 60 });
     await bench.print(await bench.upload(';TIME:6000\n'));
     bench.pass(10);
     assert.equal((await bench.status()).print_jobs[0].time_elapsed, 505);
     await bench.simulator.close();
-    const second = await Bench.start({ dataDir, timeFactor: 1 });
-    try {
-      second.pass(20);
-      assert.equal((await second.status()).print_jobs[0].time_elapsed, 525);
-    } finally {
-      await second.simulator.close();
-    }
+    const second = await start({ dataDir, timeFactor: 1 });
+    second.pass(20);
+    assert.equal((await second.status()).print_jobs[0].time_elapsed, 525);
   });
 
   it('stores a refreshed token before it answers', async () => {
-    const bench = await Bench.start({ dataDir });
-    try {
-      const [token] = bench.simulator.tokens.refreshTokens;
-      const { json } = await refresh(bench.simulator.authUrl, token!);
-      const stored = JSON.parse(await readFile(join(dataDir, 'world.json'), 'utf8'));
-      assert.equal(stored.access.grants[0].refreshToken, json.refresh_token);
-      assert.deepEqual(stored.access.grants[0].spentRefreshTokens, [token]);
-      assert.equal((await stat(join(dataDir, 'world.json'))).mode & 0o077, 0);
-    } finally {
-      await bench.simulator.close();
-    }
+    const bench = await start();
+    const [token] = bench.simulator.tokens.refreshTokens;
+    const { json } = await refresh(bench.simulator.authUrl, token!);
+    const stored = JSON.parse(await readFile(join(dataDir, 'world.json'), 'utf8'));
+    assert.equal(stored.access.grants[0].refreshToken, json.refresh_token);
+    assert.deepEqual(stored.access.grants[0].spentRefreshTokens, [token]);
+    assert.equal((await stat(join(dataDir, 'world.json'))).mode & 0o077, 0);
   });
 
   it('stores the end of an action before it reports it', async () => {
-    const bench = await Bench.start({ dataDir });
-    try {
-      const uuid = await bench.print(await bench.upload(';TIME:600\n'));
-      const { action_id: id } = (await bench.action(`print_jobs/${uuid}/action/duplicate`)).json.data;
-      bench.pass(1);
-      assert.equal((await bench.actionStatus(id)).status, 'success');
-      const [cluster] = JSON.parse(await readFile(join(dataDir, 'world.json'), 'utf8')).clusters;
-      assert.deepEqual([cluster.actions[0].ended, cluster.queue.length], [true, 2]);
-    } finally {
-      await bench.simulator.close();
-    }
+    const bench = await start();
+    const uuid = await bench.print(await bench.upload(';TIME:600\n'));
+    const { action_id: id } = (await bench.action(`print_jobs/${uuid}/action/duplicate`)).json.data;
+    bench.pass(1);
+    assert.equal((await bench.actionStatus(id)).status, 'success');
+    const [cluster] = JSON.parse(await readFile(join(dataDir, 'world.json'), 'utf8')).clusters;
+    assert.deepEqual([cluster.actions[0].ended, cluster.queue.length], [true, 2]);
   });
 
   it('sets a damaged world aside and starts a new one', async () => {
@@ -178,16 +167,12 @@ describe('simulator: restart', () => {
   });
 
   it('deletes the partial file of an interrupted upload', async () => {
-    const bench = await Bench.start({ dataDir });
-    try {
-      const body = Buffer.alloc(2_000_000, 'x');
-      bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 1 });
-      await assert.rejects(bench.put(await bench.register(body), body));
-      while (bench.simulator.requests.count('storagePut') < 1) await new Promise(setImmediate);
-      assert.deepEqual(await readdir(join(dataDir, 'files')), []);
-    } finally {
-      await bench.simulator.close();
-    }
+    const bench = await start();
+    const body = Buffer.alloc(2_000_000, 'x');
+    bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 1 });
+    await assert.rejects(bench.put(await bench.register(body), body));
+    while (bench.simulator.requests.count('storagePut') < 1) await new Promise(setImmediate);
+    assert.deepEqual(await readdir(join(dataDir, 'files')), []);
   });
 
   it('deletes the partial uploads of a killed run', async () => {
@@ -198,46 +183,34 @@ describe('simulator: restart', () => {
   });
 
   it('deletes the bytes of a removed file', async () => {
-    const bench = await Bench.start({ dataDir });
-    try {
-      const jobId = await bench.upload('G28');
-      const file = join(dataDir, 'files', bench.simulator.world.storedJob(jobId).key);
-      assert.ok(existsSync(file));
-      bench.simulator.world.removeStoredJob(jobId);
-      assert.equal((await bench.api('GET', `/slicer/v1/jobs/${jobId}`)).status, 404);
-      while (existsSync(file)) await new Promise(setImmediate);
-    } finally {
-      await bench.simulator.close();
-    }
+    const bench = await start();
+    const jobId = await bench.upload('G28');
+    const file = join(dataDir, 'files', bench.simulator.world.storedJob(jobId).key);
+    assert.ok(existsSync(file));
+    bench.simulator.world.removeStoredJob(jobId);
+    assert.equal((await bench.api('GET', `/slicer/v1/jobs/${jobId}`)).status, 404);
+    while (existsSync(file)) await new Promise(setImmediate);
   });
 
   it('creates the same world from the same seed, and another from another seed', async () => {
     const seen = async (options: SimulatorOptions): Promise<unknown> => {
-      const bench = await Bench.start(options);
-      try {
-        await bench.print(await bench.upload('G28'));
-        bench.pass(50);
-        return withoutAddresses([(await bench.api('GET', '/connect/v1/clusters')).json.data, await bench.status()]);
-      } finally {
-        await bench.simulator.close();
-      }
+      const bench = await start(options);
+      await bench.print(await bench.upload('G28'));
+      bench.pass(50);
+      return withoutAddresses([(await bench.api('GET', '/connect/v1/clusters')).json.data, await bench.status()]);
     };
     assert.deepEqual(await seen({ seed: 5 }), await seen({ seed: 5 }));
     assert.notDeepEqual(await seen({ seed: 5 }), await seen({ seed: 6 }));
   });
 
   it('hashes uploads without storing them when set to do so', async () => {
-    const bench = await Bench.start({ dataDir, storage: 'discard' });
-    try {
-      const jobId = await bench.upload('G28');
-      const { sha256 } = bench.simulator.world.storedJob(jobId);
-      assert.equal(sha256, createHash('sha256').update('G28').digest('hex'));
-      assert.equal(existsSync(join(dataDir, 'files')), false);
-      const { json } = await bench.api('GET', `/slicer/v1/jobs/${jobId}`);
-      assert.equal((await call(json.data.download_url)).status, 404);
-    } finally {
-      await bench.simulator.close();
-    }
+    const bench = await start({ dataDir, storage: 'discard' });
+    const jobId = await bench.upload('G28');
+    const { sha256 } = bench.simulator.world.storedJob(jobId);
+    assert.equal(sha256, createHash('sha256').update('G28').digest('hex'));
+    assert.equal(existsSync(join(dataDir, 'files')), false);
+    const { json } = await bench.api('GET', `/slicer/v1/jobs/${jobId}`);
+    assert.equal((await call(json.data.download_url)).status, 404);
   });
 
   it('uses the given port, and rejects a port in use', async () => {

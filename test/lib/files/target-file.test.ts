@@ -23,7 +23,7 @@ import fc from 'fast-check';
 import { Leftovers } from '../../../lib/files/leftovers';
 import { openScratch } from '../../../lib/files/scratch';
 import * as target from '../../../lib/files/target-file';
-import { PrintingError } from '../../../lib/service/errors';
+import { printingError } from '../../helpers/printing-error';
 import { systemClock } from '../../../lib/time/clock';
 import { Deadline } from '../../../lib/time/deadline';
 
@@ -51,15 +51,7 @@ describe('files/target-file', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  const unwritable = async (work: Promise<unknown>, pattern: RegExp) => {
-    const error = await work.then(
-      () => assert.fail('it was written'),
-      (thrown: unknown) => thrown,
-    );
-    assert.ok(error instanceof PrintingError, String(error));
-    assert.equal(error.code, 'FILE_NOT_WRITABLE');
-    assert.match(error.message, pattern);
-  };
+  const unwritable = (work: Promise<unknown>, words: RegExp) => printingError(work, 'FILE_NOT_WRITABLE', words);
 
   it('writes the chunks and returns their size', async () => {
     assert.equal(await saveFile(path, chunks('ä', Buffer.from([1, 2]), '')), 4);

@@ -19,6 +19,7 @@ import { Uploads, type UploadOptions, type UploadsDeps } from '../../../lib/uplo
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
+import { printingError } from '../../helpers/printing-error';
 import { drive, Storage, UploadService } from './support';
 import { phrase } from '../../../lib/words/sentence';
 
@@ -99,17 +100,16 @@ describe('upload/uploads', () => {
     await writeFile(path, bytes);
     return { kind: 'file', path };
   };
-  const fails = async (work: Promise<unknown>, code: ErrorCode, words: RegExp): Promise<PrintingError> => {
-    const error = await work.then(
-      () => assert.fail(`${code} was expected`),
-      (thrown: unknown) => thrown,
-    );
-    assert.ok(error instanceof PrintingError, String(error));
-    assert.equal(error.code, code, error.message);
-    assert.match(error.message, words);
-    assert.doesNotMatch(`${error.message} ${String(error.cause)}`, /signature|127\.0\.0\.1/, 'no address in errors');
-    return error;
-  };
+  const streamed = (stream: Readable, size: number, name = 'a.gcode'): Source => ({
+    kind: 'stream',
+    stream,
+    size,
+    name,
+  });
+  const inMemory = (bytes: Buffer, name = 'a.gcode'): Source => ({ kind: 'bytes', bytes, name });
+  const fails = (work: Promise<unknown>, code: ErrorCode, words: RegExp) =>
+    printingError(work, code, words, /signature|127\.0\.0\.1/);
+  const part = (size = 10) => file('part.gcode', text(size));
 
   describe('an upload', () => {
     for (const { extension, contentType } of TOOLPATHS)
@@ -137,7 +137,7 @@ describe('upload/uploads', () => {
     it('sends files of sizes around a chunk', async () => {
       for (const size of [1, MIB / 2 - 1, MIB / 2, MIB / 2 + 1, 3 * MIB]) {
         const bytes = randomBytes(size);
-        const { jobId } = await send({ kind: 'bytes', bytes, name: 'part.ufp' });
+        const { jobId } = await send(inMemory(bytes, 'part.ufp'));
         assert.ok(storage.bytes.get(jobId ?? '')?.equals(bytes), `${size} bytes`);
       }
     });
@@ -145,7 +145,7 @@ describe('upload/uploads', () => {
     it('sends a stream with any chunks', async () => {
       const parts = ['G28\n', new Uint8Array([71, 49]), Buffer.alloc(0), Buffer.from('ö\n'), Buffer.alloc(0)];
       const stream = Readable.from(parts);
-      await send({ kind: 'stream', stream, size: 9, name: 'C:\\prints\\part.gcode' });
+      await send(streamed(stream, 9, 'C:\\prints\\part.gcode'));
       assert.equal(storage.bytes.get('job-1')?.toString(), 'G28\nG1ö\n');
       assert.equal(storage.jobs.get('job-1')?.job_name, 'part.gcode');
       assert.ok(stream.destroyed);
@@ -153,7 +153,7 @@ describe('upload/uploads', () => {
 
     it('sends the origin, and the content type from the service’s answer', async () => {
       service.onRegister = (record) => (record.content_type = 'text/x-gcode');
-      const uploaded = await send(await file('part.gcode', text(10)), {}, open({ origin: 'https://flows.example' }));
+      const uploaded = await send(await part(), {}, open({ origin: 'https://flows.example' }));
       assert.equal(uploaded.contentType, 'text/x-gcode');
       assert.equal(storage.jobs.get('job-1')?.origin, 'https://flows.example');
     });
@@ -169,11 +169,11 @@ describe('upload/uploads', () => {
     });
 
     it('sends the requested job name', async () => {
-      assert.equal((await send(await file('part.gcode', text(10)), { jobName: 'Order 17' })).jobName, 'Order 17.gcode');
+      assert.equal((await send(await part(), { jobName: 'Order 17' })).jobName, 'Order 17.gcode');
     });
 
     it('reports its stages, from the first to the last byte', async () => {
-      await send(await file('part.gcode', text(MIB)));
+      await send(await part(MIB));
       assert.deepEqual(
         stages.map(({ stage, progress }) => [stage, progress.bytesSent, progress.bytesTotal, progress.percent]),
         [
@@ -190,38 +190,26 @@ describe('upload/uploads', () => {
   describe('before it sends anything', () => {
     afterEach(() => assert.deepEqual(service.calls, []));
 
-    it('rejects meshes and other files', async () => {
-      await fails(send(await file('part.stl', text(10))), 'UNSUPPORTED_FILE_TYPE', /slice it/);
-      await fails(
-        send(await file('part.stl', text(10)), { jobName: 'part.gcode' }),
-        'UNSUPPORTED_FILE_TYPE',
-        /slice it/,
-      );
-      await fails(
-        send({ kind: 'bytes', bytes: text(10), name: 'notes.txt' }),
-        'UNSUPPORTED_FILE_TYPE',
-        /\.gcode\.gz and \.ufp/,
-      );
-    });
-
-    it('rejects names that the service would reject', async () => {
-      await fails(send(await file('part.gcode', text(10)), { jobName: 'a/b' }), 'INVALID_INPUT', /job name/);
-    });
-
-    it('rejects missing files, empty files and folders', async () => {
+    it('rejects what is no toolpath, has no valid name, or is no file with content', async () => {
       await mkdir(join(folder, 'folder.gcode'));
-      await fails(send({ kind: 'file', path: join(folder, 'none.gcode') }), 'FILE_NOT_READABLE', /no file/);
-      await fails(send({ kind: 'file', path: join(folder, 'folder.gcode') }), 'FILE_NOT_READABLE', /not a file/);
-      await fails(send({ kind: 'file', path: '/dev/null/part.gcode' }), 'FILE_NOT_READABLE', /no file/);
-      const unusable: Source = { kind: 'file', path: `${folder}/${'x'.repeat(300)}.gcode` };
-      await fails(send(unusable, { jobName: 'short' }), 'FILE_NOT_READABLE', /ENAMETOOLONG/);
-      await fails(send(await file('empty.gcode', text(0))), 'FILE_NOT_READABLE', /empty/);
-      await fails(send({ kind: 'bytes', bytes: text(0), name: 'a.gcode' }), 'FILE_NOT_READABLE', /empty/);
-      await fails(
-        send({ kind: 'stream', stream: Readable.from([]), size: 0, name: 'a.gcode' }),
-        'FILE_NOT_READABLE',
-        /empty/,
-      );
+      const at = (path: string): Source => ({ kind: 'file', path });
+      for (const [source, code, words, jobName] of [
+        [await file('part.stl', text(10)), 'UNSUPPORTED_FILE_TYPE', /slice it/],
+        [await file('part.stl', text(10)), 'UNSUPPORTED_FILE_TYPE', /slice it/, 'part.gcode'],
+        [inMemory(text(10), 'notes.txt'), 'UNSUPPORTED_FILE_TYPE', /\.gcode\.gz and \.ufp/],
+        [await part(), 'INVALID_INPUT', /job name/, 'a/b'],
+        [at(join(folder, 'none.gcode')), 'FILE_NOT_READABLE', /no file/],
+        [at(join(folder, 'folder.gcode')), 'FILE_NOT_READABLE', /not a file/],
+        [at('/dev/null/part.gcode'), 'FILE_NOT_READABLE', /no file/],
+        [at(`${folder}/${'x'.repeat(300)}.gcode`), 'FILE_NOT_READABLE', /ENAMETOOLONG/, 'short'],
+        [await file('empty.gcode', text(0)), 'FILE_NOT_READABLE', /empty/],
+        [inMemory(text(0)), 'FILE_NOT_READABLE', /empty/],
+        [streamed(Readable.from([]), 0), 'FILE_NOT_READABLE', /empty/],
+        ...[NaN, -1, 1.5, undefined as unknown as number].map(
+          (size) => [streamed(Readable.from(['a']), size), 'INVALID_INPUT', /size/] as const,
+        ),
+      ] as [Source, ErrorCode, RegExp, string?][])
+        await fails(send(source, jobName === undefined ? {} : { jobName }), code, words);
     });
 
     it('rejects more than 1 GiB', async () => {
@@ -229,17 +217,8 @@ describe('upload/uploads', () => {
       await truncate(join(folder, 'big.gcode'), 1024 ** 3 + 1);
       await fails(send(source), 'INVALID_INPUT', /1073741825 bytes.*1073741824/);
       const stream = Readable.from(['a']);
-      await fails(send({ kind: 'stream', stream, size: 1024 ** 3 + 1, name: 'a.ufp' }), 'INVALID_INPUT', /1 GiB/);
+      await fails(send(streamed(stream, 1024 ** 3 + 1, 'a.ufp')), 'INVALID_INPUT', /1 GiB/);
       assert.ok(stream.destroyed);
-    });
-
-    it('rejects a stream without its size', async () => {
-      for (const size of [NaN, -1, 1.5, undefined as unknown as number])
-        await fails(
-          send({ kind: 'stream', stream: Readable.from(['a']), size, name: 'a.gcode' }),
-          'INVALID_INPUT',
-          /size/,
-        );
     });
 
     it('rejects any path without a readable file', async () => {
@@ -256,12 +235,12 @@ describe('upload/uploads', () => {
     it('rejects an upload that the caller’s check rejects', async () => {
       const offline = new PrintingError('NOT_FOUND', phrase`No such cluster.`);
       const beforeSending = async () => Promise.reject(offline);
-      await assert.rejects(send(await file('part.gcode', text(10)), { beforeSending }), offline);
+      await assert.rejects(send(await part(), { beforeSending }), offline);
     });
 
     it('rejects an upload that was aborted before it began', async () => {
       const reason = new Error('closed');
-      await assert.rejects(send(await file('part.gcode', text(10)), { signal: AbortSignal.abort(reason) }), reason);
+      await assert.rejects(send(await part(), { signal: AbortSignal.abort(reason) }), reason);
     });
   });
 
@@ -269,7 +248,7 @@ describe('upload/uploads', () => {
     afterEach(() => assert.equal(storage.bytes.size, 0, 'no wrong file counts as complete'));
 
     it('rejects a file that grows or shrinks during the upload', async () => {
-      const source = await file('part.gcode', text(MIB));
+      const source = await part(MIB);
       const path = join(folder, 'part.gcode');
       await fails(
         send(source, { beforeSending: async () => appendFileSync(path, 'G') }),
@@ -306,7 +285,7 @@ describe('upload/uploads', () => {
       for (const compress of [false, true])
         for (const reuse of [false, true])
           it(`fails with FILE_CHANGED${compress ? ', compressed' : ''}${reuse ? ', with reuse of uploads' : ''}`, async () => {
-            const source = await file('part.gcode', text(3 * MIB));
+            const source = await part(3 * MIB);
             const beforeSending = async () => rewrite(false);
             const onStage = once('uploading');
             const changes = { compress, reuse, ...(compress ? { beforeSending } : { onStage }) };
@@ -314,12 +293,12 @@ describe('upload/uploads', () => {
           });
 
       it('fails with FILE_CHANGED even if its time was set back', async () => {
-        const source = await file('part.gcode', text(3 * MIB));
+        const source = await part(3 * MIB);
         await fails(send(source, { onStage: once('uploading', true) }), 'FILE_CHANGED', /while it was read/);
       });
 
       it('fails with FILE_CHANGED while it is hashed', async () => {
-        const source = await file('part.gcode', text(1000));
+        const source = await part(1000);
         await send(source, { reuse: true });
         const work = send(source, { reuse: true, beforeSending: async () => rewrite(false) });
         await fails(work, 'FILE_CHANGED', /while it was read/);
@@ -329,7 +308,7 @@ describe('upload/uploads', () => {
     it('rejects a stream with another length', async () => {
       for (const size of [99, 101]) {
         const stream = Readable.from([text(50), text(50)]);
-        await fails(send({ kind: 'stream', stream, size, name: 'a.gcode' }), 'FILE_CHANGED', /announced/);
+        await fails(send(streamed(stream, size)), 'FILE_CHANGED', /announced/);
       }
     });
 
@@ -339,20 +318,16 @@ describe('upload/uploads', () => {
         early.destroy(new Error('pulled'));
         await settle();
       };
-      await fails(
-        send({ kind: 'stream', stream: early, size: 9, name: 'a.gcode' }, { beforeSending }),
-        'FILE_NOT_READABLE',
-        /was interrupted/,
-      );
+      await fails(send(streamed(early, 9), { beforeSending }), 'FILE_NOT_READABLE', /was interrupted/);
       const late = new PassThrough();
       late.write(text(5));
       setImmediate(() => late.destroy(Object.assign(new Error('pulled'), { code: 'EPIPE' })));
-      await fails(send({ kind: 'stream', stream: late, size: 9, name: 'a.gcode' }), 'FILE_NOT_READABLE', /EPIPE/);
+      await fails(send(streamed(late, 9)), 'FILE_NOT_READABLE', /EPIPE/);
     });
 
     it('rejects a stream of objects', async () => {
       const stream = Readable.from([{ line: 1 }]);
-      await fails(send({ kind: 'stream', stream, size: 9, name: 'a.gcode' }), 'INVALID_INPUT', /objects/);
+      await fails(send(streamed(stream, 9)), 'INVALID_INPUT', /objects/);
     });
   });
 
@@ -385,7 +360,7 @@ describe('upload/uploads', () => {
 
     it('fails after five tries', async () => {
       storage.faults.push(...Array.from({ length: 6 }, () => ({ status: 502 })));
-      const error = await fails(send(await file('part.gcode', text(10))), 'UPLOAD_FAILED', /status 502.*try 5/);
+      const error = await fails(send(await part()), 'UPLOAD_FAILED', /status 502.*try 5/);
       assert.equal(error.statusCode, 502);
       assert.deepEqual(error.ids, { jobId: 'job-5' });
       assert.equal(storage.puts.length, 5);
@@ -393,45 +368,42 @@ describe('upload/uploads', () => {
 
     it('fails after two refusals', async () => {
       storage.faults.push({ status: 403 }, { status: 403 });
-      await fails(send(await file('part.gcode', text(10))), 'UPLOAD_FAILED', /status 403/);
+      await fails(send(await part()), 'UPLOAD_FAILED', /status 403/);
       assert.equal(storage.puts.length, 2);
     });
 
     it('follows no redirect', async () => {
       const redirect = `${storage.url}/elsewhere`;
       storage.faults.push({ redirect }, { redirect });
-      await fails(send(await file('part.gcode', text(10))), 'UPLOAD_FAILED', /status 307/);
+      await fails(send(await part()), 'UPLOAD_FAILED', /status 307/);
       assert.deepEqual(storage.puts, ['job-1', 'job-2']);
     });
 
     it('makes no try past its deadline', async () => {
       storage.faults.push({ status: 503 }, { status: 503 });
-      await fails(send(await file('part.gcode', text(10)), { ms: 2_000 }), 'UPLOAD_FAILED', /status 503/);
+      await fails(send(await part(), { ms: 2_000 }), 'UPLOAD_FAILED', /status 503/);
       assert.equal(storage.puts.length, 2, 'the first wait still fits, the second does not');
     });
 
     it('is not repeated if only the answer was lost', async () => {
       storage.faults.push({ loseAnswer: true });
-      const { value, waits } = await drive(clock, start(await file('part.gcode', text(MIB))));
+      const { value, waits } = await drive(clock, start(await part(MIB)));
       assert.equal(value.jobId, 'job-1');
       assert.deepEqual(storage.puts, ['job-1']);
       assert.deepEqual(waits, []);
     });
 
-    it('is not repeated if the first check for a lost answer fails', async () => {
-      storage.faults.push({ loseAnswer: true });
-      const asked = () => refusalError(500, null, phrase`the stored file`);
-      service.turns.push(() => undefined, asked);
-      assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-1');
-      assert.equal(storage.queries, 0);
-    });
-
-    it('is repeated if every check for a lost answer fails', async () => {
-      storage.faults.push({ loseAnswer: true });
-      const asked = () => refusalError(500, null, phrase`the stored file`);
-      service.turns.push(() => undefined, asked, asked, asked);
-      assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-2');
-    });
+    for (const [what, failures, jobId] of [
+      ['is not repeated if the first check', 1, 'job-1'],
+      ['is repeated if every check', 3, 'job-2'],
+    ] as const)
+      it(`${what} for a lost answer fails`, async () => {
+        storage.faults.push({ loseAnswer: true });
+        const asked = () => refusalError(500, null, phrase`the stored file`);
+        service.turns.push(() => undefined, ...Array.from({ length: failures }, () => asked));
+        assert.equal((await send(await part())).jobId, jobId);
+        if (failures === 1) assert.equal(storage.queries, 0);
+      });
 
     it('is retried if the store can’t be reached', async () => {
       const closedServer = createServer().listen(0, '127.0.0.1');
@@ -442,21 +414,13 @@ describe('upload/uploads', () => {
         if (record.job_id === 'job-1') record.upload_url = `http://127.0.0.1:${port}/job-1`;
       };
       const stream = Readable.from([text(10)]);
-      assert.equal(
-        (await send({ kind: 'stream', stream, size: 10, name: 'a.gcode' })).jobId,
-        'job-2',
-        'an untouched stream too',
-      );
+      assert.equal((await send(streamed(stream, 10))).jobId, 'job-2', 'an untouched stream too');
     });
 
     it('fails if the beginning of its stream is no longer kept', async () => {
       storage.faults.push({ resetAt: 12 * MIB });
       const stream = Readable.from(Array.from({ length: 16 }, () => text(MIB)));
-      const error = await fails(
-        send({ kind: 'stream', stream, size: 16 * MIB, name: 'a.gcode' }),
-        'UPLOAD_FAILED',
-        /only be read once/,
-      );
+      const error = await fails(send(streamed(stream, 16 * MIB)), 'UPLOAD_FAILED', /only be read once/);
       assert.deepEqual(error.ids, { jobId: 'job-1' });
       assert.equal(storage.puts.length, 1);
     });
@@ -465,7 +429,7 @@ describe('upload/uploads', () => {
       storage.faults.push({ resetAt: MIB });
       const bytes = randomBytes(2 * MIB);
       const stream = Readable.from([bytes.subarray(0, MIB), bytes.subarray(MIB)]);
-      const { jobId } = await send({ kind: 'stream', stream, size: 2 * MIB, name: 'a.gcode' });
+      const { jobId } = await send(streamed(stream, 2 * MIB));
       assert.equal(jobId, 'job-2');
       assert.ok(storage.bytes.get('job-2')?.equals(bytes));
     });
@@ -473,7 +437,7 @@ describe('upload/uploads', () => {
     it('is repeated from the temporary file of its compressed stream', async () => {
       storage.faults.push({ resetAt: 1 });
       const stream = Readable.from([text(10)]);
-      const { jobId } = await send({ kind: 'stream', stream, size: 10, name: 'a.gcode' }, { compress: true });
+      const { jobId } = await send(streamed(stream, 10), { compress: true });
       assert.deepEqual(gunzipSync(storage.bytes.get(jobId ?? '') ?? ''), text(10));
     });
   });
@@ -485,13 +449,13 @@ describe('upload/uploads', () => {
         () => refusalError(503, null, phrase`the upload`),
         () => ({ job_id: 'x', status: 'uploading' }),
       );
-      assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-1');
+      assert.equal((await send(await part())).jobId, 'job-1');
       assert.equal(service.count('registerUpload'), 4);
     });
 
     it('is not retried after a refusal', async () => {
       service.turns.push(() => refusalError(403, null, phrase`the upload`));
-      await fails(send(await file('part.gcode', text(10))), 'FORBIDDEN', /refused/);
+      await fails(send(await part()), 'FORBIDDEN', /refused/);
       assert.equal(service.count('registerUpload'), 1);
     });
 
@@ -506,7 +470,7 @@ describe('upload/uploads', () => {
         { job_id: 'x', upload_url: 'http://storage.example/file' },
       ]) {
         service.turns.push(...Array.from({ length: 5 }, () => () => target));
-        await fails(send(await file('part.gcode', text(10)), {}), 'SERVICE_ERROR', /no valid upload address/);
+        await fails(send(await part(), {}), 'SERVICE_ERROR', /no valid upload address/);
       }
     });
   });
@@ -524,7 +488,7 @@ describe('upload/uploads', () => {
         'uploading',
         'Uploaded',
       );
-      const { value, waits } = await drive(clock, start(await file('part.gcode', text(10))));
+      const { value, waits } = await drive(clock, start(await part()));
       assert.equal(value.status, 'Uploaded');
       assert.deepEqual(waits.map(Math.round), [500, 750, 1125, 1688, 2531, 3797, 5000, 5000]);
     });
@@ -534,11 +498,7 @@ describe('upload/uploads', () => {
         status: 'upload_failed',
         status_description: 'broken, see https://store.example/x?signature=1',
       });
-      const error = await fails(
-        send(await file('part.gcode', text(10))),
-        'UPLOAD_FAILED',
-        /\(broken, see \(address\)\)/,
-      );
+      const error = await fails(send(await part()), 'UPLOAD_FAILED', /\(broken, see \(address\)\)/);
       assert.deepEqual(error.ids, { jobId: 'job-1' });
     });
   });
@@ -586,7 +546,7 @@ describe('upload/uploads', () => {
 
     it('leaves no temporary file when the upload fails', async () => {
       storage.faults.push({ status: 403 }, { status: 403 });
-      await fails(send(await file('part.gcode', text(10)), { compress: true }), 'UPLOAD_FAILED', /403/);
+      await fails(send(await part(), { compress: true }), 'UPLOAD_FAILED', /403/);
       const source = await file('grows.gcode', text(10));
       const beforeSending = async () => appendFileSync(join(folder, 'grows.gcode'), 'G');
       await fails(send(source, { compress: true, beforeSending }), 'FILE_CHANGED', /announced/);
@@ -594,7 +554,7 @@ describe('upload/uploads', () => {
 
     it('reports a full temporary folder', async () => {
       process.env.TMPDIR = join(folder, 'none');
-      await fails(send(await file('part.gcode', text(10)), { compress: true }), 'FILE_NOT_WRITABLE', /ENOENT/);
+      await fails(send(await part(), { compress: true }), 'FILE_NOT_WRITABLE', /ENOENT/);
     });
   });
 
@@ -604,7 +564,7 @@ describe('upload/uploads', () => {
 
     it('sends the same bytes once, under any name and from any source', async () => {
       const first = await send(await file('part.gcode', bytes), { reuse });
-      const second = await send({ kind: 'bytes', bytes, name: 'other.gcode' }, { reuse });
+      const second = await send(inMemory(bytes, 'other.gcode'), { reuse });
       assert.equal(storage.puts.length, 1);
       assert.equal(first.reusedUpload, false);
       assert.deepEqual(second, { ...first, reusedUpload: true });
@@ -616,8 +576,8 @@ describe('upload/uploads', () => {
       await send(await file('part.gcode', bytes), { reuse });
       assert.equal((await send(await file('part.gcode', bytes), { reuse })).reusedUpload, true);
       const stream = Readable.from([text(777)]);
-      await send({ kind: 'stream', stream, size: 777, name: 'a.gcode' }, { reuse });
-      assert.equal((await send({ kind: 'bytes', bytes: text(777), name: 'a.gcode' }, { reuse })).reusedUpload, true);
+      await send(streamed(stream, 777), { reuse });
+      assert.equal((await send(inMemory(text(777)), { reuse })).reusedUpload, true);
       const packed = await send(await file('part.gcode', bytes), { reuse, compress: true });
       assert.equal(packed.reusedUpload, false, 'the type differs');
       const again = await send(await file('part.gcode', bytes), { reuse, compress: true });
@@ -628,8 +588,8 @@ describe('upload/uploads', () => {
       await send(await file('part.gcode', bytes), { reuse });
       const anew = async (...given: Parameters<typeof send>) =>
         assert.equal((await send(...given)).reusedUpload, false);
-      await anew({ kind: 'bytes', bytes: Buffer.from(bytes).fill(';', 100, 101), name: 'part.gcode' }, { reuse });
-      await anew({ kind: 'bytes', bytes, name: 'part.ufp' }, { reuse });
+      await anew(inMemory(Buffer.from(bytes).fill(';', 100, 101), 'part.gcode'), { reuse });
+      await anew(inMemory(bytes, 'part.ufp'), { reuse });
       await anew(await file('part.gcode', bytes), { reuse: false });
       await anew(
         await file('part.gcode', bytes),
@@ -684,7 +644,7 @@ describe('upload/uploads', () => {
         await send(await file('part.gcode', big), { reuse }, uploads);
         await uploads.settled();
         assert.equal((await send(await file('other.gcode', big), { reuse })).reusedUpload, true);
-        assert.equal((await send({ kind: 'bytes', bytes: big, name: 'a.gcode' }, { reuse })).reusedUpload, true);
+        assert.equal((await send(inMemory(big), { reuse })).reusedUpload, true);
         assert.equal(storage.puts.length, 1);
       });
 
@@ -709,7 +669,7 @@ describe('upload/uploads', () => {
         await send(await file('part.gcode', other), { reuse, onStage }, uploads);
         await uploads.settled();
         for (const bytesNow of [changed, other]) {
-          const { jobId, reusedUpload } = await send({ kind: 'bytes', bytes: bytesNow, name: 'a.gcode' }, { reuse });
+          const { jobId, reusedUpload } = await send(inMemory(bytesNow), { reuse });
           assert.equal(reusedUpload, false);
           assert.ok(storage.bytes.get(jobId ?? '')?.equals(bytesNow));
         }
@@ -776,7 +736,7 @@ describe('upload/uploads', () => {
     };
 
     it('sends nothing', async () => {
-      assert.deepEqual(await send(await file('part.gcode', text(10)), { dryRun }), {
+      assert.deepEqual(await send(await part(), { dryRun }), {
         ...nothing,
         jobName: 'part.gcode',
       });
@@ -785,7 +745,7 @@ describe('upload/uploads', () => {
     });
 
     it('names the upload that would be reused', async () => {
-      const source = await file('part.gcode', text(10));
+      const source = await part();
       await send(source, { reuse: true });
       service.calls.length = 0;
       const found = await send(source, { reuse: true, dryRun });
@@ -797,8 +757,8 @@ describe('upload/uploads', () => {
     });
 
     it('reports the size that a compressed file would have', async () => {
-      const planned = await send(await file('part.gcode', text(MIB)), { dryRun, compress: true });
-      const sent = await send(await file('part.gcode', text(MIB)), { compress: true });
+      const planned = await send(await part(MIB), { dryRun, compress: true });
+      const sent = await send(await part(MIB), { compress: true });
       assert.equal(planned.fileSize, sent.fileSize);
     });
   });
@@ -813,46 +773,42 @@ describe('upload/uploads', () => {
       let chunks = 3;
       const stream = new Readable({ read: () => chunks-- > 0 && stream.push(text(100_000)) });
       storage.faults.push({ hang: stop });
-      const source: Source = { kind: 'stream', stream, size: 10 * MIB, name: 'a.gcode' };
+      const source = streamed(stream, 10 * MIB);
       await assert.rejects(send(source, { signal: controller.signal }), reason);
       assert.ok(stream.destroyed);
     });
 
     it('ends while the store is silent', async () => {
       storage.faults.push({ hang: stop });
-      await assert.rejects(send(await file('part.gcode', text(20 * MIB)), { signal: controller.signal }), reason);
+      await assert.rejects(send(await part(20 * MIB), { signal: controller.signal }), reason);
     });
 
     it('ends while a stream has nothing to compress', async () => {
       const stream = new PassThrough();
       stream.write(text(100));
-      const source: Source = { kind: 'stream', stream, size: MIB, name: 'a.gcode' };
+      const source = streamed(stream, MIB);
       const work = send(source, { signal: controller.signal, compress: true });
       setImmediate(stop);
       await assert.rejects(work, reason);
       assert.ok(stream.destroyed);
     });
 
-    it('ends while it waits for a retry', async () => {
-      storage.faults.push({ status: 503 });
-      const work = start(await file('part.gcode', text(10)), { signal: controller.signal });
-      while (!clock.waiting) await settle(1);
-      stop();
-      await assert.rejects(work, reason);
-    });
-
-    it('ends while it waits for confirmation', async () => {
-      service.statuses.push('uploading');
-      const work = start(await file('part.gcode', text(10)), { signal: controller.signal });
-      while (!clock.waiting) await settle(1);
-      stop();
-      await assert.rejects(work, reason);
-    });
+    for (const [what, prepare] of [
+      ['a retry', () => storage.faults.push({ status: 503 })],
+      ['confirmation', () => service.statuses.push('uploading')],
+    ] as const)
+      it(`ends while it waits for ${what}`, async () => {
+        prepare();
+        const work = start(await part(), { signal: controller.signal });
+        while (!clock.waiting) await settle(1);
+        stop();
+        await assert.rejects(work, reason);
+      });
 
     it('ends while it waits for another upload of the same bytes', async () => {
       const first = new AbortController();
       const uploads = open();
-      const source = await file('part.gcode', text(MIB));
+      const source = await part(MIB);
       const hung = new Promise<void>((resolve) => storage.faults.push({ hang: resolve }));
       const sending = start(source, { reuse: true, signal: first.signal }, uploads);
       await hung;
@@ -866,7 +822,7 @@ describe('upload/uploads', () => {
     });
 
     it('ends while it searches for an earlier upload', async () => {
-      const source: Source = { kind: 'bytes', bytes: text(5 * MIB), name: 'a.gcode' };
+      const source = inMemory(text(5 * MIB));
       await send(source, { reuse: true });
       const work = start(source, { reuse: true, signal: controller.signal });
       setImmediate(stop);
