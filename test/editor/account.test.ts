@@ -3,7 +3,7 @@ import type { Locator, Page, Request } from 'playwright-core';
 
 import { OVERRIDABLE_CALLS } from '../../lib/rules/paths';
 import { startSimulator, type Simulator } from '../../simulator';
-import { Editor, editors, lockedBelowPath, unnamed } from './editor';
+import { Editor, editors, lockedBelowPath, unnamed, settleAfterEach } from './editor';
 
 for (const runtime of editors) {
   describe(`account dialog in ${runtime.name}, below a path and behind a password`, function () {
@@ -39,9 +39,7 @@ for (const runtime of editors) {
         await simulator.close();
       }
     });
-    afterEach(function () {
-      return editor.settle(this.currentTest);
-    });
+    settleAfterEach(() => editor);
 
     /** Evaluates a promise of the page repeatedly until its value is truthy. */
     const untilTrue = <T>(promise: string) =>
@@ -128,8 +126,7 @@ for (const runtime of editors) {
       await state('signed in as');
       await said('press Deploy');
       await editor.saveAccount();
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       const saved = await editor.saved(account);
       assert.equal(saved.authUrl, simulator.authUrl);
       assert.doesNotMatch(JSON.stringify(saved), new RegExp(`${simulator.client.secret}|token`));

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 
-import { account, Editor, editors, unnamed } from './editor';
+import { account, Editor, editors, unnamed, settleAfterEach } from './editor';
 
 for (const runtime of editors) {
   describe(`the editor in ${runtime.name}, with webcam snapshot and job control`, function () {
     let editor: Editor;
 
-    before(async () => {
-      editor = await Editor.withAccount(runtime);
-    });
-    afterEach(function () {
-      return editor.settle(this.currentTest);
-    });
+    before(async () => (editor = await Editor.withAccount(runtime)));
+    settleAfterEach(() => editor);
 
     it('saves the settings of webcam snapshot', async () => {
       const { page } = editor;
@@ -27,8 +23,7 @@ for (const runtime of editors) {
       await page.locator('#node-input-maxBytes-shown.input-error').waitFor();
       await page.fill('#node-input-maxBytes-shown', '1.5');
       await page.locator('#node-input-maxBytes-shown:not(.input-error)').waitFor();
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         type: 'remote-printing-webcam-snapshot',
         name: '',
@@ -58,8 +53,7 @@ for (const runtime of editors) {
       await page.selectOption('#node-input-action', 'msg.action');
       await editor.fillTyped('job', 'jsonata', 'payload.job.clusterJobId');
       await page.fill('#node-input-timeout', '90');
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         type: 'remote-printing-job-control',
         name: '',
@@ -126,8 +120,7 @@ for (const runtime of editors) {
       await editor.done();
       const control = await editor.add('remote-printing-job-control');
       await editor.page.selectOption('#node-input-account', account);
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       const { timeout, maxBytes, printer, printerType } = await editor.saved(camera);
       assert.deepEqual([timeout, maxBytes, printer, printerType], [60, 20971520, '', 'str']);
       const { action, job, jobType, timeout: limit } = await editor.saved(control);

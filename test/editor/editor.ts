@@ -59,6 +59,12 @@ after(async () => {
   for (const editor of shared.values()) await (await editor).close();
 });
 
+/** Settles the editor after each test of the suite. */
+export const settleAfterEach = (editor: () => Editor) =>
+  afterEach(function () {
+    return editor().settle(this.currentTest);
+  });
+
 /** Node-RED's editor in a browser, driven by user actions. */
 export class Editor {
   /** Page errors, console errors and requests to other hosts in the current test. */
@@ -327,6 +333,11 @@ export class Editor {
   async done(): Promise<void> {
     await this.page.click('#node-dialog-ok');
     await this.#closed(0);
+  }
+
+  async saveAndDeploy(): Promise<void> {
+    await this.done();
+    await this.deploy();
   }
 
   /** Waits until a dialog has slid in and was raised: earlier input may be lost. */

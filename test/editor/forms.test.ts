@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { settings } from '../helpers/settings';
-import { account, Editor, editors, unnamed } from './editor';
+import { account, Editor, editors, unnamed, settleAfterEach } from './editor';
 
 /** Reads an example flow. */
 const example = (name: string) =>
@@ -13,12 +13,8 @@ for (const runtime of editors) {
   describe(`the editor in ${runtime.name}`, function () {
     let editor: Editor;
 
-    before(async () => {
-      editor = await Editor.withAccount(runtime);
-    });
-    afterEach(function () {
-      return editor.settle(this.currentTest);
-    });
+    before(async () => (editor = await Editor.withAccount(runtime)));
+    settleAfterEach(() => editor);
 
     it('shows the nodes in the palette by name, in the order of use, in one category, with their icons', async () => {
       const category = editor.page.locator('.red-ui-palette-category', { hasText: 'remote printing' });
@@ -72,8 +68,7 @@ for (const runtime of editors) {
       await editor.page.fill('#node-input-milestones', '10, 90');
       await editor.page.fill('#node-input-lowMaterial', '15');
       await editor.page.fill('#node-input-plateWait', '45');
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         type: 'remote-printing-cluster-status',
         name: 'watch it',
@@ -104,8 +99,7 @@ for (const runtime of editors) {
       assert.equal(await page.isVisible('#node-input-cluster-shown'), false);
       await page.selectOption('#node-input-source', 'payload');
       assert.equal(await page.isVisible('#node-input-file-shown'), false);
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         type: 'remote-printing-upload-and-print',
         name: '',
@@ -136,8 +130,7 @@ for (const runtime of editors) {
       await editor.page.selectOption('#node-input-account', account);
       await editor.page.selectOption('#node-input-method', 'POST');
       await editor.fillTyped('path', 'jsonata', '"/connect/v1/clusters/" & clusterId');
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         type: 'remote-printing-request',
         name: '',
@@ -151,8 +144,7 @@ for (const runtime of editors) {
     it('starts with the documented defaults', async () => {
       const id = await editor.add('remote-printing-upload-and-print');
       await editor.page.selectOption('#node-input-account', account);
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       const { print, startNow, waitFor, compress, reuseUpload, dryRun, timeout, file, fileType } =
         await editor.saved(id);
       assert.deepEqual(
@@ -231,8 +223,7 @@ for (const runtime of editors) {
       }
       await editor.fillTyped('cluster', 'str', '');
       await field.fill(second);
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       const { cluster, clusterType } = await editor.saved(id);
       assert.match(String(cluster), /^[\w-]{41}[\w=-]{3}$/);
       assert.deepEqual([cluster === value, clusterType], [false, 'str']);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 
-import { Editor, editors } from './editor';
+import { Editor, editors, settleAfterEach } from './editor';
 
 /** Runs as soon as it becomes part of a page. */
 const SCRIPT = '<img src=x onerror="window.ran = true">';
@@ -24,13 +24,9 @@ for (const runtime of editors) {
   describe(`an imported flow with script in its settings, in ${runtime.name}`, function () {
     let editor: Editor;
 
-    before(async () => {
-      editor = await Editor.start(runtime);
-    });
+    before(async () => (editor = await Editor.start(runtime)));
     after(() => editor.close());
-    afterEach(function () {
-      return editor.settle(this.currentTest);
-    });
+    settleAfterEach(() => editor);
 
     it("runs no script when the user views an account's validation errors", async () => {
       const { page } = editor;

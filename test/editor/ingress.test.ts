@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 
 import { startSimulator, type Simulator } from '../../simulator';
-import { Editor, editors } from './editor';
+import { Editor, editors, settleAfterEach } from './editor';
 
 for (const runtime of editors) {
   describe(`account dialog in ${runtime.name}, below the ingress of Home Assistant`, function () {
@@ -29,9 +29,7 @@ for (const runtime of editors) {
         await simulator.close();
       }
     });
-    afterEach(function () {
-      return editor.settle(this.currentTest);
-    });
+    settleAfterEach(() => editor);
 
     it('offers to paste the address, and signs in with it', async () => {
       const { page } = editor;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { account, Editor, editors, withAccount } from './editor';
+import { account, Editor, editors, withAccount, settleAfterEach } from './editor';
 
 const NODES = [
   'print-queue',
@@ -185,12 +185,8 @@ for (const runtime of editors) {
   describe(`a German Node-RED for a ${locale} browser in ${runtime.name}`, function () {
     let editor: Editor;
 
-    before(async () => {
-      editor = await Editor.start(runtime, { flows, settings: { lang: 'de' } }, 'light', locale);
-    });
-    afterEach(function () {
-      return editor.settle(this.currentTest);
-    });
+    before(async () => (editor = await Editor.start(runtime, { flows, settings: { lang: 'de' } }, 'light', locale)));
+    settleAfterEach(() => editor);
     after(() => editor.close());
 
     it('sends German statuses and errors to flows, with the same code', async () => {

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 
-import { account, Editor, editors, unnamed } from './editor';
+import { account, Editor, editors, unnamed, settleAfterEach } from './editor';
 
 for (const runtime of editors) {
   describe(`the editor in ${runtime.name}, with library file and printing query`, function () {
     let editor: Editor;
 
-    before(async () => {
-      editor = await Editor.withAccount(runtime);
-    });
-    afterEach(function () {
-      return editor.settle(this.currentTest);
-    });
+    before(async () => (editor = await Editor.withAccount(runtime)));
+    settleAfterEach(() => editor);
 
     const offered = (select: string) =>
       editor.page
@@ -60,8 +56,7 @@ for (const runtime of editors) {
       await editor.fillTyped('fileId', 'flow', 'wanted');
       await editor.fillTyped('file', 'msg', 'target');
       await page.fill('#node-input-timeout-shown', '2');
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         type: 'remote-printing-library-file',
         name: '',
@@ -109,8 +104,7 @@ for (const runtime of editors) {
       await editor.assertAccessible('printing query');
       await editor.fillTyped('cluster', 'env', 'PRINTER');
       await editor.fillTyped('item', 'msg', 'payload.job.clusterJobId');
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         type: 'remote-printing-query',
         name: '',
@@ -129,8 +123,7 @@ for (const runtime of editors) {
       await editor.done();
       const query = await editor.add('remote-printing-query');
       await editor.page.selectOption('#node-input-account', account);
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       const { operation, kind, source, file: path, fileType, fileId, fileIdType, timeout } = await editor.saved(file);
       assert.deepEqual(
         [operation, kind, source, path, fileType, fileId, fileIdType, timeout],

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 
-import { account, Editor, editors, unnamed } from './editor';
+import { account, Editor, editors, unnamed, settleAfterEach } from './editor';
 
 for (const runtime of editors) {
   describe(`the forms of the print queue in ${runtime.name}`, function () {
     let editor: Editor;
 
-    before(async () => {
-      editor = await Editor.withAccount(runtime);
-    });
-    afterEach(function () {
-      return editor.settle(this.currentTest);
-    });
+    before(async () => (editor = await Editor.withAccount(runtime)));
+    settleAfterEach(() => editor);
 
     const list = () => editor.page.locator('.remote-printing-list li');
     /** Adds a print queue node and opens the dialog of a new queue. */
@@ -23,8 +19,7 @@ for (const runtime of editors) {
     };
     const saved = async (id: string) => {
       await editor.saveAccount();
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       return editor.saved(id);
     };
 
@@ -172,8 +167,7 @@ for (const runtime of editors) {
       await editor.fillTyped('priority', 'msg', 'urgent');
       await page.evaluate(`$('#node-input-require').typedInput('value', '{"tags":["big"]}')`);
       await page.selectOption('#node-input-waitFor', 'finished');
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(node, {
         ...{ type: 'remote-printing-print-queue', queue, copies: '3', copiesType: 'num' },
         ...{ priority: 'urgent', priorityType: 'msg', require: '{"tags":["big"]}', requireType: 'json' },

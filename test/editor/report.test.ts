@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 
-import { account, Editor, editors, unnamed } from './editor';
+import { account, Editor, editors, unnamed, settleAfterEach } from './editor';
 
 for (const runtime of editors) {
   describe(`form of the report generator in ${runtime.name}`, function () {
     let editor: Editor;
 
-    before(async () => {
-      editor = await Editor.withAccount(runtime);
-    });
-    afterEach(function () {
-      return editor.settle(this.currentTest);
-    });
+    before(async () => (editor = await Editor.withAccount(runtime)));
+    settleAfterEach(() => editor);
 
     it('has the documented defaults, and saves the settings', async () => {
       const { page } = editor;
@@ -19,8 +15,7 @@ for (const runtime of editors) {
       assert.deepEqual(await unnamed(editor.form), []);
       await editor.assertAccessible('report generator');
       await page.selectOption('#node-input-account', account);
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         type: 'remote-printing-report-generator',
         name: '',
@@ -49,8 +44,7 @@ for (const runtime of editors) {
       await page.check('#node-input-onlyNew');
       assert.equal(await page.inputValue('#node-input-timeout-shown'), '5');
       await page.fill('#node-input-timeout-shown', '15');
-      await editor.done();
-      await editor.deploy();
+      await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         type: 'remote-printing-report-generator',
         account,

@@ -2,20 +2,18 @@ import { Client } from 'pg';
 import { startPostgres, type RunningPostgres } from '../../scripts/postgres.mjs';
 
 /** The PostgreSQL server of this process, as one test file uses it. */
-export interface TestPostgres extends RunningPostgres {
+export interface TestPostgres extends Omit<RunningPostgres, 'stop'> {
   /** Creates an empty database; returns its address. */
   fresh(): Promise<string>;
   /** Runs one statement on a database. */
   ask<Row extends object>(address: string, statement: string, values?: unknown[]): Promise<Row[]>;
-  /** Ends the use by this file. The server runs until the end of the process. */
-  stop(): Promise<void>;
 }
 
 let running: Promise<RunningPostgres> | undefined;
 let made = 0;
 after(async () => (await running)?.stop());
 
-/** Starts the server for the first file that needs one; the others share it. */
+/** Starts the server for the first file that needs one; the others share it until the end of the process. */
 export async function testPostgres(): Promise<TestPostgres> {
   const server = await (running ??= startPostgres());
   await server.start();
@@ -33,5 +31,5 @@ export async function testPostgres(): Promise<TestPostgres> {
     await ask(server.address, `CREATE DATABASE ${name}`);
     return server.address.replace(/postgres$/, name);
   };
-  return { ...server, fresh, ask, stop: () => Promise.resolve() };
+  return { ...server, fresh, ask };
 }

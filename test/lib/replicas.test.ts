@@ -33,10 +33,7 @@ describe('several runtimes on one database', () => {
   let address: string;
   let databases: Database[];
 
-  before(async () => {
-    server = await testPostgres();
-  });
-  after(() => server.stop());
+  before(async () => (server = await testPostgres()));
   beforeEach(async () => {
     address = await server.fresh();
     databases = [];

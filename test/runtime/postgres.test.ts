@@ -26,7 +26,6 @@ describe('Node-RED with its state on PostgreSQL', () => {
   after(async () => {
     await Promise.all(running.map((nodeRed) => nodeRed.kill()));
     await simulator.close();
-    await server.stop();
   });
 
   const flows = () => [

@@ -28,7 +28,7 @@ describe('control/job-control', () => {
     const stages: string[] = [];
     const closing = new AbortController();
     const deadline = limit(clock, { seconds: timeout, signal: closing.signal });
-    const work = new JobControl({ service })
+    const work = new JobControl(service)
       .run({ clusterId: 'c', clusterJobId: 'j', action, data: {}, deadline, onStage: (stage) => stages.push(stage) })
       .then(
         (result) => ({ result, error: undefined }),

@@ -29,10 +29,7 @@ describe('state on PostgreSQL with connection faults', () => {
   let opened: PostgresStore[];
   let warned: string[];
 
-  before(async () => {
-    server = await testPostgres();
-  });
-  after(() => server.stop());
+  before(async () => (server = await testPostgres()));
   beforeEach(async () => {
     address = await server.fresh();
     proxy = await startProxy(server.port);

@@ -22,10 +22,7 @@ describe('postgres/postgres-membership', () => {
   let joined: Membership[];
   let warnings: string[];
 
-  before(async () => {
-    server = await testPostgres();
-  });
-  after(() => server.stop());
+  before(async () => (server = await testPostgres()));
   beforeEach(async () => {
     address = await server.fresh();
     [stores, joined, warnings] = [[], [], []];

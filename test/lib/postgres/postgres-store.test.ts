@@ -31,10 +31,7 @@ describe('postgres/postgres-store', () => {
   let opened: PostgresStore[];
   let warnings: string[];
 
-  before(async () => {
-    server = await testPostgres();
-  });
-  after(() => server.stop());
+  before(async () => (server = await testPostgres()));
   beforeEach(async () => {
     address = await server.fresh();
     opened = [];

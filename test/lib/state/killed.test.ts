@@ -23,10 +23,7 @@ describe('a process that is killed while it adds many values at once', () => {
   let folder: string;
   let server: TestPostgres;
   let warnings: string[];
-  before(async () => {
-    server = await testPostgres();
-  });
-  after(() => server.stop());
+  before(async () => (server = await testPostgres()));
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'killed-'));
     warnings = [];

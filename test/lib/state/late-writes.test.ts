@@ -87,23 +87,6 @@ describe('a value that is written late', () => {
     assert.deepEqual(spent, ['old', 'old renewed']);
   });
 
-  it('keeps the locks of `under` if only the write has failed', async () => {
-    let end = () => undefined as unknown;
-    const settled = one.store.waitForLock(LOCK, async (lock) => {
-      end = full(one);
-      await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
-    });
-    await assert.rejects(settled, { code: 'FILE_NOT_WRITABLE' });
-    const found: unknown[] = [];
-    const reading = other.store.waitForLock(LOCK, async () => found.push(await other.store.get(ENTRY)));
-    for (let n = 0; n < 60; n++) await clock.advance(1_000);
-    assert.deepEqual(found, []);
-    end();
-    for (let n = 0; n < 60; n++) await clock.advance(250);
-    await reading;
-    assert.deepEqual(found, ['printed']);
-  });
-
   it('yields the lock once its runtime has been away for the secured time', async () => {
     const spent: string[] = [];
     await assert.rejects(renew(one, spent, () => one.cutOff()));
@@ -118,23 +101,29 @@ describe('a value that is written late', () => {
     assert.ok(passed >= 90_000 && passed <= 120_000, `${passed} ms`);
   });
 
-  it('keeps the locks of `under` until it is written', async () => {
-    const settled = one.store.waitForLock(LOCK, async (lock) => {
-      (await lock.secure(90_000))();
-      one.cutOff();
-      await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
+  for (const [what, seconds, secured, fail] of [
+    ['if only the write has failed', 60, 0, () => full(one)],
+    ['while its runtime is cut off', 20, 90_000, () => (one.cutOff(), () => one.reconnect())],
+  ] as const)
+    it(`keeps the locks of \`under\` ${what}, until it is written`, async () => {
+      let mend: () => unknown = () => undefined;
+      const settled = one.store.waitForLock(LOCK, async (lock) => {
+        if (secured > 0) (await lock.secure(secured))();
+        mend = fail();
+        await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
+      });
+      await assert.rejects(settled, { code: 'FILE_NOT_WRITABLE' });
+      const found: unknown[] = [];
+      const reading = other.store.waitForLock(LOCK, async () => found.push(await other.store.get(ENTRY)));
+      for (let n = 0; n < seconds; n++) await clock.advance(1_000);
+      assert.deepEqual(found, []);
+      mend();
+      for (let n = 0; n < 60; n++) await clock.advance(250);
+      await reading;
+      assert.deepEqual(found, ['printed']);
+      // A lock that isn't kept any more isn't renewed any more.
+      assert.equal(one.waiting, 0);
     });
-    await assert.rejects(settled, { code: 'FILE_NOT_WRITABLE' });
-    const found: unknown[] = [];
-    const reading = other.store.waitForLock(LOCK, async () => found.push(await other.store.get(ENTRY)));
-    for (let n = 0; n < 20; n++) await clock.advance(1_000);
-    one.reconnect();
-    for (let n = 0; n < 60; n++) await clock.advance(250);
-    await reading;
-    assert.deepEqual(found, ['printed']);
-    // A lock that isn't kept any more isn't renewed any more.
-    assert.equal(one.waiting, 0);
-  });
 
   it('is written even if its own runtime acquires the same lock again before that', async () => {
     const settled = one.store.waitForLock(LOCK, async (lock) => {

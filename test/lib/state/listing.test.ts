@@ -122,10 +122,7 @@ class Listing {
 }
 
 let server: TestPostgres;
-before(async () => {
-  server = await testPostgres();
-});
-after(() => server.stop());
+before(async () => (server = await testPostgres()));
 
 const PLACES: [name: string, make: () => Promise<Place>, runs: number][] = [
   ['in a folder', folder, 30],

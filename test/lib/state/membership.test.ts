@@ -103,10 +103,7 @@ async function until(holds: () => boolean | Promise<boolean>, what = 'the condit
 }
 
 let server: TestPostgres;
-before(async () => {
-  server = await testPostgres();
-});
-after(() => server.stop());
+before(async () => (server = await testPostgres()));
 
 for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL database': () => inDatabase(server) }))
   describe(`membership in ${where}`, () => {

@@ -27,10 +27,7 @@ describe('remote-printing-state', () => {
   let server: TestPostgres;
   let folder: string;
   let databases: Database[];
-  before(async () => {
-    server = await testPostgres();
-  });
-  after(() => server.stop());
+  before(async () => (server = await testPostgres()));
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'state-'));
     databases = [];

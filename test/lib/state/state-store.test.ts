@@ -106,10 +106,7 @@ function gate(): { letGo: () => void; free: Promise<void> } {
 }
 
 let server: TestPostgres;
-before(async () => {
-  server = await testPostgres();
-});
-after(() => server.stop());
+before(async () => (server = await testPostgres()));
 
 for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL database': () => database(server) }))
   describe(`a StateStore in ${name}`, () => {

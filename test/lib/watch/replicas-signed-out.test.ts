@@ -60,49 +60,30 @@ describe('the replication of an account that is not signed in', () => {
     ['all printers', [null]],
   ] as const)
     describe(`with nodes that watch ${what}`, () => {
-      it('sends stale messages at the interval, from one runtime per printer', async () => {
-        start(watched);
-        start(watched);
-        await clock.advance(5 * MINUTE);
-        signOut();
-        await clock.advance(2 * MINUTE);
-        assert.equal((await checkMessages()).size, 2);
-      });
-
-      it('moves the printers of a runtime that closes', async () => {
-        const first = start(watched);
-        start(watched);
-        await clock.advance(5 * MINUTE);
-        signOut();
-        await clock.advance(2 * MINUTE);
-        await first.leave();
-        await clock.advance(2 * MINUTE);
-        assert.deepEqual([...(await checkMessages())], ['R2']);
-      });
-
-      it('moves the printers of a runtime that dies', async () => {
-        const first = start(watched);
-        start(watched);
-        await clock.advance(5 * MINUTE);
-        signOut();
-        await clock.advance(2 * MINUTE);
-        first.kill();
-        await clock.advance(4 * MINUTE);
-        assert.deepEqual([...(await checkMessages())], ['R2']);
-      });
-
-      it('sends the stored figures after all runtimes have restarted', async () => {
-        start(watched);
-        start(watched);
-        await clock.advance(5 * MINUTE);
-        signOut();
-        await clock.advance(2 * MINUTE);
-        for (const replica of replicas.running) await replica.leave();
-        start(watched, 'sign-in-needed');
-        start(watched, 'sign-in-needed');
-        await clock.advance(3 * MINUTE);
-        assert.deepEqual([...(await checkMessages())].sort(), ['R3', 'R4']);
-      });
+      for (const [what, change, senders] of [
+        ['sends stale messages at the interval, from one runtime per printer', () => undefined, ['R1', 'R2']],
+        ['moves the printers of a runtime that closes', () => replicas.all[0]?.leave(), ['R2']],
+        ['moves the printers of a runtime that dies', () => replicas.all[0]?.kill(), ['R2']],
+        [
+          'sends the stored figures after all runtimes have restarted',
+          async () => {
+            for (const replica of replicas.running) await replica.leave();
+            start(watched, 'sign-in-needed');
+            start(watched, 'sign-in-needed');
+          },
+          ['R3', 'R4'],
+        ],
+      ] as const)
+        it(what, async () => {
+          start(watched);
+          start(watched);
+          await clock.advance(5 * MINUTE);
+          signOut();
+          await clock.advance(2 * MINUTE);
+          await change();
+          await clock.advance(4 * MINUTE);
+          assert.deepEqual([...(await checkMessages())].sort(), senders);
+        });
 
       it('leaves every printer to a runtime that is still signed in, and shares them again after a sign-in', async () => {
         const first = start(watched);

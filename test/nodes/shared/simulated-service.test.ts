@@ -20,7 +20,6 @@ describe('nodes/simulated-service: each of two Node-REDs on one database', () =>
   });
   after(async () => {
     for (const end of ends) await end();
-    await server.stop();
   });
 
   async function open(): Promise<Client> {
