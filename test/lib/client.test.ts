@@ -19,6 +19,7 @@ import { limit } from '../helpers/limits';
 import { PRINT } from '../helpers/print-request';
 import { injectUndiciTimers } from '../helpers/undici-timers';
 import { signedInClient } from '../helpers/simulated-client';
+import { pluck } from '../helpers/pluck';
 
 describe('client', () => {
   let simulator: Simulator;
@@ -56,17 +57,14 @@ describe('client', () => {
     const client = await open();
     const organizationId = simulator.users[0]?.organizations[0]?.organizationId;
     const expected = simulator.world.clusters(organizationId).map(({ clusterId }) => clusterId);
-    assert.deepEqual(
-      (await client.choices.clusters()).map(({ clusterId }) => clusterId),
-      expected,
-    );
+    assert.deepEqual(pluck(await client.choices.clusters(), 'clusterId'), expected);
   });
 
   it('lists the workspaces of its user', async () => {
     const workspaces = await (await open()).choices.workspaces();
     const expected = simulator.users[0]?.organizations ?? [];
     assert.deepEqual(
-      workspaces.map(({ id }) => id),
+      pluck(workspaces, 'id'),
       expected.map(({ organizationId }) => organizationId),
     );
     assert.ok(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { World } from '../../simulator/index';
 import { Bench, type Wire } from './support';
+import { pluck } from '../helpers/pluck';
 
 describe("simulator: somebody else's print", () => {
   let bench: Bench;
@@ -67,10 +68,7 @@ describe("simulator: somebody else's print", () => {
     const [running, waiting] = [await bench.print(jobId), await bench.print(jobId)];
     bench.pass(100);
     world.removeJob(1, waiting);
-    assert.deepEqual(
-      (await jobs()).map(({ uuid }) => uuid),
-      [running],
-    );
+    assert.deepEqual(pluck(await jobs(), 'uuid'), [running]);
     const path = `/connect/v1/clusters/${bench.clusterId()}/print_jobs/${waiting}`;
     assert.equal((await bench.api('GET', path)).json.data.state, 'deleted');
     assert.throws(() => world.removeJob(1, running), /state/);

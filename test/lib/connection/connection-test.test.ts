@@ -7,6 +7,7 @@ import { startSimulator, type Simulator, type SimulatorOptions } from '../../../
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
+import { pluck } from '../../helpers/pluck';
 
 const NEED_TOKEN = [
   ...['user', 'workspace', 'clusters', 'path.currentUser'],
@@ -52,10 +53,14 @@ describe('connection/connection-test', () => {
     const since = simulator.requests.count();
     const { checks, find } = await test();
     assert.deepEqual(wrong(checks), []);
-    assert.deepEqual(
-      checks.slice(0, 13).map(({ name }) => name),
-      ['apiHost', 'accountHost', 'clock', 'token', ...NEED_TOKEN, 'description'],
-    );
+    assert.deepEqual(pluck(checks.slice(0, 13), 'name'), [
+      'apiHost',
+      'accountHost',
+      'clock',
+      'token',
+      ...NEED_TOKEN,
+      'description',
+    ]);
     assert.match(find('user').detail, new RegExp(simulator.users[0]!.name));
     assert.match(find('workspace').detail, new RegExp(simulator.users[0]!.organizations[0]!.organizationName));
     assert.match(find('clusters').detail, /^3 printers found: /);
@@ -233,10 +238,7 @@ describe('connection/connection-test', () => {
       simulator.faults.add({ endpoint: 'spec', status: 404, times: 'always' });
       const { checks, find } = await test();
       assert.equal(find('description').ok, null);
-      assert.deepEqual(
-        wrong(checks).map(({ name }) => name),
-        ['description'],
-      );
+      assert.deepEqual(pluck(wrong(checks), 'name'), ['description']);
     });
 
     for (const [what, fault] of [

@@ -7,6 +7,7 @@ import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
 import { limit } from '../../helpers/limits';
 import { phrase } from '../../../lib/words/sentence';
+import { pluck } from '../../helpers/pluck';
 
 const ALLOWED: Record<string, string[]> = {
   pause: ['printing'],
@@ -62,10 +63,7 @@ describe('control/job-control', () => {
     for (const action of ['force', 'move', 'duplicate', 'approve', 'constructor']) {
       const { result, service } = await run(action, {});
       assert.equal(result?.action, action);
-      assert.deepEqual(
-        service.calls.map(({ ids }) => ids),
-        [{ cluster_id: 'c', cluster_job_id: 'j', action }],
-      );
+      assert.deepEqual(pluck(service.calls, 'ids'), [{ cluster_id: 'c', cluster_job_id: 'j', action }]);
     }
   });
 
@@ -206,10 +204,7 @@ describe('control/job-control', () => {
       assert.deepEqual(acted.sort(), ['a-job', 'paused', 'printing']);
       assert.deepEqual([service.count('clusters'), service.count('clusterStatus')], [1, 1]);
       assert.deepEqual(counts, [3]);
-      assert.deepEqual(
-        results.map(({ clusterJobId }) => clusterJobId),
-        ['a-job', 'printing', 'paused'],
-      );
+      assert.deepEqual(pluck(results, 'clusterJobId'), ['a-job', 'printing', 'paused']);
     });
 
     it('tries every print, and throws the first failure of the list afterwards', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { answer, at, CLUSTER, job, minute, own, Story, withMilestones, type Wire } from './observations';
+import { pluck } from '../../helpers/pluck';
 
 const jobs = (...print_jobs: Wire[]) => answer({ print_jobs });
 const past = (...recently_completed: Wire[]) => answer({ recently_completed });
@@ -581,10 +582,7 @@ describe('advance: an event', () => {
     story.checkpoint = stored;
     const anew = [off, off, on, on].flatMap((wire) => story.events(wire));
     const types = ['printer.offline', 'printer.online'];
-    assert.deepEqual(
-      [...delivered, ...anew].map(({ type }) => type),
-      [...types, ...types],
-    );
+    assert.deepEqual(pluck([...delivered, ...anew], 'type'), [...types, ...types]);
     assert.equal(new Set([...delivered, ...anew].map(({ id }) => id)).size, 4);
   });
 

@@ -6,6 +6,7 @@ import type { PrintEvent } from '../../../lib/events/print-event';
 import { eventsFor } from '../../../lib/events/edges';
 import type { ClusterIdentity } from '../../../lib/service/cluster';
 import { answer, at, minute, NO_THRESHOLDS, observation, type Wire } from './observations';
+import { pluck } from '../../helpers/pluck';
 
 const FULL = 1000;
 const RED = { guid: 'red', brand: 'Generic', material: 'PLA', color: 'Red' };
@@ -244,10 +245,7 @@ describe('advance: plates', () => {
       [[], [], [], [['a', 30]], []],
     );
     assert.equal(found.flat()[0]?.at, minute(31));
-    assert.deepEqual(
-      plates(polls, { ...thresholds, plateWait: 60 }).map(({ length }) => length),
-      [0, 0, 0, 0, 1],
-    );
+    assert.deepEqual(pluck(plates(polls, { ...thresholds, plateWait: 60 }), 'length'), [0, 0, 0, 0, 1]);
     assert.deepEqual(plates(polls, NO_THRESHOLDS).flat(), []);
   });
 
@@ -262,9 +260,6 @@ describe('advance: plates', () => {
   it('continues the wait over a poll without the list of jobs, and over a clock that goes back', () => {
     const odd = { ...answer(), print_jobs: undefined };
     const polls = [poll(printing, 0), poll(waiting, 10), poll(odd, 20), poll(waiting, 5), poll(waiting, 40)];
-    assert.deepEqual(
-      plates(polls).map(({ length }) => length),
-      [0, 0, 0, 0, 1],
-    );
+    assert.deepEqual(pluck(plates(polls), 'length'), [0, 0, 0, 0, 1]);
   });
 });

@@ -86,6 +86,12 @@ describe('print/dispatcher', () => {
     while (!ended) await clock.advance(clock.next ?? 0);
     return end;
   }
+  /** The same for work that ends in a print. */
+  async function printed<T>(work: Promise<T>): Promise<NonNullable<T>> {
+    const found = await outcome(work);
+    assert.ok(typeof found === 'object' && found, String(found));
+    return found;
+  }
   const again = (printKey: string, seconds = 600) =>
     ledger
       .find(key(printKey))
@@ -141,8 +147,7 @@ describe('print/dispatcher', () => {
     const work = dispatch('k');
     await settle();
     jobListReader.publish('cluster', seen);
-    const found = await outcome(work);
-    assert.ok(typeof found === 'object');
+    const found = await printed(work);
     assert.deepEqual([found.clusterJobId, found.duplicate, found.note], ['p1', false, { made: 'first' }]);
   });
 
@@ -172,8 +177,7 @@ describe('print/dispatcher', () => {
     assert.equal(await outcome(again('k')), undefined);
     // The first print appears during the upload.
     accepted('p1');
-    const found = await outcome(dispatch('k', { note: { made: 'second' } }));
-    assert.ok(typeof found === 'object');
+    const found = await printed(dispatch('k', { note: { made: 'second' } }));
     assert.deepEqual([found.clusterJobId, found.duplicate, found.note], ['p1', true, { made: 'first' }]);
     assert.equal(service.count('print'), 1);
   });
@@ -181,8 +185,7 @@ describe('print/dispatcher', () => {
   it('searches for the lost print even if the new attempt is for another job', async () => {
     await loseAnswer('k');
     accepted('p1');
-    const found = await outcome(dispatch('k', { jobId: 'other' }));
-    assert.ok(typeof found === 'object');
+    const found = await printed(dispatch('k', { jobId: 'other' }));
     assert.deepEqual([found.clusterJobId, found.jobId, found.duplicate], ['p1', 'job', true]);
     assert.equal(service.count('print'), 1);
   });
@@ -208,22 +211,17 @@ describe('print/dispatcher', () => {
       accepted('p1');
       return new TypeError('undefined is not a function');
     };
-    const found = await outcome(dispatch('k'));
-    assert.ok(typeof found === 'object');
-    assert.equal(found.clusterJobId, 'p1');
+    assert.equal((await printed(dispatch('k'))).clusterJobId, 'p1');
   });
 
   it('returns the printing of a crashed attempt to it, even if its outcome was not written', async () => {
     broken = (step, kind) => (step === 'write' && kind === 'print-key' && queue.length > 0 ? 'unwritable' : undefined);
-    const first = await outcome(dispatch('k'));
-    assert.ok(typeof first === 'object');
+    await printed(dispatch('k'));
     assert.equal(warnings.length, 1);
     broken = () => undefined;
     // The claim was written.
     assert.deepEqual(await ledger.claims.of('cluster', 'job'), ['p1']);
-    const found = await outcome(again('k'));
-    assert.ok(typeof found === 'object');
-    assert.equal(found.clusterJobId, 'p1');
+    assert.equal((await printed(again('k'))).clusterJobId, 'p1');
   });
 
   it('leaves a key open while the claims can’t be read', async () => {
@@ -275,15 +273,12 @@ describe('print/dispatcher', () => {
         accepted('p1');
         return answer;
       };
-      const found = await outcome(dispatch('other'));
-      assert.ok(typeof found === 'object');
-      assert.equal(found.clusterJobId, 'p1');
+      assert.equal((await printed(dispatch('other'))).clusterJobId, 'p1');
     });
 
   it('adds a printing’s id that the answer lacked as soon as a poll lists it', async () => {
     print = () => ({ job_id: 'job', status: 'queued' });
-    const first = await outcome(dispatch('k'));
-    assert.ok(typeof first === 'object');
+    const first = await printed(dispatch('k'));
     assert.deepEqual([first.clusterJobId, (await ledger.find(key('k')))?.done?.clusterJobId], [null, null]);
     accepted('p1');
     assert.equal(await poll('k'), 'settled');
@@ -319,9 +314,7 @@ describe('print/dispatcher', () => {
         });
         status = () => ({ is_online: true, generated_time: iso(serviceNow()), print_jobs: queue });
         await loseAnswer('k', () => accepted('p1', 'job', serviceNow()));
-        const found = await outcome(again('k'));
-        assert.ok(typeof found === 'object');
-        assert.equal(found.clusterJobId, 'p1');
+        assert.equal((await printed(again('k'))).clusterJobId, 'p1');
       });
 
     it('finds the lost print if the runtime’s clock jumps either way during the call', async () => {
@@ -332,9 +325,7 @@ describe('print/dispatcher', () => {
         clock.now = () => now() + jump;
         const shown = status;
         status = () => ({ is_online: true, generated_time: iso(now()), print_jobs: queue });
-        const found = await outcome(again(printKey));
-        assert.ok(typeof found === 'object');
-        assert.equal(found.clusterJobId, printKey);
+        assert.equal((await printed(again(printKey))).clusterJobId, printKey);
         clock.now = now;
         status = shown;
       }
@@ -386,9 +377,7 @@ describe('print/dispatcher', () => {
       assert.deepEqual(await ledger.openKeys(), []);
       // A later message with the key still searches.
       accepted('late', 'job', START);
-      const found = await outcome(again('k'));
-      assert.ok(typeof found === 'object');
-      assert.equal(found.clusterJobId, 'late');
+      assert.equal((await printed(again('k'))).clusterJobId, 'late');
     });
 
     it('gives up when its cluster has been unreachable for a week', async () => {
@@ -417,8 +406,7 @@ describe('print/dispatcher', () => {
       return accepted('p1');
     };
     const deadline = limit(clock, { seconds: 1 });
-    const result = await outcome(dispatch('k', { deadline }));
-    assert.ok(typeof result === 'object');
+    const result = await printed(dispatch('k', { deadline }));
     assert.deepEqual([result.clusterJobId, clock.monotonic()], ['p1', 10_000]);
     assert.match(warnings.join(), /outcome of a print could not be saved yet/);
     store.wait = 0;

@@ -27,19 +27,19 @@ class Farm {
     if (!alone) this.living.add(id);
     const runtime = new Runtime(this, id, alone);
     this.#runtimes.push(runtime);
-    this.peersChanged();
+    void this.peersChanged();
     return runtime;
   }
 
   /** Notifies the connected runtimes that their peers have changed. */
-  peersChanged(): void {
+  async peersChanged(): Promise<void> {
     for (const runtime of this.#runtimes) runtime.peersChanged();
+    await settle();
   }
 
   async evict(id: string): Promise<void> {
     this.living.delete(id);
-    this.peersChanged();
-    await settle();
+    await this.peersChanged();
   }
 
   /** Ends a print; every polling runtime sees it. */
@@ -140,8 +140,7 @@ describe('print/late-results in several runtimes', () => {
 
   it('reports an end only at the runtime that began the print', async () => {
     const wait = await a.begin('p');
-    farm.peersChanged();
-    await settle();
+    await farm.peersChanged();
     assert.deepEqual(await farm.waits(), ['p a']);
     await farm.end('p');
     await a.handOver(wait, 'p');
@@ -175,8 +174,7 @@ describe('print/late-results in several runtimes', () => {
   it('lets several runtimes resume, once in all, a wait stored by a runtime without peers', async () => {
     const alone = farm.start('x', { alone: true });
     await alone.begin('p');
-    farm.peersChanged();
-    await settle();
+    await farm.peersChanged();
     await farm.end('p');
     assert.equal(farm.reported.length, 1);
   });
@@ -197,8 +195,7 @@ describe('print/late-results in several runtimes', () => {
     await b.redeploy();
     assert.deepEqual(await farm.waits(), ['p a']);
     b.connected = true;
-    farm.peersChanged();
-    await settle();
+    await farm.peersChanged();
     assert.deepEqual(await farm.waits(), ['p b']);
   });
 
@@ -213,7 +210,7 @@ describe('print/late-results in several runtimes', () => {
     a.fault = undefined;
     a.connected = true;
     farm.living.add('a');
-    farm.peersChanged();
+    await farm.peersChanged();
     await farm.clock.advance(10_000);
     assert.equal(farm.reported.length, 1);
     assert.deepEqual(farm.lost, ['p at a']);
@@ -242,7 +239,7 @@ describe('print/late-results in several runtimes', () => {
     c.connected = false;
     await farm.evict('a');
     farm.living.add('a');
-    farm.peersChanged();
+    await farm.peersChanged();
     await a.handOver(wait, 'p');
     assert.deepEqual([farm.reported, farm.lost], [[], ['p at a']]);
     b.node.closing.abort();
@@ -296,8 +293,7 @@ describe('print/late-results in several runtimes', () => {
     await a.handOver(wait, 'p');
     a.fault = undefined;
     await a.redeploy();
-    farm.peersChanged();
-    await settle();
+    await farm.peersChanged();
     assert.deepEqual(farm.reported, ['p at a']);
   });
 

@@ -91,6 +91,9 @@ describe('print/unresolved-prints in several runtimes', () => {
   }
   const doneOf = async (printKey: string) =>
     (await new Ledger(store, SCOPE).find({ clusterId: 'cluster', printKey }))?.done?.clusterJobId;
+  const printing = (uuid: string) => ({
+    ...{ uuid, cloud_job_id: 'job', status: 'queued', created_at: isoTime(clock.now()) },
+  });
   const held = () => runtimes.map((runtime) => runtime.held.size);
 
   beforeEach(() => {
@@ -108,12 +111,6 @@ describe('print/unresolved-prints in several runtimes', () => {
     start();
     await settle();
     assert.deepEqual(held(), [1, 1]);
-    const printing = (uuid: string) => ({
-      uuid,
-      cloud_job_id: 'job',
-      status: 'queued',
-      created_at: isoTime(clock.now()),
-    });
     await observed({ print_jobs: [printing('p')] });
     await observed({ print_jobs: [printing('p')] });
     assert.deepEqual([await doneOf('one'), await doneOf('two')].sort(), ['p', undefined], 'no printing is that of two');
@@ -160,9 +157,7 @@ describe('print/unresolved-prints in several runtimes', () => {
     other.changed();
     await settle();
     assert.deepEqual(held(), [0, 1]);
-    await observed({
-      print_jobs: [{ uuid: 'p', cloud_job_id: 'job', status: 'queued', created_at: isoTime(clock.now()) }],
-    });
+    await observed({ print_jobs: [printing('p')] });
     assert.deepEqual([await doneOf('one'), held()], ['p', [0, 0]]);
   });
 });

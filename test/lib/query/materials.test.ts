@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { sumMaterials } from '../../../lib/query/materials';
 import { printerEntry, readCluster } from '../../../lib/service/cluster';
 import type { Json } from '../../../lib/service/json-readers';
+import { pluck } from '../../helpers/pluck';
 
 const PLA = { guid: 'g', brand: 'Generic', material: 'PLA', color: 'Red' };
 
@@ -59,9 +60,6 @@ describe('query/materials', () => {
   });
 
   it('leaves out the materials that are not wanted', () => {
-    assert.deepEqual(
-      sumMaterials(printers, ['blue abs']).map(({ name }) => name),
-      ['ABS'],
-    );
+    assert.deepEqual(pluck(sumMaterials(printers, ['blue abs']), 'name'), ['ABS']);
   });
 });

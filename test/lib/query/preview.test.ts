@@ -6,6 +6,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
+import { pluck } from '../../helpers/pluck';
 
 const PNG = Buffer.from('\x89PNG\r\n\x1a\nrest', 'latin1');
 const ADDRESS = 'https://storage.example/picture?signature=secret';
@@ -36,14 +37,8 @@ describe('query/preview', () => {
 
   it('reads one record and downloads the picture without a bearer', async () => {
     const { preview, sent, calls } = await read(PRINT, { uuid: 'p', preview_url: ADDRESS });
-    assert.deepEqual(
-      calls.map(({ endpoint }) => endpoint),
-      ['printJob'],
-    );
-    assert.deepEqual(
-      sent.map(({ url }) => url),
-      [ADDRESS],
-    );
+    assert.deepEqual(pluck(calls, 'endpoint'), ['printJob']);
+    assert.deepEqual(pluck(sent, 'url'), [ADDRESS]);
     assert.deepEqual(Object.keys(sent[0]?.headers ?? {}).sort(), ['accept', 'accept-encoding']);
     assert.deepEqual([preview.bytes, preview.contentType], [PNG, 'image/png']);
     assert.deepEqual(preview.raw, { uuid: 'p', preview_url: ADDRESS });
@@ -53,10 +48,7 @@ describe('query/preview', () => {
     const { preview } = await read(PRINT, { uuid: 'p', source: { preview_image_url: ADDRESS } });
     assert.equal(preview.contentType, 'image/png');
     const stored = await read({ jobId: 'j' }, [{ job_id: 'j', preview_image_url: ADDRESS }]);
-    assert.deepEqual(
-      stored.calls.map(({ endpoint }) => endpoint),
-      ['storedJob'],
-    );
+    assert.deepEqual(pluck(stored.calls, 'endpoint'), ['storedJob']);
   });
 
   it('is NOT_FOUND without an address, or if the storage has lost the picture', async () => {

@@ -11,6 +11,7 @@ import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
 import { ScriptedService } from '../../helpers/scripted-service';
 import { phrase } from '../../../lib/words/sentence';
+import { pluck } from '../../helpers/pluck';
 
 type Reply = (endpoint: EndpointName, options: CallOptions) => unknown;
 
@@ -94,18 +95,12 @@ describe('query/queries', () => {
     );
     const filter = { status: ['waiting', 'in_progress'], sentFrom: [], clusterIds: [], search: '', privateOnly: false };
     const { payload, raw } = await queries.ask({ query: 'print-jobs', filter }, within());
-    assert.deepEqual(
-      (payload as { clusterJobId: string | null }[]).map(({ clusterJobId }) => clusterJobId),
-      ['a', 'b', null, null],
-    );
+    assert.deepEqual(pluck(payload as { clusterJobId: string | null }[], 'clusterJobId'), ['a', 'b', null, null]);
     assert.equal((raw as unknown[]).length, 6);
-    assert.deepEqual(
-      calls.map(({ query }) => query),
-      [
-        { limit: '250', status: 'waiting' },
-        { limit: '250', status: 'in_progress' },
-      ],
-    );
+    assert.deepEqual(pluck(calls, 'query'), [
+      { limit: '250', status: 'waiting' },
+      { limit: '250', status: 'in_progress' },
+    ]);
   });
 
   it('accepts an array in place of an object (trap 29)', async () => {

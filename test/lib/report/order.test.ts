@@ -6,6 +6,7 @@ import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
 import { ScriptedService } from '../../helpers/scripted-service';
 import { phrase } from '../../../lib/words/sentence';
+import { pluck } from '../../helpers/pluck';
 
 const URL = 'https://storage.example/report';
 const range = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-02T00:00:00.5Z') };
@@ -106,9 +107,6 @@ describe('report/order', () => {
     const service = new ScriptedService([[answered('processing')], [done]]);
     const found = await after(5, readReport(service, 'r', limits()));
     assert.deepEqual(found, { reportId: 'r', url: URL, raw: [done] });
-    assert.deepEqual(
-      service.calls.map(({ endpoint }) => endpoint),
-      ['getReport', 'getReport'],
-    );
+    assert.deepEqual(pluck(service.calls, 'endpoint'), ['getReport', 'getReport']);
   });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { readClusterStatus, statusRecord } from '../../../lib/service/cluster';
+import { pluck } from '../../helpers/pluck';
 
 const context = {
   clusterId: 'C1',
@@ -15,6 +16,7 @@ const context = {
     maintenanceDue: true,
   },
 };
+const nulls = (...names: string[]) => Object.fromEntries(names.map((name) => [name, null]));
 const read = (wire: Record<string, unknown>) => readClusterStatus(wire, context);
 
 describe('readClusterStatus', () => {
@@ -85,15 +87,9 @@ describe('readClusterStatus', () => {
     assert.deepEqual(
       { ...status, jobs: null, history: null, current: null },
       {
+        ...context.identity,
         clusterId: 'C1',
-        name: 'Workshop',
-        hostGuid: 'G1',
-        model: 'brand_modelx',
         online: true,
-        authorized: true,
-        capabilities: ['webcam_snapshot'],
-        note: 'left of the door',
-        maintenanceDue: true,
         stale: false,
         generatedAt: '2026-01-01T00:00:00.500Z',
         receivedAt: '2026-01-01T00:00:01.000Z',
@@ -146,10 +142,7 @@ describe('readClusterStatus', () => {
         current: null,
       },
     );
-    assert.deepEqual(
-      status.jobs.map(({ clusterJobId }) => clusterJobId),
-      ['J2', 'J1'],
-    );
+    assert.deepEqual(pluck(status.jobs, 'clusterJobId'), ['J2', 'J1']);
     assert.equal(status.current?.clusterJobId, 'J1');
     assert.equal(status.history[0]?.state, 'finished');
     assert.equal(status.history[0].clusterId, 'C1');
@@ -170,22 +163,9 @@ describe('readClusterStatus', () => {
 
   it('reads an empty answer without the list', () => {
     assert.deepEqual(readClusterStatus({}, { ...context, identity: null }), {
-      clusterId: 'C1',
-      name: null,
-      hostGuid: null,
-      model: null,
-      online: null,
-      authorized: null,
-      capabilities: null,
-      note: null,
-      maintenanceDue: null,
-      stale: false,
-      generatedAt: null,
-      receivedAt: context.receivedAt,
-      printers: [],
-      jobs: [],
-      history: [],
-      current: null,
+      ...nulls('name', 'hostGuid', 'model', 'online', 'authorized', 'capabilities', 'note', 'maintenanceDue'),
+      ...{ clusterId: 'C1', stale: false, receivedAt: context.receivedAt, printers: [], jobs: [], history: [] },
+      ...nulls('generatedAt', 'current'),
     });
   });
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readCluster } from '../../../lib/service/cluster';
 
+const nulls = (...names: string[]) => Object.fromEntries(names.map((name) => [name, null]));
+
 describe('readCluster', () => {
   const wire = {
     cluster_id: 'C1',
@@ -65,19 +67,9 @@ describe('readCluster', () => {
   it('is null without an id, and leaves missing fields null', () => {
     assert.equal(readCluster({ ...wire, cluster_id: '' }), null);
     assert.deepEqual(readCluster({ cluster_id: 'C1' }), {
-      clusterId: 'C1',
-      name: null,
-      hostGuid: null,
-      model: null,
-      online: null,
-      authorized: null,
-      capabilities: null,
-      note: null,
-      maintenanceDue: null,
-      printerCount: null,
-      jobCount: null,
-      printers: [],
-      current: null,
+      ...{ clusterId: 'C1', printers: [] },
+      ...nulls('name', 'hostGuid', 'model', 'online', 'authorized', 'capabilities', 'note', 'maintenanceDue'),
+      ...nulls('printerCount', 'jobCount', 'current'),
     });
   });
 });

@@ -9,6 +9,7 @@ import { phrase } from '../../../lib/words/sentence';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
+import { pluck } from '../../helpers/pluck';
 
 const SETTINGS = { authUrl: 'https://auth.example', clientId: 'id', clientSecret: 'secret', scope: 'all' };
 const PAIR_BYTES = 3_000;
@@ -102,10 +103,7 @@ describe('a sign-in that replicas share', () => {
       runtimes[0]?.reconnect();
       assert.deepEqual(await Promise.all(others), ['access-2', 'access-2']);
       assert.deepEqual(spent, ['refresh-1']);
-      assert.deepEqual(
-        opened.map(({ state }) => state),
-        ['signed-in', 'signed-in', 'signed-in'],
-      );
+      assert.deepEqual(pluck(opened, 'state'), ['signed-in', 'signed-in', 'signed-in']);
     });
 
   it('is renewed by another replica some minutes after one was killed before its request', async () => {

@@ -4,6 +4,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { closed, Deadline, underDeadline } from '../../../lib/time/deadline';
 import { ManualClock } from '../../helpers/manual-clock';
 import { phrase } from '../../../lib/words/sentence';
+import { pluck } from '../../helpers/pluck';
 
 describe('time/deadline', () => {
   let clock: ManualClock;
@@ -72,10 +73,7 @@ describe('time/deadline', () => {
     assert.equal(getEventListeners(parent.signal, 'abort').length, 0);
     const next = new Deadline(clock, { ms: 60_000, parent: parent.signal });
     parent.abort(closed());
-    assert.deepEqual(
-      [next, ...deadlines].map(({ aborted }) => aborted),
-      [true, false, false],
-    );
+    assert.deepEqual(pluck([next, ...deadlines], 'aborted'), [true, false, false]);
   });
 
   it('ends no deadline that was released by the end of another one', () => {

@@ -22,6 +22,7 @@ import { MemoryStore } from '../../helpers/memory-store';
 import { printingError } from '../../helpers/printing-error';
 import { drive, Storage, UploadService } from './support';
 import { phrase } from '../../../lib/words/sentence';
+import { pluck } from '../../helpers/pluck';
 
 const MIB = 1024 * 1024;
 const text = (size: number) => Buffer.from('G1 X10.5 Y20 E0.1\n'.repeat(Math.ceil(size / 18))).subarray(0, size);
@@ -750,10 +751,7 @@ describe('upload/uploads', () => {
       service.calls.length = 0;
       const found = await send(source, { reuse: true, dryRun });
       assert.deepEqual([found.jobId, found.status, found.reusedUpload], ['job-1', 'uploaded', true]);
-      assert.deepEqual(
-        service.calls.map(({ endpoint }) => endpoint),
-        ['storedJob'],
-      );
+      assert.deepEqual(pluck(service.calls, 'endpoint'), ['storedJob']);
     });
 
     it('reports the size that a compressed file would have', async () => {

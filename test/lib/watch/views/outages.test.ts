@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Replicas } from '../replicas';
 import { broken, ScriptedAccount } from '../scripted-account';
+import { pluck } from '../../../helpers/pluck';
 
 const MINUTE = 60_000;
 
@@ -61,10 +62,7 @@ describe('the notice of an outage', () => {
     service.fails = () => broken();
     await clock.advance(10 * MINUTE);
     assert.equal(notices.length, 1, notices.join('\n'));
-    assert.deepEqual(
-      account.reports.map(({ kind }) => kind),
-      ['outage'],
-    );
+    assert.deepEqual(pluck(account.reports, 'kind'), ['outage']);
     await watcher.close();
   });
 });
