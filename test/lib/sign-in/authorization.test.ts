@@ -101,6 +101,29 @@ describe('sign-in/authorization', () => {
     assert.equal(exchanges, 1);
   });
 
+  for (const [what, query, reason] of [
+    ['error_code', { error_code: 'user_denied' }, 'user_denied'],
+    ['error', { error: 'access_denied' }, 'access_denied'],
+    ['a missing code', {}, 'no code'],
+  ] as const)
+    it(`reports a refusal by ${what}, uses up the state and keeps an earlier sign-in`, async () => {
+      await store.put(grantKey('a'), grant);
+      const back = await begin();
+      const refused = new URLSearchParams({ state: back.get('state') ?? '', ...query });
+      await assert.rejects(one.complete(refused), {
+        code: 'FORBIDDEN',
+        message: new RegExp(`refused \\(${reason}\\)`),
+      });
+      await assert.rejects(one.complete(back), UNKNOWN);
+      assert.deepEqual([await store.get(grantKey('a')), exchanges], [grant, 0]);
+    });
+
+  it('holds at most a hundred pending sign-ins and drops the oldest', async () => {
+    const first = await begin();
+    for (let n = 0; n < 100; n++) await begin();
+    await assert.rejects(one.complete(first), UNKNOWN);
+  });
+
   describe('on two runtimes', () => {
     it('completes a sign-in on the runtime that did not begin it', async () => {
       answer();
