@@ -54,26 +54,10 @@ describe('account/current-user', () => {
     });
 
   describe('the call', () => {
-    const NOT_FOUND = new PrintingError('NOT_FOUND', phrase`No.`, { statusCode: 404 });
     const service = (currentUser: unknown, currentUserOnApi?: unknown) =>
       new ScriptedService({ currentUser: [currentUser], currentUserOnApi: [currentUserOnApi] });
     const called = ({ calls }: ScriptedService) => calls.map(({ endpoint }) => endpoint);
 
-    it('calls the account host', async () => {
-      const one = service(1);
-      assert.equal((await readCurrentUser(one, {}, limit())).data, 1);
-      assert.deepEqual(called(one), ['currentUser']);
-    });
-    it('calls the API host if the account host does not know the path', async () => {
-      const both = service(NOT_FOUND, 2);
-      assert.equal((await readCurrentUser(both, {}, limit())).data, 2);
-      assert.deepEqual(called(both), ['currentUser', 'currentUserOnApi']);
-    });
-    it('calls only the path that the user has set', async () => {
-      const both = service(NOT_FOUND, 2);
-      await assert.rejects(readCurrentUser(both, { currentUser: 'GET /me' }, limit()), { code: 'NOT_FOUND' });
-      assert.deepEqual(called(both), ['currentUser']);
-    });
     it('makes no second call after any other failure', async () => {
       const failing = service(new PrintingError('FORBIDDEN', phrase`No.`), 2);
       await assert.rejects(readCurrentUser(failing, {}, limit()), { code: 'FORBIDDEN' });

@@ -54,11 +54,6 @@ describe('control/job-control', () => {
       }
     });
 
-  it('leaves unknown states to the service', async () => {
-    for (const wire of [{ status: 'brand_new' }, {}, null, [], [{ status: 'printing' }], { status: 5 }])
-      assert.equal((await run('pause', { printJob: [wire] })).result?.status, 'success');
-  });
-
   it('reads nothing before an action without a rule', async () => {
     for (const action of ['force', 'move', 'duplicate', 'approve', 'constructor']) {
       const { result, service } = await run(action, {});
@@ -228,15 +223,6 @@ describe('control/job-control', () => {
         ],
       );
       assert.equal(error?.code, 'NOT_FOUND');
-    });
-
-    it('acts on the printers that a filter matches', async () => {
-      const clusters = [
-        cluster('a', { status: 'printing' }),
-        cluster('b', { status: 'printing' }, { printer_type: 'y' }),
-      ];
-      const { acted } = await runAll('abort', { clusters: [clusters] }, { model: 'Y' });
-      assert.deepEqual(acted, ['b-job']);
     });
 
     it('acts in a group on the members that a filter matches', async () => {

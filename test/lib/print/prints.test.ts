@@ -74,38 +74,6 @@ describe('print/prints', function () {
     simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: 'always', status: 503 });
   }
 
-  it('reports an offline printer before any upload', async () => {
-    simulator.world.setOnline(1, false);
-    const { error } = await run({ clusterIds: [simulator.world.cluster(1).clusterId], printKey: 'k' });
-    assert.deepEqual([error?.code, error?.obstacle], ['NOT_ACCEPTED', 'offline']);
-    assert.deepEqual([simulator.requests.count('registerUpload'), prints()], [0, 0]);
-    simulator.world.setOnline(1, true);
-    assert.equal(first(await run({ printKey: 'k' })).duplicate, false);
-  });
-
-  it('settles a key by the first later poll that shows the print, and then stops polling', async () => {
-    loseSight('after');
-    assert.equal((await run({ printKey: 'k' })).error?.code, 'PRINT_OUTCOME_UNKNOWN');
-    simulator.faults.clear();
-    const watch = client.watcher.watch({
-      clusterId: clusterId(),
-      interval: 60,
-      milestones: [],
-      onRound: () => undefined,
-      onEvents: () => undefined,
-      onTrouble: () => undefined,
-    });
-    await time.until(watch.ask(() => undefined));
-    await time.settled();
-    watch.close();
-    const reads = simulator.requests.count('clusterStatus');
-    const repeat = first(await run({ printKey: 'k' }));
-    assert.deepEqual([repeat.duplicate, repeat.printed, repeat.jobName], [true, true, 'part.gcode']);
-    assert.equal(repeat.clusterJobId, simulator.world.cluster(1).queue[0]?.uuid);
-    assert.equal(simulator.requests.count('clusterStatus'), reads);
-    assert.equal(prints(), 1);
-  });
-
   it('searches again for a lost print before it prints with the same key', async () => {
     loseSight('before');
     assert.equal((await run({ printKey: 'k' })).error?.code, 'PRINT_OUTCOME_UNKNOWN');
@@ -143,21 +111,6 @@ describe('print/prints', function () {
     const outcome = await run({ printKey: 'k' });
     assert.deepEqual([outcome.error?.code, prints()], ['FILE_NOT_WRITABLE', 0]);
     assert.equal(first(await run()).printed, true);
-  });
-
-  it('reports a print whose outcome can’t be saved, and finds it by a later search', async () => {
-    const update = store.update.bind(store);
-    let writes = 0;
-    store.update = (key, ...rest) => {
-      if (key[0] === 'print-key' && ++writes > 1) return Promise.reject(new Error('disk full'));
-      if (key[0] === 'claims') return Promise.reject(new Error('disk full'));
-      return update(key, ...rest);
-    };
-    const outcome = first(await run({ printKey: 'k' }));
-    assert.equal(outcome.printed, true);
-    store.update = update;
-    const repeat = first(await run({ printKey: 'k' }));
-    assert.deepEqual([repeat.duplicate, repeat.clusterJobId, prints()], [true, outcome.clusterJobId, 1]);
   });
 
   it('recovers from a crash in the middle of a dispatch', async () => {
@@ -251,18 +204,6 @@ describe('print/prints', function () {
       const done = first(outcome);
       assert.equal(done.status, 'finished');
       assert.deepEqual([done.clusterId, ...ids], [current, current]);
-    });
-
-    it('returns the finished job, even for a repeat of its key', async () => {
-      const wanted = { waitFor: 'finished', printKey: 'k' } as const;
-      const done = first(await run(wanted));
-      assert.deepEqual([done.status, done.job?.state, done.duplicate], ['finished', 'finished', false]);
-      const repeat = first(await run(wanted));
-      assert.deepEqual(
-        [repeat.job?.state, repeat.duplicate, repeat.clusterJobId],
-        ['finished', true, done.clusterJobId],
-      );
-      assert.equal(prints(), 1);
     });
 
     it('cancels the wait when its node closes', async () => {

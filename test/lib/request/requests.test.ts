@@ -8,7 +8,6 @@ import { PrintingError } from '../../../lib/service/errors';
 import type { Credentials } from '../../../lib/sign-in/credentials';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
-import { phrase } from '../../../lib/words/sentence';
 
 const API = 'https://api.example';
 const AUTH = 'https://account.example';
@@ -74,11 +73,6 @@ describe('request/requests', () => {
       assert.equal(seen[0]?.headers['content-type'], takes ? 'application/json' : undefined);
     });
 
-  it('reaches the account host, with a query', async () => {
-    answer(200, '{"data":[]}', { host: AUTH, path: '/users?page=2' });
-    assert.deepEqual((await run({ path: '{auth_url}/users?page=2' })).data, []);
-  });
-
   it('returns the whole body if it has no data, text if it is not JSON, and null if it is empty', async () => {
     const json = { 'content-type': 'application/json' };
     const csv = { 'content-type': 'text/csv' };
@@ -113,38 +107,6 @@ describe('request/requests', () => {
     assert.deepEqual((await run()).headers, { 'x-page': '1' });
   });
 
-  it('repeats a read, and nothing else', async () => {
-    answer(503, '');
-    answer(200, '{"data":1}');
-    assert.equal((await clock.during(5000, run())).data, 1);
-    for (const method of ['PUT', 'POST', 'DELETE']) {
-      answer(503, '', { method });
-      await fails(clock.during(60_000, run({ method })), 'SERVICE_ERROR', 503);
-    }
-    assert.equal(seen.length, 5);
-  });
-
-  it('renews an expired token once, even for a POST', async () => {
-    answer(401, '', { method: 'POST' });
-    answer(201, '{"data":{"id":"1"}}', { method: 'POST' });
-    assert.equal((await run({ method: 'POST', payload: { a: 1 } })).statusCode, 201);
-    assert.deepEqual(
-      seen.map(({ headers, body }) => [headers.authorization, body]),
-      [
-        ['Bearer token', '{"data":{"a":1}}'],
-        ['Bearer token+', '{"data":{"a":1}}'],
-      ],
-    );
-  });
-
-  it('waits for a 429, up to a minute', async () => {
-    answer(429, '', { method: 'DELETE', headers: { 'retry-after': '50' } });
-    answer(204, '', { method: 'DELETE' });
-    assert.equal((await clock.during(50_000, run({ method: 'DELETE' }))).statusCode, 204);
-    answer(429, '', { headers: { 'retry-after': '61' } });
-    await fails(run(), 'RATE_LIMITED', 429);
-  });
-
   for (const [status, code] of [
     [400, 'SERVICE_ERROR'],
     [302, 'SERVICE_ERROR'],
@@ -156,20 +118,4 @@ describe('request/requests', () => {
       answer(status, '{"errors":[{"code":"theirWord"}]}', { headers: { location: 'https://evil.example/' } });
       await assert.rejects(run(), { code, statusCode: status, serviceCode: 'theirWord' });
     });
-
-  it('sends nothing for an invalid method, a foreign URL, or a payload that is not JSON', async () => {
-    await fails(run({ method: 'PATCH' }), 'INVALID_INPUT');
-    await fails(run({ method: 'GET /x HTTP/1.1\r\nx:' }), 'INVALID_INPUT');
-    await fails(run({ path: 'https://evil.example/' }), 'INVALID_INPUT');
-    await fails(run({ method: 'POST', payload: Buffer.from('x') }), 'INVALID_INPUT');
-    assert.deepEqual(seen, []);
-  });
-
-  it('rejects with the reason of its signal', async () => {
-    agent.get(API).intercept({ path: '/x' }).reply(200, '{}').delay(1000);
-    const ending = new AbortController();
-    const running = run({ deadline: limit(clock, { signal: ending.signal }) });
-    ending.abort(new PrintingError('TIMEOUT', phrase`The node was closed.`));
-    await fails(running, 'TIMEOUT');
-  });
 });
