@@ -59,23 +59,26 @@ describe('sign-in/authorization', () => {
     assert.equal(signIns.values.size, 0, 'a pending sign-in was left behind');
   });
 
-  it('exchanges no code for an account that is no longer wanted', async () => {
-    const back = await begin();
-    wanted = false;
-    await assert.rejects(one.complete(back, { isWanted }), UNWANTED);
-    assert.equal(exchanges, 0);
-    assert.deepEqual(await one.known('a'), { underWay: false, failure: null });
-  });
-
-  it('stores no grant for an account that was deleted during the exchange', async () => {
-    const completing = one.complete(await begin(), { isWanted });
-    await settle();
-    assert.equal(exchanges, 1);
-    wanted = false;
-    answer();
-    await assert.rejects(completing, UNWANTED);
-    assert.equal(await store.get(grantKey('a')), undefined);
-  });
+  for (const [how, remove] of [
+    ['is no longer wanted', async () => void (wanted = false)],
+    ['is deleted by another runtime', () => other.delete('a')],
+  ] as const)
+    for (const when of ['before the redirect', 'during the exchange'] as const)
+      it(`grants nothing to an account that ${how} ${when}`, async () => {
+        const isEarly = when === 'before the redirect';
+        const back = await begin();
+        if (isEarly) await remove();
+        // Only a deletion discards the secrets.
+        if (isEarly && wanted) assert.ok(!JSON.stringify([...signIns.values]).includes('secret'));
+        const completing = assert.rejects(one.complete(back, { isWanted }), UNWANTED);
+        await settle();
+        if (!isEarly) await remove();
+        answer();
+        await completing;
+        assert.equal(exchanges, isEarly ? 0 : 1);
+        assert.equal(await store.get(grantKey('a')), undefined);
+        for (const at of [one, other]) assert.deepEqual(await at.known('a'), { underWay: false, failure: null });
+      });
 
   it('reports a pending sign-in only for its own account', async () => {
     const back = await begin();
@@ -203,26 +206,6 @@ describe('sign-in/authorization', () => {
       await other.signOut('a');
       assert.equal(await failure(), 'null');
       assert.equal(signIns.values.size, 0);
-    });
-
-    it('grants nothing to an account that another runtime deleted before the redirect', async () => {
-      const back = await begin();
-      await other.delete('a');
-      assert.ok(!JSON.stringify([...signIns.values]).includes('secret'));
-      await assert.rejects(one.complete(back), UNWANTED);
-      assert.equal(exchanges, 0);
-      assert.deepEqual(await one.known('a'), { underWay: false, failure: null });
-    });
-
-    it('grants nothing to an account that another runtime deleted during the exchange', async () => {
-      const completing = one.complete(await begin());
-      await settle();
-      await other.delete('a');
-      answer();
-      await assert.rejects(completing, UNWANTED);
-      assert.equal(exchanges, 1);
-      assert.equal(await store.get(grantKey('a')), undefined);
-      assert.equal(await failure(other), 'null');
     });
 
     it('passes the deployed account of the beginning runtime to the check', async () => {
