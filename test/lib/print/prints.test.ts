@@ -206,6 +206,18 @@ describe('print/prints', function () {
       assert.deepEqual([done.clusterId, ...ids], [current, current]);
     });
 
+    it('returns the finished job, even for a repeat of its key', async () => {
+      const wanted = { waitFor: 'finished', printKey: 'k' } as const;
+      const done = first(await run(wanted));
+      assert.deepEqual([done.status, done.job?.state, done.duplicate], ['finished', 'finished', false]);
+      const repeat = first(await run(wanted));
+      assert.deepEqual(
+        [repeat.job?.state, repeat.duplicate, repeat.clusterJobId],
+        ['finished', true, done.clusterJobId],
+      );
+      assert.equal(prints(), 1);
+    });
+
     it('cancels the wait when its node closes', async () => {
       const closing = new AbortController();
       const outcome = await run({

@@ -118,4 +118,12 @@ describe('request/requests', () => {
       answer(status, '{"errors":[{"code":"theirWord"}]}', { headers: { location: 'https://evil.example/' } });
       await assert.rejects(run(), { code, statusCode: status, serviceCode: 'theirWord' });
     });
+
+  it('waits for a 429, up to a minute', async () => {
+    answer(429, '', { method: 'DELETE', headers: { 'retry-after': '50' } });
+    answer(204, '', { method: 'DELETE' });
+    assert.equal((await clock.during(50_000, run({ method: 'DELETE' }))).statusCode, 204);
+    answer(429, '', { headers: { 'retry-after': '61' } });
+    await fails(run(), 'RATE_LIMITED', 429);
+  });
 });
