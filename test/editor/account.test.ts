@@ -20,12 +20,7 @@ for (const runtime of editors) {
           { id: 'account', type: 'remote-printing-account', service: 'remote', signIn: 'oauth', authUrl, apiUrl },
           { id: 'simulated', type: 'remote-printing-account', service: 'simulator' },
           {
-            id: 'watch',
-            type: 'remote-printing-cluster-status',
-            z: 'tab',
-            x: 100,
-            y: 40,
-            account: 'account',
+            ...{ id: 'watch', type: 'remote-printing-cluster-status', z: 'tab', x: 100, y: 40, account: 'account' },
             wires: [[], []],
           },
         ],

@@ -25,15 +25,8 @@ for (const runtime of editors) {
       await page.locator('#node-input-maxBytes-shown:not(.input-error)').waitFor();
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
-        type: 'remote-printing-webcam-snapshot',
-        name: '',
-        account,
-        cluster: 'printer',
-        clusterType: 'flow',
-        printer: 'payload.printerId',
-        printerType: 'msg',
-        timeout: '30',
-        maxBytes: '1572864',
+        ...{ type: 'remote-printing-webcam-snapshot', name: '', account, cluster: 'printer', clusterType: 'flow' },
+        ...{ printer: 'payload.printerId', printerType: 'msg', timeout: '30', maxBytes: '1572864' },
       });
     });
 
@@ -55,15 +48,8 @@ for (const runtime of editors) {
       await page.fill('#node-input-timeout', '90');
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
-        type: 'remote-printing-job-control',
-        name: '',
-        account,
-        cluster: '',
-        clusterType: 'str',
-        job: 'payload.job.clusterJobId',
-        jobType: 'jsonata',
-        action: 'msg.action',
-        timeout: '90',
+        ...{ type: 'remote-printing-job-control', name: '', account, cluster: '', clusterType: 'str' },
+        ...{ job: 'payload.job.clusterJobId', jobType: 'jsonata', action: 'msg.action', timeout: '90' },
       });
     });
 

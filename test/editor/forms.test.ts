@@ -70,15 +70,8 @@ for (const runtime of editors) {
       await editor.page.fill('#node-input-plateWait', '45');
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
-        type: 'remote-printing-cluster-status',
-        name: 'watch it',
-        account,
-        cluster: 'printer',
-        clusterType: 'flow',
-        interval: '30',
-        send: 'changes',
-        milestones: '10, 90',
-        lowMaterial: '15',
+        ...{ type: 'remote-printing-cluster-status', name: 'watch it', account, cluster: 'printer' },
+        ...{ clusterType: 'flow', interval: '30', send: 'changes', milestones: '10, 90', lowMaterial: '15' },
         plateWait: '45',
       });
     });
@@ -101,25 +94,10 @@ for (const runtime of editors) {
       assert.equal(await page.isVisible('#node-input-file-shown'), false);
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
-        type: 'remote-printing-upload-and-print',
-        name: '',
-        account,
-        cluster: '',
-        clusterType: 'str',
-        source: 'payload',
-        file: 'PRINT_FILE',
-        fileType: 'env',
-        jobName: 'payload.name & ".gcode"',
-        jobNameType: 'jsonata',
-        printKey: 'order.id',
-        printKeyType: 'msg',
-        print: false,
-        startNow: false,
-        waitFor: 'finished',
-        compress: true,
-        reuseUpload: false,
-        dryRun: true,
-        timeout: '120',
+        ...{ type: 'remote-printing-upload-and-print', name: '', account, cluster: '', clusterType: 'str' },
+        ...{ source: 'payload', file: 'PRINT_FILE', fileType: 'env', jobName: 'payload.name & ".gcode"' },
+        ...{ jobNameType: 'jsonata', printKey: 'order.id', printKeyType: 'msg', print: false, startNow: false },
+        ...{ waitFor: 'finished', compress: true, reuseUpload: false, dryRun: true, timeout: '120' },
       });
     });
 
@@ -132,12 +110,8 @@ for (const runtime of editors) {
       await editor.fillTyped('path', 'jsonata', '"/connect/v1/clusters/" & clusterId');
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
-        type: 'remote-printing-request',
-        name: '',
-        account,
-        method: 'POST',
-        path: '"/connect/v1/clusters/" & clusterId',
-        pathType: 'jsonata',
+        ...{ type: 'remote-printing-request', name: '', account, method: 'POST' },
+        ...{ path: '"/connect/v1/clusters/" & clusterId', pathType: 'jsonata' },
       });
     });
 
@@ -150,15 +124,8 @@ for (const runtime of editors) {
       assert.deepEqual(
         { print, startNow, waitFor, compress, reuseUpload, dryRun, timeout, file, fileType },
         {
-          print: true,
-          startNow: true,
-          waitFor: 'dispatched',
-          compress: false,
-          reuseUpload: true,
-          dryRun: false,
-          timeout: 600,
-          file: 'filename',
-          fileType: 'msg',
+          ...{ print: true, startNow: true, waitFor: 'dispatched', compress: false, reuseUpload: true },
+          ...{ dryRun: false, timeout: 600, file: 'filename', fileType: 'msg' },
         },
       );
     });

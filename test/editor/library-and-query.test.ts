@@ -58,16 +58,8 @@ for (const runtime of editors) {
       await page.fill('#node-input-timeout-shown', '2');
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
-        type: 'remote-printing-library-file',
-        name: '',
-        account,
-        operation: 'download',
-        kind: 'job',
-        source: 'payload',
-        file: 'target',
-        fileType: 'msg',
-        fileId: 'wanted',
-        fileIdType: 'flow',
+        ...{ type: 'remote-printing-library-file', name: '', account, operation: 'download', kind: 'job' },
+        ...{ source: 'payload', file: 'target', fileType: 'msg', fileId: 'wanted', fileIdType: 'flow' },
         timeout: '120',
       });
     });
@@ -77,16 +69,13 @@ for (const runtime of editors) {
       const id = await editor.add('remote-printing-query');
       await page.selectOption('#node-input-account', account);
       const needed: Record<string, string[]> = {
-        clusters: [],
-        printers: ['#node-input-item-shown'],
-        materials: ['#node-input-item-shown'],
+        ...{ clusters: [], printers: ['#node-input-item-shown'], materials: ['#node-input-item-shown'] },
         'cluster-status': ['#node-input-cluster-shown'],
         'print-jobs': ['#node-input-cluster-shown', '#node-input-item-shown'],
         'print-job': ['#node-input-cluster-shown', '#node-input-item-shown'],
         'stored-job': ['#node-input-item-shown'],
         preview: ['#node-input-cluster-shown', '#node-input-item-shown'],
-        'library-file': ['#node-input-item-shown'],
-        maintenance: ['#node-input-cluster-shown'],
+        ...{ 'library-file': ['#node-input-item-shown'], maintenance: ['#node-input-cluster-shown'] },
         'current-user': [],
       };
       assert.deepEqual(await offered('#node-input-query'), Object.keys(needed));
@@ -106,14 +95,8 @@ for (const runtime of editors) {
       await editor.fillTyped('item', 'msg', 'payload.job.clusterJobId');
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
-        type: 'remote-printing-query',
-        name: '',
-        account,
-        query: 'print-job',
-        cluster: 'PRINTER',
-        clusterType: 'env',
-        item: 'payload.job.clusterJobId',
-        itemType: 'msg',
+        ...{ type: 'remote-printing-query', name: '', account, query: 'print-job', cluster: 'PRINTER' },
+        ...{ clusterType: 'env', item: 'payload.job.clusterJobId', itemType: 'msg' },
       });
     });
 

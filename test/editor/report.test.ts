@@ -17,21 +17,9 @@ for (const runtime of editors) {
       await page.selectOption('#node-input-account', account);
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
-        type: 'remote-printing-report-generator',
-        name: '',
-        account,
-        clusters: '',
-        clustersType: 'str',
-        reportType: 'print_jobs',
-        from: 'last 7 days',
-        fromType: 'relative',
-        to: '',
-        toType: 'relative',
-        format: 'rows',
-        file: '',
-        fileType: 'str',
-        onlyNew: false,
-        timeout: 300,
+        ...{ type: 'remote-printing-report-generator', name: '', account, clusters: '', clustersType: 'str' },
+        ...{ reportType: 'print_jobs', from: 'last 7 days', fromType: 'relative', to: '', toType: 'relative' },
+        ...{ format: 'rows', file: '', fileType: 'str', onlyNew: false, timeout: 300 },
       });
 
       await editor.open(id);
@@ -46,16 +34,8 @@ for (const runtime of editors) {
       await page.fill('#node-input-timeout-shown', '15');
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
-        type: 'remote-printing-report-generator',
-        account,
-        clusters: first,
-        clustersType: 'str',
-        from: 'last 30 days',
-        to: 'until',
-        toType: 'msg',
-        format: 'stream',
-        onlyNew: true,
-        timeout: '900',
+        ...{ type: 'remote-printing-report-generator', account, clusters: first, clustersType: 'str' },
+        ...{ from: 'last 30 days', to: 'until', toType: 'msg', format: 'stream', onlyNew: true, timeout: '900' },
       });
     });
 

@@ -9,15 +9,8 @@ export const inMemory =
 
 /** Print of a small file at once, without a wait for its end. */
 export const PRINT = {
-  source: inMemory(),
-  jobName: '',
-  printKey: '',
-  print: true,
-  startNow: true,
-  waitFor: 'dispatched',
-  compress: false,
-  reuseUpload: true,
-  dryRun: false,
+  ...{ source: inMemory(), jobName: '', printKey: '', print: true, startNow: true, waitFor: 'dispatched' },
+  ...{ compress: false, reuseUpload: true, dryRun: false },
   onProgress: () => undefined,
 } satisfies Partial<PrintRequest>;
 

@@ -27,11 +27,7 @@ describe('nodes/query', () => {
       // Create the jobs and files to query.
       others: [
         {
-          id: 'print',
-          type: 'remote-printing-upload-and-print',
-          account,
-          source,
-          reuseUpload: false,
+          ...{ id: 'print', type: 'remote-printing-upload-and-print', account, source, reuseUpload: false },
           wires: [['stored']],
         },
         { id: 'store', type: 'remote-printing-library-file', account, source, wires: [['stored']] },
@@ -252,11 +248,7 @@ describe('nodes/query', () => {
       const { payload, message } = await ask<Record<string, unknown>>({ jobId });
       const { uploadedAt, ...rest } = payload;
       assert.deepEqual(rest, {
-        jobId,
-        name: 'cube.gcode',
-        fileSize: GCODE.length,
-        contentType: 'text/plain',
-        status: 'uploaded',
+        ...{ jobId, name: 'cube.gcode', fileSize: GCODE.length, contentType: 'text/plain', status: 'uploaded' },
         metadata: {
           ...{ model: null, generator: null, printCores: [], nozzles: [], materials: [], buildPlate: null },
           ...{ seconds: 600, size: null },

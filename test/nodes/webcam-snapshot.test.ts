@@ -15,14 +15,8 @@ describe('nodes/webcam-snapshot', () => {
 
   const bench = new NodeBench(
     {
-      id: 'camera',
-      type: 'remote-printing-webcam-snapshot',
-      cluster: '',
-      clusterType: 'str',
-      printer: '',
-      printerType: 'str',
-      timeout: 10,
-      maxBytes: 20971520,
+      ...{ id: 'camera', type: 'remote-printing-webcam-snapshot', cluster: '', clusterType: 'str', printer: '' },
+      ...{ printerType: 'str', timeout: 10, maxBytes: 20971520 },
     },
     { simulator: { timeFactor: 60, actionDelay: 100 } },
   );
@@ -40,11 +34,7 @@ describe('nodes/webcam-snapshot', () => {
 
     it('keeps the event that triggered it, for a caption', async () => {
       const event = {
-        id: 'e',
-        type: 'job.finished',
-        at: '2030-01-01T12:00:00.000Z',
-        late: false,
-        job: { name: 'part' },
+        ...{ id: 'e', type: 'job.finished', at: '2030-01-01T12:00:00.000Z', late: false, job: { name: 'part' } },
       };
       const msg = await taken(here({ payload: event, topic: event.type }));
       assert.deepEqual(msg.event, event);

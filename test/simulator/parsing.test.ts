@@ -31,17 +31,11 @@ const GRIFFIN = `;START_OF_HEADER
 G28
 `;
 const METADATA = {
-  flavor: 'Griffin',
-  header_version: '0.1',
-  machine_variant: 'Simulated Maker One',
-  generator: { name: 'slicer', version: '4.5.0' },
-  build_plate: { type: 'glass' },
+  ...{ flavor: 'Griffin', header_version: '0.1', machine_variant: 'Simulated Maker One' },
+  ...{ generator: { name: 'slicer', version: '4.5.0' }, build_plate: { type: 'glass' } },
   extruders: [
     {
-      extruder_index: 1,
-      print_core_id: 'BB 0.4',
-      nozzle_diameter: 0.4,
-      estimated_material_volume: 2500,
+      ...{ extruder_index: 1, print_core_id: 'BB 0.4', nozzle_diameter: 0.4, estimated_material_volume: 2500 },
       material: { guid: GUID, diameter: 2.85, density: 1.24, weight: 3.1 },
     },
   ],

@@ -50,16 +50,11 @@ describe('simulator: a report', () => {
     assert.equal(download.headers['content-type'], 'text/csv; charset=utf-8');
     assert.deepEqual(table(download.text), [
       {
-        printer_model: bench.simulator.world.cluster(1).model,
-        printer_name: 'Workbench printer',
-        printer_uuid: bench.simulator.world.cluster(1).printers[0]!.uuid,
-        job_uuid: uuid,
-        job_name: 'part.gcode',
-        queued_at: '2030-01-01T00:00:00.000Z',
-        started_at: '2030-01-01T00:01:35.000Z',
-        removed_at: '2030-01-01T00:08:35.000Z',
-        extruder_1_material: 'Generic PLA Black',
-        extruder_2_material: 'Generic PLA Red',
+        ...{ printer_model: bench.simulator.world.cluster(1).model, printer_name: 'Workbench printer' },
+        ...{ printer_uuid: bench.simulator.world.cluster(1).printers[0]!.uuid, job_uuid: uuid },
+        ...{ job_name: 'part.gcode', queued_at: '2030-01-01T00:00:00.000Z' },
+        ...{ started_at: '2030-01-01T00:01:35.000Z', removed_at: '2030-01-01T00:08:35.000Z' },
+        ...{ extruder_1_material: 'Generic PLA Black', extruder_2_material: 'Generic PLA Red' },
       },
     ]);
     assert.equal((await call(url, { headers: { authorization: `Bearer ${bench.token}` } })).status, 400);

@@ -29,12 +29,8 @@ describe('simulator: restart', () => {
     call(
       `${authUrl}/token`,
       form({
-        client_id: 'simulator',
-        client_secret: 'simulator-secret',
-        redirect_uri: REDIRECT,
-        scope: SCOPE,
-        grant_type: 'refresh_token',
-        refresh_token: token,
+        ...{ client_id: 'simulator', client_secret: 'simulator-secret', redirect_uri: REDIRECT, scope: SCOPE },
+        ...{ grant_type: 'refresh_token', refresh_token: token },
       }),
     );
 

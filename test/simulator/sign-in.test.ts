@@ -6,11 +6,7 @@ import { Bench, call, form, REDIRECT, SCOPE, type Reply } from './support';
 
 const authorizeUrl = (simulator: Simulator, more: Record<string, string> = {}): string => {
   const query = {
-    client_id: 'simulator',
-    redirect_uri: REDIRECT,
-    response_type: 'code',
-    scope: SCOPE,
-    state: 'a b&c',
+    ...{ client_id: 'simulator', redirect_uri: REDIRECT, response_type: 'code', scope: SCOPE, state: 'a b&c' },
     ...more,
   };
   return `${simulator.authUrl}/authorize?${new URLSearchParams(query).toString()}`;
@@ -19,10 +15,7 @@ const tokenRequest = (simulator: Simulator, values: Record<string, string>): Pro
   call(
     `${simulator.authUrl}/token`,
     form({
-      client_id: 'simulator',
-      client_secret: 'simulator-secret',
-      redirect_uri: REDIRECT,
-      scope: SCOPE,
+      ...{ client_id: 'simulator', client_secret: 'simulator-secret', redirect_uri: REDIRECT, scope: SCOPE },
       ...values,
     }),
   );
@@ -273,12 +266,7 @@ describe('simulator: sign-in', () => {
     }
     const [authorize] = simulator.requests.list('authorize');
     assert.deepEqual(authorize, {
-      origin: 'auth',
-      endpoint: 'authorize',
-      method: 'GET',
-      path: '/authorize',
-      status: 302,
-      agent: null,
+      ...{ origin: 'auth', endpoint: 'authorize', method: 'GET', path: '/authorize', status: 302, agent: null },
       at: clock,
     });
   });

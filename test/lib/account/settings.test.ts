@@ -24,10 +24,7 @@ describe('account/settings', () => {
       authUrl: 'https://account.example',
       paths: { storagePath: '/slicer/v1', overrides: {} },
       signIn: {
-        authUrl: 'https://account.example',
-        clientId: 'client',
-        clientSecret: 'secret',
-        scope: DEFAULT_SCOPE,
+        ...{ authUrl: 'https://account.example', clientId: 'client', clientSecret: 'secret', scope: DEFAULT_SCOPE },
       },
       origin: '',
       organizationId: '',
@@ -39,20 +36,13 @@ describe('account/settings', () => {
       ...GOOD,
       authUrl: ' https://account.example/ ',
       apiUrl: 'http://127.0.0.1:4000//',
-      clientId: ' client\n',
-      scope: ' a b ',
-      storagePath: '/library/v2/',
-      origin: ' https://shop.example ',
-      organizationId: ' org-1 ',
-      paths: '{"currentUser":"GET {auth_url}/me"}',
+      ...{ clientId: ' client\n', scope: ' a b ', storagePath: '/library/v2/', origin: ' https://shop.example ' },
+      ...{ organizationId: ' org-1 ', paths: '{"currentUser":"GET {auth_url}/me"}' },
     });
     assert.equal(settings.authUrl, 'https://account.example');
     assert.equal(settings.apiUrl, 'http://127.0.0.1:4000');
     assert.deepEqual(settings.signIn, {
-      authUrl: 'https://account.example',
-      clientId: 'client',
-      clientSecret: 'secret',
-      scope: 'a b',
+      ...{ authUrl: 'https://account.example', clientId: 'client', clientSecret: 'secret', scope: 'a b' },
     });
     assert.deepEqual(settings.paths, { storagePath: '/library/v2', overrides: { currentUser: 'GET {auth_url}/me' } });
     assert.equal(settings.origin, 'https://shop.example');

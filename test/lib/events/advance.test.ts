@@ -18,10 +18,7 @@ describe('advance: first observation', () => {
     const all = answer({
       printers: [
         {
-          uuid: 'P1',
-          status: 'printing',
-          firmware_version: '1',
-          latest_available_firmware: '2',
+          ...{ uuid: 'P1', status: 'printing', firmware_version: '1', latest_available_firmware: '2' },
           faults: [{ uuid: 'F1', code: 'DOOR' }],
         },
       ],
@@ -148,15 +145,8 @@ describe('advance: edges of a job', () => {
     assert.equal(about?.name, 'x.gcode');
     assert.equal(id, `${CLUSTER}/job.started/a`);
     assert.deepEqual(rest, {
-      type: 'job.started',
-      at: minute(1),
-      late: false,
-      clusterId: CLUSTER,
-      clusterName: 'Workshop',
-      printerId: 'P1',
-      printerName: 'Left',
-      previous: null,
-      value: null,
+      ...{ type: 'job.started', at: minute(1), late: false, clusterId: CLUSTER, clusterName: 'Workshop' },
+      ...{ printerId: 'P1', printerName: 'Left', previous: null, value: null },
     });
   });
 

@@ -77,24 +77,15 @@ function check(seen: Observation): number {
 
 const material = (guid: string) => ({ guid, brand: 'Acme', material: 'PLA', color: 'Red' });
 const extruder = (index: number): Wire => ({
-  extruder_index: index,
-  print_core_id: 'AA 0.4',
-  material: material(`M${index}`),
-  estimated_material_volume: 500,
-  original_material_volume: 1000,
+  ...{ extruder_index: index, print_core_id: 'AA 0.4', material: material(`M${index}`) },
+  ...{ estimated_material_volume: 500, original_material_volume: 1000 },
 });
 
 describe('events/fingerprint', () => {
   const printer = (uuid: string): Wire => ({
-    uuid,
-    friendly_name: 'Left',
-    status: 'printing',
-    firmware_version: '1',
-    latest_available_firmware: '2',
-    firmware_update_status: 'update_available',
-    configuration: [extruder(0), extruder(1)],
-    faults: [{ code: 'E1', message: 'jam', severity: 'error', at: minute(1) }],
-    errors: [],
+    ...{ uuid, friendly_name: 'Left', status: 'printing', firmware_version: '1', latest_available_firmware: '2' },
+    ...{ firmware_update_status: 'update_available', configuration: [extruder(0), extruder(1)] },
+    ...{ faults: [{ code: 'E1', message: 'jam', severity: 'error', at: minute(1) }], errors: [] },
   });
   const full = answer({
     printers: [printer('P1'), { ...printer('P2'), firmware_update_status: 'up_to_date' }],

@@ -15,10 +15,7 @@ const EMPTY = { material: 'empty' };
 const thresholds = { ...NO_THRESHOLDS, lowMaterial: 10, plateWait: 30 };
 
 const extruder = (left: number | undefined, material: Wire | undefined = RED, core: string | undefined = 'AA 0.4') => ({
-  extruder_index: 0,
-  print_core_id: core,
-  material,
-  estimated_material_volume: left,
+  ...{ extruder_index: 0, print_core_id: core, material, estimated_material_volume: left },
   original_material_volume: left === undefined ? undefined : FULL,
 });
 const loaded = (configuration: Wire[], more: Wire = {}): Wire =>

@@ -45,12 +45,7 @@ export const NO_THRESHOLDS: Thresholds = { milestones: [], lowMaterial: 0, plate
 export const withMilestones = (...milestones: number[]): Thresholds => ({ ...NO_THRESHOLDS, milestones });
 
 const IDENTITY = {
-  name: 'Workshop',
-  hostGuid: 'G1',
-  model: null,
-  authorized: true,
-  capabilities: null,
-  note: null,
+  ...{ name: 'Workshop', hostGuid: 'G1', model: null, authorized: true, capabilities: null, note: null },
   maintenanceDue: null,
 };
 

@@ -67,11 +67,8 @@ class Life {
     const work = underDeadline(clock, { ms: 300_000, parent: signal }, (deadline) =>
       this.client.prints.run({
         ...PRINT,
-        source: inMemory(text, `${changes.printKey}.gcode`),
-        clusterIds: [clusterId],
-        waitFor: 'finished',
-        deadline,
-        signal,
+        ...{ source: inMemory(text, `${changes.printKey}.gcode`), clusterIds: [clusterId], waitFor: 'finished' },
+        ...{ deadline, signal },
         onWait: (scope, awaited) => this.#ends.begin(scope, awaited, message),
         onResult: ({ error, status }) => {
           if (!error) this.#report(message, String(status));
@@ -230,10 +227,7 @@ describe('a runtime that shares its store', () => {
       within(async (deadline) =>
         client?.prints.run({
           ...PRINT,
-          clusterIds: [],
-          print: false,
-          deadline,
-          signal: new AbortController().signal,
+          ...{ clusterIds: [], print: false, deadline, signal: new AbortController().signal },
           onResult: ({ reusedUpload }) => reused.push(reusedUpload),
         }),
       );
@@ -251,13 +245,9 @@ describe('a runtime that shares its store', () => {
     const report = (client: Client) =>
       within((deadline) =>
         client.reports.run({
-          clusterIds: null,
-          reportType: 'print_jobs',
+          ...{ clusterIds: null, reportType: 'print_jobs' },
           range: { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-08T00:00:00Z') },
-          format: 'rows',
-          path: '',
-          onlyNew: 'node',
-          deadline,
+          ...{ format: 'rows', path: '', onlyNew: 'node', deadline },
           onProgress: () => undefined,
           onResult: (_, payload) => rows.push(...(payload as unknown[])),
           onRows: () => undefined,

@@ -7,13 +7,8 @@ const context = {
   clusterId: 'C1',
   receivedAt: '2026-01-01T00:00:01.000Z',
   identity: {
-    name: 'Workshop',
-    hostGuid: 'G1',
-    model: 'brand_modelx',
-    authorized: true,
-    capabilities: ['webcam_snapshot'],
-    note: 'left of the door',
-    maintenanceDue: true,
+    ...{ name: 'Workshop', hostGuid: 'G1', model: 'brand_modelx', authorized: true },
+    ...{ capabilities: ['webcam_snapshot'], note: 'left of the door', maintenanceDue: true },
   },
 };
 const nulls = (...names: string[]) => Object.fromEntries(names.map((name) => [name, null]));
@@ -26,23 +21,13 @@ describe('readClusterStatus', () => {
       is_online: true,
       printers: [
         {
-          uuid: 'P1',
-          friendly_name: 'Left',
-          machine_variant: 'Brand Model X',
-          status: 'printing',
-          enabled: true,
-          reserved_by: 'J1',
-          maintenance_required: false,
-          firmware_version: '9.0.1',
-          latest_available_firmware: '9.1.0',
-          firmware_update_status: 'update_available',
+          ...{ uuid: 'P1', friendly_name: 'Left', machine_variant: 'Brand Model X', status: 'printing' },
+          ...{ enabled: true, reserved_by: 'J1', maintenance_required: false, firmware_version: '9.0.1' },
+          ...{ latest_available_firmware: '9.1.0', firmware_update_status: 'update_available' },
           configuration: [
             {
-              extruder_index: 0,
-              print_core_id: 'AA 0.4',
-              temperature: 210.5,
-              estimated_material_volume: 1200.5,
-              original_material_volume: 4800,
+              ...{ extruder_index: 0, print_core_id: 'AA 0.4', temperature: 210.5 },
+              ...{ estimated_material_volume: 1200.5, original_material_volume: 4800 },
               material: { guid: 'M1', brand: 'Generic', material: 'PLA', color: 'Red', diameter: 2.85, density: 1.24 },
             },
             { extruder_index: 1, material: { material: 'empty' } },
@@ -51,10 +36,7 @@ describe('readClusterStatus', () => {
             supported: true,
             material_slots: [
               {
-                slot_index: 0,
-                extruder_index: 1,
-                compatible: true,
-                material_remaining: 0.25,
+                ...{ slot_index: 0, extruder_index: 1, compatible: true, material_remaining: 0.25 },
                 material: { guid: 'M1', brand: 'Generic', material: 'PLA', color: 'Red' },
               },
               { slot_index: 1, extruder_index: 1, compatible: false, material_remaining: -1, material_empty: true },
@@ -65,11 +47,8 @@ describe('readClusterStatus', () => {
           air_manager: { supported: true, filter_status: 'peak_performance', filter_age: 12.5, filter_max_age: 1500 },
           faults: [
             {
-              code: 'DOOR_OPEN',
-              message: 'The door is open',
-              severity: '3',
-              timestamp: '2026-01-01T00:00:00.000Z',
-              uuid: 'F1',
+              ...{ code: 'DOOR_OPEN', message: 'The door is open', severity: '3' },
+              ...{ timestamp: '2026-01-01T00:00:00.000Z', uuid: 'F1' },
             },
           ],
           errors: [
@@ -88,28 +67,16 @@ describe('readClusterStatus', () => {
       { ...status, jobs: null, history: null, current: null },
       {
         ...context.identity,
-        clusterId: 'C1',
-        online: true,
-        stale: false,
-        generatedAt: '2026-01-01T00:00:00.500Z',
+        ...{ clusterId: 'C1', online: true, stale: false, generatedAt: '2026-01-01T00:00:00.500Z' },
         receivedAt: '2026-01-01T00:00:01.000Z',
         printers: [
           {
-            printerId: 'P1',
-            name: 'Left',
-            model: 'Brand Model X',
-            status: 'printing',
-            enabled: true,
-            maintenanceRequired: false,
-            reservedBy: 'J1',
+            ...{ printerId: 'P1', name: 'Left', model: 'Brand Model X', status: 'printing', enabled: true },
+            ...{ maintenanceRequired: false, reservedBy: 'J1' },
             firmware: { version: '9.0.1', latest: '9.1.0', updateStatus: 'update_available' },
             extruders: [
               {
-                index: 0,
-                printCore: 'AA 0.4',
-                temperature: 210.5,
-                volumeLeft: 1200.5,
-                volumeFull: 4800,
+                ...{ index: 0, printCore: 'AA 0.4', temperature: 210.5, volumeLeft: 1200.5, volumeFull: 4800 },
                 material: { guid: 'M1', brand: 'Generic', name: 'PLA', color: 'Red', diameter: 2.85, density: 1.24 },
               },
               { index: 1, printCore: null, temperature: null, volumeLeft: null, volumeFull: null, material: null },

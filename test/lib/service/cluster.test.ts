@@ -5,18 +5,9 @@ const nulls = (...names: string[]) => Object.fromEntries(names.map((name) => [na
 
 describe('readCluster', () => {
   const wire = {
-    cluster_id: 'C1',
-    host_guid: 'G1',
-    host_name: 'host-1',
-    friendly_name: 'Workshop',
-    status: 'active',
-    is_online: true,
-    printer_count: 2,
-    host_print_job_count: 3,
-    printer_type: 'brand_modelx',
-    capabilities: ['webcam_snapshot', 7, ''],
-    note: { note: 'left of the door' },
-    maintenance_due: true,
+    ...{ cluster_id: 'C1', host_guid: 'G1', host_name: 'host-1', friendly_name: 'Workshop', status: 'active' },
+    ...{ is_online: true, printer_count: 2, host_print_job_count: 3, printer_type: 'brand_modelx' },
+    ...{ capabilities: ['webcam_snapshot', 7, ''], note: { note: 'left of the door' }, maintenance_due: true },
     host_printer: { uuid: 'P1', friendly_name: 'Left', machine_variant: 'Brand Model X', status: 'printing' },
     host_current_print_job: { uuid: 'J1', status: 'printing' },
   };
@@ -26,17 +17,9 @@ describe('readCluster', () => {
     assert(cluster);
     const { printers, current, ...rest } = cluster;
     assert.deepEqual(rest, {
-      clusterId: 'C1',
-      name: 'Workshop',
-      hostGuid: 'G1',
-      model: 'brand_modelx',
-      online: true,
-      authorized: true,
-      capabilities: ['webcam_snapshot'],
-      note: 'left of the door',
-      maintenanceDue: true,
-      printerCount: 2,
-      jobCount: 3,
+      ...{ clusterId: 'C1', name: 'Workshop', hostGuid: 'G1', model: 'brand_modelx', online: true },
+      ...{ authorized: true, capabilities: ['webcam_snapshot'], note: 'left of the door', maintenanceDue: true },
+      ...{ printerCount: 2, jobCount: 3 },
     });
     assert.deepEqual(
       printers.map(({ printerId, name, model, status }) => ({ printerId, name, model, status })),

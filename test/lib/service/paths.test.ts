@@ -14,14 +14,8 @@ const is = (code: ErrorCode, words: RegExp) => (error: unknown) => {
 describe('service/paths', () => {
   it('fills the path parameters of every call', () => {
     const ids = {
-      cluster_id: 'C',
-      printer_id: 'P',
-      action: 'A',
-      action_id: 'AI',
-      cluster_job_id: 'CJ',
-      report_id: 'R',
-      job_id: 'J',
-      file_id: 'F',
+      ...{ cluster_id: 'C', printer_id: 'P', action: 'A', action_id: 'AI', cluster_job_id: 'CJ', report_id: 'R' },
+      ...{ job_id: 'J', file_id: 'F' },
     };
     const calls = Object.fromEntries(
       (Object.keys(ENDPOINTS) as EndpointName[]).map((name) => {
@@ -31,20 +25,15 @@ describe('service/paths', () => {
       }),
     );
     const expected = {
-      registerUpload: 'PUT api /slicer/v1/jobs/upload',
-      storedJob: 'GET api /slicer/v1/jobs/J',
-      clusters: 'GET api /connect/v1/clusters',
-      clusterStatus: 'GET api /connect/v1/clusters/C/status',
+      ...{ registerUpload: 'PUT api /slicer/v1/jobs/upload', storedJob: 'GET api /slicer/v1/jobs/J' },
+      ...{ clusters: 'GET api /connect/v1/clusters', clusterStatus: 'GET api /connect/v1/clusters/C/status' },
       print: 'POST api /connect/v1/clusters/C/print/J',
-      printJob: 'GET api /connect/v1/clusters/C/print_jobs/CJ',
-      currentUser: 'GET auth /users/current',
+      ...{ printJob: 'GET api /connect/v1/clusters/C/print_jobs/CJ', currentUser: 'GET auth /users/current' },
       printerAction: 'POST api /connect/v1/clusters/C/printers/P/action/A',
       actionStatus: 'GET api /connect/v1/clusters/C/action_status/AI',
       jobAction: 'POST api /connect/v1/clusters/C/print_jobs/CJ/action/A',
-      createReport: 'PUT api /report/v1/reports',
-      getReport: 'GET api /report/v1/reports/R',
-      deleteJob: 'DELETE api /slicer/v1/jobs/J',
-      deleteFile: 'DELETE api /slicer/v1/files/F',
+      ...{ createReport: 'PUT api /report/v1/reports', getReport: 'GET api /report/v1/reports/R' },
+      ...{ deleteJob: 'DELETE api /slicer/v1/jobs/J', deleteFile: 'DELETE api /slicer/v1/files/F' },
       printJobs: 'GET api /connect/v1/print_jobs',
       maintenance: 'GET api /connect/v1/clusters/C/maintenance/pending',
     };

@@ -3,23 +3,11 @@ import fc from 'fast-check';
 import { isUnderWay, readPrintJob, type JobState } from '../../../lib/service/print-job';
 
 const full = {
-  uuid: '6f1c0d5a-0000-4000-8000-000000000001',
-  cloud_job_id: 'stored',
-  cluster_id: 'cluster',
-  name: 'bracket.gcode',
-  status: 'printing',
-  state: 'in_progress',
-  time_total: 3600,
-  time_elapsed: 1234,
-  time_remaining: 2366,
-  printer_uuid: 'printer',
-  printed_on_uuid: 'other',
-  printer_name: 'Left',
-  owner: 'Ada',
-  sent_from: 'cloud',
-  created_at: '2026-01-01T07:15:00.250Z',
-  preview_url: 'https://storage.example/preview?signature=secret',
-  note: 'for Ada',
+  ...{ uuid: '6f1c0d5a-0000-4000-8000-000000000001', cloud_job_id: 'stored', cluster_id: 'cluster' },
+  ...{ name: 'bracket.gcode', status: 'printing', state: 'in_progress', time_total: 3600, time_elapsed: 1234 },
+  ...{ time_remaining: 2366, printer_uuid: 'printer', printed_on_uuid: 'other', printer_name: 'Left' },
+  ...{ owner: 'Ada', sent_from: 'cloud', created_at: '2026-01-01T07:15:00.250Z' },
+  ...{ preview_url: 'https://storage.example/preview?signature=secret', note: 'for Ada' },
   configuration: [
     {
       extruder_index: 0,
@@ -34,26 +22,12 @@ const full = {
 describe('readPrintJob', () => {
   it('reads a whole record', () => {
     assert.deepEqual(readPrintJob(full), {
-      clusterJobId: full.uuid,
-      jobId: 'stored',
-      clusterId: 'cluster',
-      name: 'bracket.gcode',
-      status: 'printing',
-      state: 'printing',
-      progress: 34.3,
-      timeElapsed: 1234,
-      timeTotal: 3600,
-      timeRemaining: 2366,
-      printerId: 'printer',
-      printerName: 'Left',
-      owner: 'Ada',
-      sentFrom: 'cloud',
-      createdAt: '2026-01-01T07:15:00.250Z',
-      estimatedTime: null,
+      ...{ clusterJobId: full.uuid, jobId: 'stored', clusterId: 'cluster', name: 'bracket.gcode' },
+      ...{ status: 'printing', state: 'printing', progress: 34.3, timeElapsed: 1234, timeTotal: 3600 },
+      ...{ timeRemaining: 2366, printerId: 'printer', printerName: 'Left', owner: 'Ada', sentFrom: 'cloud' },
+      ...{ createdAt: '2026-01-01T07:15:00.250Z', estimatedTime: null },
       materials: [{ extruder: 0, guid: 'M1', brand: 'Generic', type: 'PLA', color: 'Red', volume: 8000, weight: null }],
-      hasPreview: true,
-      note: 'for Ada',
-      changesRequired: [],
+      ...{ hasPreview: true, note: 'for Ada', changesRequired: [] },
     });
   });
 
@@ -143,25 +117,15 @@ describe('readPrintJob', () => {
 
   it('shows a queued job with required changes as attention, with the changes', () => {
     const change = {
-      type_of_change: 'material_change',
-      index: 0,
-      origin_id: 'o',
-      origin_name: 'PLA',
-      target_id: 't',
-      target_name: 'ABS',
-      is_overridable: true,
+      ...{ type_of_change: 'material_change', index: 0, origin_id: 'o', origin_name: 'PLA', target_id: 't' },
+      ...{ target_name: 'ABS', is_overridable: true },
     };
     const job = readPrintJob({ status: 'queued', configuration_changes_required: [change] });
     assert.equal(job.state, 'attention');
     assert.deepEqual(job.changesRequired, [
       {
-        type: 'material_change',
-        index: 0,
-        originId: 'o',
-        originName: 'PLA',
-        targetId: 't',
-        targetName: 'ABS',
-        overridable: true,
+        ...{ type: 'material_change', index: 0, originId: 'o', originName: 'PLA', targetId: 't' },
+        ...{ targetName: 'ABS', overridable: true },
       },
     ]);
     assert.equal(readPrintJob({ status: 'printing', configuration_changes_required: [change] }).state, 'printing');

@@ -33,12 +33,7 @@ describe('service/stored-file', () => {
 
   it('reads any record, and leaves missing fields null', () => {
     assert.deepEqual(readStoredFile({ kind: 'file', id: 'f' }, {}), {
-      fileId: 'f',
-      name: null,
-      fileSize: null,
-      contentType: null,
-      status: null,
-      uploadedAt: null,
+      ...{ fileId: 'f', name: null, fileSize: null, contentType: null, status: null, uploadedAt: null },
     });
     const field = fc.constantFrom('file_name', 'job_name', 'file_size', 'content_type', 'status', 'uploaded_at');
     fc.assert(

@@ -12,11 +12,7 @@ const AUTH = 'https://account.example';
 const SETTINGS = { authUrl: `${AUTH}/base`, clientId: 'client id', clientSecret: 's&cret=', scope: 'one two' };
 const REDIRECT = 'http://localhost:1880/callback?x=1';
 const GOOD = {
-  token_type: 'bearer',
-  access_token: 'access-2',
-  refresh_token: 'refresh-2',
-  expires_in: 600,
-  scope: 'one',
+  ...{ token_type: 'bearer', access_token: 'access-2', refresh_token: 'refresh-2', expires_in: 600, scope: 'one' },
 };
 
 describe('sign-in/token-endpoint', () => {
@@ -43,14 +39,8 @@ describe('sign-in/token-endpoint', () => {
         };
       });
   const grant = (): Grant => ({
-    authUrl: SETTINGS.authUrl,
-    clientId: SETTINGS.clientId,
-    redirectUri: REDIRECT,
-    accessToken: 'access-1',
-    refreshToken: 'refresh-1',
-    expiresAt: 0,
-    lifetime: 0,
-    scope: null,
+    ...{ authUrl: SETTINGS.authUrl, clientId: SETTINGS.clientId, redirectUri: REDIRECT, accessToken: 'access-1' },
+    ...{ refreshToken: 'refresh-1', expiresAt: 0, lifetime: 0, scope: null },
   });
   const exchange = () => endpoint.exchange(SETTINGS, 'code-1', REDIRECT, limit());
   const refresh = () => endpoint.refresh(SETTINGS, grant(), limit());
@@ -76,12 +66,8 @@ describe('sign-in/token-endpoint', () => {
     answer(200, GOOD);
     await exchange();
     assert.deepEqual(Object.fromEntries(forms[0] ?? []), {
-      client_id: SETTINGS.clientId,
-      client_secret: SETTINGS.clientSecret,
-      redirect_uri: REDIRECT,
-      grant_type: 'authorization_code',
-      scope: SETTINGS.scope,
-      code: 'code-1',
+      ...{ client_id: SETTINGS.clientId, client_secret: SETTINGS.clientSecret, redirect_uri: REDIRECT },
+      ...{ grant_type: 'authorization_code', scope: SETTINGS.scope, code: 'code-1' },
     });
   });
 
@@ -89,28 +75,17 @@ describe('sign-in/token-endpoint', () => {
     answer(200, GOOD);
     await refresh();
     assert.deepEqual(Object.fromEntries(forms[0] ?? []), {
-      client_id: SETTINGS.clientId,
-      client_secret: SETTINGS.clientSecret,
-      redirect_uri: REDIRECT,
-      grant_type: 'refresh_token',
-      scope: SETTINGS.scope,
-      refresh_token: 'refresh-1',
+      ...{ client_id: SETTINGS.clientId, client_secret: SETTINGS.clientSecret, redirect_uri: REDIRECT },
+      ...{ grant_type: 'refresh_token', scope: SETTINGS.scope, refresh_token: 'refresh-1' },
     });
   });
 
   it('builds a grant from the answer', async () => {
     answer(200, GOOD);
     assert.deepEqual(await exchange(), {
-      authUrl: SETTINGS.authUrl,
-      clientId: SETTINGS.clientId,
-      redirectUri: REDIRECT,
-      accessToken: 'access-2',
-      refreshToken: 'refresh-2',
-      expiresAt: clock.now() + 600_000,
-      lifetime: 600_000,
-      scope: 'one',
-      holder: { user: null, organizationId: null },
-      signedInAt: clock.now(),
+      ...{ authUrl: SETTINGS.authUrl, clientId: SETTINGS.clientId, redirectUri: REDIRECT, accessToken: 'access-2' },
+      ...{ refreshToken: 'refresh-2', expiresAt: clock.now() + 600_000, lifetime: 600_000, scope: 'one' },
+      ...{ holder: { user: null, organizationId: null }, signedInAt: clock.now() },
     });
   });
 

@@ -44,15 +44,9 @@ const GRIFFIN = [
   'END_OF_HEADER',
 ];
 const OF_GRIFFIN: FileFacts = {
-  source: 'file',
-  model: 'Model X',
-  printCores: [null, 'BB 0.4'],
-  materials: [null, { guid: GUID, type: null, brand: null, color: null }],
-  volumes: [null, 120.5],
-  weights: [null, null],
-  nozzles: [null, 0.4],
-  buildPlate: 'glass',
-  seconds: 480,
+  ...{ source: 'file', model: 'Model X', printCores: [null, 'BB 0.4'] },
+  ...{ materials: [null, { guid: GUID, type: null, brand: null, color: null }], volumes: [null, 120.5] },
+  ...{ weights: [null, null], nozzles: [null, 0.4], buildPlate: 'glass', seconds: 480 },
   size: { x: 129.45, y: 123.45, z: 2.4 },
 };
 
@@ -82,12 +76,8 @@ const OF_PRUSA: FileFacts = {
     null,
     { guid: null, type: 'PVA', brand: null, color: '#000000' },
   ],
-  volumes: [10_300, null, 5150],
-  weights: [12.77, null, 6.38],
-  nozzles: [0.4, null, 0.8],
-  buildPlate: null,
-  seconds: 93_784,
-  size: null,
+  ...{ volumes: [10_300, null, 5150], weights: [12.77, null, 6.38], nozzles: [0.4, null, 0.8], buildPlate: null },
+  ...{ seconds: 93_784, size: null },
 };
 
 const ORCA_HEADER = [

@@ -12,17 +12,9 @@ const METADATA = {
   build_plate: { type: 'glass', initial_temperature: 60 },
   extruders: [
     {
-      extruder_index: 1,
-      print_core_id: 'AA 0.4',
-      nozzle_diameter: 0.4,
-      estimated_material_volume: 2911,
+      ...{ extruder_index: 1, print_core_id: 'AA 0.4', nozzle_diameter: 0.4, estimated_material_volume: 2911 },
       material: {
-        guid: GUID,
-        brand: 'Generic',
-        color: 'Red',
-        material: 'PLA',
-        diameter: 2.85,
-        density: 1.24,
+        ...{ guid: GUID, brand: 'Generic', color: 'Red', material: 'PLA', diameter: 2.85, density: 1.24 },
         weight: 3.6,
       },
     },
@@ -33,25 +25,15 @@ const METADATA = {
 describe("the facts in a stored job's metadata", () => {
   it('reads each field that the service sends', () => {
     assert.deepEqual(readMetadata(METADATA), {
-      model: 'Model X',
-      generator: { name: 'slicer', version: '5.4.0' },
-      printCores: [null, 'AA 0.4'],
+      ...{ model: 'Model X', generator: { name: 'slicer', version: '5.4.0' }, printCores: [null, 'AA 0.4'] },
       nozzles: [null, 0.4],
       materials: [null, { guid: GUID, brand: 'Generic', type: 'PLA', color: 'Red', volume: 2911, weight: 3.6 }],
-      buildPlate: 'glass',
-      seconds: 480,
-      size: { x: 129.45, y: 123.45, z: 2.4 },
+      ...{ buildPlate: 'glass', seconds: 480, size: { x: 129.45, y: 123.45, z: 2.4 } },
     });
     assert.deepEqual(factsOfMetadata(METADATA), {
-      source: 'service',
-      model: 'Model X',
-      printCores: [null, 'AA 0.4'],
-      materials: [null, { guid: GUID, type: 'PLA', brand: 'Generic', color: 'Red' }],
-      volumes: [null, 2911],
-      weights: [null, 3.6],
-      nozzles: [null, 0.4],
-      buildPlate: 'glass',
-      seconds: 480,
+      ...{ source: 'service', model: 'Model X', printCores: [null, 'AA 0.4'] },
+      ...{ materials: [null, { guid: GUID, type: 'PLA', brand: 'Generic', color: 'Red' }], volumes: [null, 2911] },
+      ...{ weights: [null, 3.6], nozzles: [null, 0.4], buildPlate: 'glass', seconds: 480 },
       size: { x: 129.45, y: 123.45, z: 2.4 },
     });
   });

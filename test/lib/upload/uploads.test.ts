@@ -68,10 +68,7 @@ describe('upload/uploads', () => {
 
   const open = (changes: Partial<UploadsDeps> = {}) =>
     new Uploads({
-      service,
-      http,
-      store,
-      clock,
+      ...{ service, http, store, clock },
       scope: () => Promise.resolve(['a1', 'service', workspace]),
       ...changes,
     });
@@ -84,10 +81,7 @@ describe('upload/uploads', () => {
     const deadline = Object.assign(new Deadline(clock, { parent: signal }), { until: clock.monotonic() + ms });
     try {
       return await uploads.send(source, {
-        compress: false,
-        reuse: false,
-        dryRun: false,
-        deadline,
+        ...{ compress: false, reuse: false, dryRun: false, deadline },
         onStage: (stage, progress) => stages.push({ stage, progress }),
         ...changes,
       });
@@ -102,10 +96,7 @@ describe('upload/uploads', () => {
     return { kind: 'file', path };
   };
   const streamed = (stream: Readable, size: number, name = 'a.gcode'): Source => ({
-    kind: 'stream',
-    stream,
-    size,
-    name,
+    ...{ kind: 'stream', stream, size, name },
   });
   const inMemory = (bytes: Buffer, name = 'a.gcode'): Source => ({ kind: 'bytes', bytes, name });
   const fails = (work: Promise<unknown>, code: ErrorCode, words: RegExp) =>
@@ -120,11 +111,7 @@ describe('upload/uploads', () => {
         const { raw, ...rest } = uploaded;
         assert.deepEqual(raw, storage.jobs.get('job-1'));
         assert.deepEqual(rest, {
-          jobId: 'job-1',
-          jobName: `part${extension}`,
-          fileSize: 300_000,
-          contentType,
-          status: 'uploaded',
+          ...{ jobId: 'job-1', jobName: `part${extension}`, fileSize: 300_000, contentType, status: 'uploaded' },
           reusedUpload: false,
         });
         assert.deepEqual(service.calls[0]?.data, {
@@ -514,12 +501,8 @@ describe('upload/uploads', () => {
       assert.deepEqual(gunzipSync(stored), bytes);
       const { raw: _, ...rest } = uploaded;
       assert.deepEqual(rest, {
-        jobId: 'job-1',
-        jobName: 'part.gcode.gz',
-        fileSize: stored.length,
-        contentType: 'application/gzip',
-        status: 'uploaded',
-        reusedUpload: false,
+        ...{ jobId: 'job-1', jobName: 'part.gcode.gz', fileSize: stored.length, contentType: 'application/gzip' },
+        ...{ status: 'uploaded', reusedUpload: false },
       });
       assert.deepEqual(found, []);
       assert.deepEqual(stages[0], {
@@ -728,12 +711,7 @@ describe('upload/uploads', () => {
   describe('a dry run', () => {
     const dryRun = true;
     const nothing = {
-      jobId: null,
-      status: null,
-      reusedUpload: false,
-      fileSize: 10,
-      contentType: 'text/plain',
-      raw: null,
+      ...{ jobId: null, status: null, reusedUpload: false, fileSize: 10, contentType: 'text/plain', raw: null },
     };
 
     it('sends nothing', async () => {
