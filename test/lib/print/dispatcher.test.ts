@@ -134,6 +134,13 @@ describe('print/dispatcher', () => {
     assert.equal((await ledger.find(key('a')))?.done, undefined);
   });
 
+  it('finds no earlier print that somebody else began of the same file', async () => {
+    accepted('foreign', 'job', clock.now() - 60_000);
+    print = () => lost();
+    const found = await outcome(dispatch('k'));
+    assert.equal(found, 'PRINT_OUTCOME_UNKNOWN');
+  });
+
   it('finds a print that a poll has listed, even if its own reads fail', async () => {
     print = () => {
       accepted('p1');

@@ -310,6 +310,31 @@ describe('print/late-results in several runtimes', () => {
     await nothingLeft();
   });
 
+  it('reports an end at the next node if the node closes while the note is read', async () => {
+    const alone = new Farm();
+    const one = alone.start('one', { alone: true });
+    one.node.ends.resume();
+    await one.begin('p');
+    await one.redeploy();
+    const { stored } = alone;
+    const get = stored.get.bind(stored);
+    const open: (() => void)[] = [];
+    stored.get = async (key: never) => {
+      if ((key as string[])[0] === 'kept-message') await new Promise<void>((resolve) => open.push(resolve));
+      return get(key);
+    };
+    await alone.end('p');
+    assert.equal(open.length, 1);
+    stored.get = get;
+    one.node.closing.abort();
+    open[0]?.();
+    await settle();
+    assert.deepEqual(alone.reported, []);
+    await one.redeploy();
+    await settle();
+    assert.equal(alone.reported.length, 1);
+  });
+
   it('deletes a removed node’s waits, but not those of other runtimes', async () => {
     await a.begin('p');
     await b.begin('q');

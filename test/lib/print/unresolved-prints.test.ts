@@ -132,6 +132,34 @@ describe('print/unresolved-prints in several runtimes', () => {
     assert.deepEqual(held(), [1]);
   });
 
+  it('keeps polling for an outcome that is added while others are settled', async () => {
+    await lose('one');
+    const { outcomes } = start();
+    await settle();
+    const get = store.get.bind(store);
+    let open: () => void = () => undefined;
+    store.get = async (key: never) => {
+      const value = await get(key);
+      if ((key as string[])[0] === 'open-prints') await new Promise<void>((resolve) => (open = resolve));
+      return value as never;
+    };
+    const printing = (uuid: string) => ({
+      uuid,
+      cloud_job_id: 'job',
+      status: 'queued',
+      created_at: isoTime(clock.now()),
+    });
+    await observed({ print_jobs: [printing('p')] });
+    store.get = get as never;
+    await lose('two');
+    outcomes.add(SCOPE, 'cluster');
+    open();
+    await settle();
+    assert.deepEqual(held(), [1]);
+    await observed({ print_jobs: [printing('p'), printing('q')] });
+    assert.deepEqual([await doneOf('one'), await doneOf('two')].sort(), ['p', 'q']);
+  });
+
   it('logs each hopeless key once', async () => {
     await lose('one');
     start();

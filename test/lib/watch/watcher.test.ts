@@ -1061,6 +1061,24 @@ describe('Watcher', () => {
     }
   });
 
+  it('sends nothing to a paused node at the turn for which a result was stored', async () => {
+    const account = new ScriptedAccount();
+    const { clock } = account;
+    account.service.cluster('C1');
+    const own: number[] = [];
+    const first = account.watch('C1', { interval: 30, onRound: () => own.push(clock.monotonic()) });
+    const neighbour = account.watch('C1', { interval: 3600 });
+    await clock.advance(300_000);
+    const turn = (own.at(-1) ?? 0) + 30_000;
+    await clock.advance(turn - 5_000 - clock.monotonic());
+    await neighbour.poll();
+    first.pause();
+    const sent = own.length;
+    await clock.advance(20_000);
+    await account.watcher.close();
+    assert.equal(own.length, sent);
+  });
+
   describe('follow', () => {
     it('uses the shared polls', async () => {
       const witness = await account.watched('C1');
