@@ -150,7 +150,7 @@ describe('print/unresolved-prints in several runtimes', () => {
       created_at: isoTime(clock.now()),
     });
     await observed({ print_jobs: [printing('p')] });
-    store.get = get as never;
+    store.get = get;
     await lose('two');
     outcomes.add(SCOPE, 'cluster');
     open();
