@@ -1,6 +1,6 @@
 import type { PrintingError } from '../service/errors';
 
-/** What follows a refresh whose outcome is not known: the service may still process a request with the refresh token. */
+/** The consequence of a refresh with an unknown outcome: the service may still process a request with the refresh token. */
 export interface Rest {
   /** How long the refresh token is not used, ms. */
   ms: number;

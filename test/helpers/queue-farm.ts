@@ -56,7 +56,7 @@ class Farm extends ScriptedService {
   readonly prints: FarmPrint[] = [];
   /** Lives of the next prints; those after them last a minute. */
   readonly lives: Life[] = [];
-  /** What becomes of a dispatch. `unanswered`: until `answer`; `lost`, `absent`: without an answer, printed or not. */
+  /** The fate of a dispatch. `unanswered`: until `answer`; `lost`, `absent`: without an answer, printed or not. */
   dispatch: 'accepted' | 'unanswered' | 'lost' | 'absent' = 'accepted';
   /** What becomes of a removal. `ignored`: answered, but the job stays; `lost`: without an answer, but removed. */
   removal: 'done' | 'refused' | 'ignored' | 'lost' | 'too late' = 'done';

@@ -83,7 +83,7 @@ const NONE: readonly string[] = [];
 /** Time without a receiver of events after which the next runtime delivers its first events as late, ms. */
 const LATE_AFTER = 60_000;
 
-/** What the memories of a cluster and of the list share: how they relate to the store, and whether events are late. */
+/** Base of the memories of a cluster and of the list: their relation to the store, and the lateness of events. */
 abstract class StoredMemory {
   /** Whether the checkpoint was read from the store. */
   loaded = false;

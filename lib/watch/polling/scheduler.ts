@@ -75,7 +75,7 @@ const JUMP = 5_000;
 /** Polls due within this span start together, ms: single starts cost more than twice the CPU time (ADR 15). */
 const BEAT = 100;
 
-/** What follows from a poll for all polls of the account. */
+/** Effect of one poll on all polls of the account. */
 export interface PollEnd {
   /** Time for which the service asks for no more polls, ms. */
   readonly pauseFor: number;

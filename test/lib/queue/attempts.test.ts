@@ -10,9 +10,9 @@ const QUEUED: Life = [[0, 'queued']];
 const RULES = { printers: ['C1'], startWithin: 5 * MINUTE };
 
 interface Course {
-  /** What the print shows. Default: it prints for a minute. */
+  /** Display of the print. Default: it prints for a minute. */
   life?: Life;
-  /** What happens before the item is added, and 10 s after that. */
+  /** Changes before the item is added, and 10 s after that. */
   before?: () => unknown;
   after?: () => unknown;
   /** Time that passes then, s. Default: 20. */

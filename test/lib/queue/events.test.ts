@@ -21,7 +21,7 @@ describe('queue/events', () => {
   interface Disturbance {
     /** What happens when the first event of a type arrives. */
     at?: [type: QueueEvent['type'], what: () => unknown];
-    /** What happens between the print and its verdict. */
+    /** Changes between the print and its verdict. */
     between?: () => unknown;
   }
   const DISTURBANCES: Record<string, Disturbance> = {
