@@ -1,4 +1,4 @@
-import { OFFERED_RANGES } from '../lib/rules/limits';
+import { OFFERED_RANGES } from '../lib/rules/ranges';
 import { combobox, type Choice } from './combobox';
 import { typedText } from './fields';
 import type { InputOptions, InputType } from './red';

@@ -1,7 +1,8 @@
 import { readAmount } from '../lib/rules/text';
 import { hostFault, isOrigin, isRedirectUri } from '../lib/rules/addresses';
 import { parseHours } from '../lib/rules/hours';
-import { readMilestones, readRangeEnd } from '../lib/rules/limits';
+import { readMilestones } from '../lib/rules/limits';
+import { readRangeEnd } from '../lib/rules/ranges';
 import { type PathFault, readPathOverrides, readStoragePath } from '../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../lib/rules/queue-settings';
 import { setting } from './fields';

@@ -1,4 +1,4 @@
-import { readRangeEnd, type RangeUnit } from '../rules/limits';
+import { readRangeEnd, type RangeUnit } from '../rules/ranges';
 import { PrintingError } from '../service/errors';
 import { isTime } from '../time/clock';
 import { phrase } from '../words/sentence';

@@ -9,7 +9,8 @@ import type {
   ItemTarget,
   Settlement,
 } from '../../lib/queue/model/types';
-import { readRangeEnd, TEXT } from '../../lib/rules/limits';
+import { TEXT } from '../../lib/rules/limits';
+import { readRangeEnd } from '../../lib/rules/ranges';
 import { record } from '../../lib/service/json-readers';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 import { invalid, isBlank, kindOf, readFlag } from '../shared/inputs';

@@ -18,7 +18,8 @@ import { CsvReader } from '../../lib/report/csv';
 import { readAddress, readBody, headersForFlow } from '../../lib/request/requests';
 import { hostFault, isOrigin, isRedirectUri } from '../../lib/rules/addresses';
 import { parseHours } from '../../lib/rules/hours';
-import { readMilestones, readRangeEnd, TEXT, TOOLPATH } from '../../lib/rules/limits';
+import { readMilestones, TEXT, TOOLPATH } from '../../lib/rules/limits';
+import { readRangeEnd } from '../../lib/rules/ranges';
 import { readPathOverrides, readStoragePath, unsafePart } from '../../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../../lib/rules/queue-settings';
 import { trimmed, webAddress, withoutSlashes } from '../../lib/rules/text';
@@ -304,7 +305,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     readPathOverrides({ printJobs: `GET /${words}` }),
   ],
   'rules/paths.unsafePart': (words) => unsafePart(words),
-  'rules/limits.readRangeEnd': (words) => readRangeEnd(words),
+  'rules/ranges.readRangeEnd': (words) => readRangeEnd(words),
   'rules/addresses.isRedirectUri': (words) => isRedirectUri(words),
   'rules/paths.readStoragePath': (words) => readStoragePath(words),
   'rules/text.trimmed': (words) => trimmed(words),

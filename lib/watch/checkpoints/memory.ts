@@ -119,7 +119,7 @@ abstract class StoredMemory {
     this.#invalidations++;
   }
 
-  /** Whether the next events are late: nothing received events when their changes happened. Decided here alone. */
+  /** Whether the next events are late: nothing received events when their changes happened. Only this class decides it. */
   get nextEventsAreLate(): boolean {
     return this.#areLate;
   }
