@@ -35,6 +35,7 @@ export type {
   Cleaning,
   Cluster,
   Dispatch,
+  EndWords,
   EndedPrint,
   LibraryFile,
   Mismatch,

@@ -1,6 +1,6 @@
 import { isObject } from '../http/bodies';
 import { MODELS, type NewCluster } from '../world/models';
-import { CLEANINGS, MISMATCHES, type Material } from '../world/state';
+import { CLEANINGS, END_WORDS, MISMATCHES, type Material } from '../world/state';
 import { choice, fields, flag, list, orNull, text, whole, wrong, type Body, type Reader } from './readers';
 
 const MODEL_IDS = MODELS.map(({ id }) => id);
@@ -29,6 +29,7 @@ const NEW_CLUSTER: Record<keyof NewCluster | 'organizationId', Reader> = {
   printCores: list(orNull(text)),
   buildPlate: text,
   cleaning: (body, name) => choice(body, name, CLEANINGS),
+  endWords: (body, name) => choice(body, name, END_WORDS),
   mismatch: (body, name) => choice(body, name, MISMATCHES),
   organizationId: text,
 };

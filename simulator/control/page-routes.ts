@@ -87,6 +87,7 @@ function clusterView(cluster: Cluster, moment: Moment): unknown {
     enabled: cluster.printers.every(({ enabled }) => enabled),
     trouble: cluster.printers[0]!.trouble ?? '',
     cleaning: cluster.cleaning,
+    end_words: cluster.endWords,
     mismatch: cluster.mismatch ?? 'ignored',
     dispatch: cluster.dispatch,
     actions: cluster.actionSwitch.outcome ?? 'success',

@@ -1,5 +1,5 @@
 import { SPOOL } from '../world/spools';
-import { CLEANINGS, MISMATCHES, UPLOAD_MODES } from '../world/state';
+import { CLEANINGS, END_WORDS, MISMATCHES, UPLOAD_MODES } from '../world/state';
 import type { ActionSwitch, Cluster, ParsingSwitch, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
 import type { ClusterRef } from '../world/world-base';
 import type { World } from '../world/world';
@@ -41,6 +41,8 @@ export function worldActions(world: World): WorldActions {
     resume: job((ref, uuid) => world.resume(ref, uuid)),
     abort: job((ref, uuid) => world.abort(ref, uuid)),
     fail: (body) => world.fail(cluster(body), optionalText(body, 'job'), optionalText(body, 'code')),
+    ask: (body) => world.ask(cluster(body), optionalText(body, 'job'), optionalText(body, 'code')),
+    answer: job((ref, uuid) => world.answer(ref, uuid)),
     clean: job((ref, uuid) => world.clean(ref, uuid)),
     'clear-plate': (body) => world.clearPlate(cluster(body), optionalNumber(body, 'printer')),
     'remove-job': job((ref, uuid) => world.removeJob(ref, uuid)),
@@ -76,6 +78,7 @@ export function worldActions(world: World): WorldActions {
       world.setFirmware(cluster(body), firmware);
     },
     cleaning: (body) => world.setCleaning(cluster(body), choice(body, 'value', CLEANINGS)),
+    'end-words': (body) => world.setEndWords(cluster(body), choice(body, 'value', END_WORDS)),
     mismatch: (body) => world.setMismatch(cluster(body), choice(body, 'value', MISMATCHES)),
     'recent-history': (body) => world.setRecentHistory(cluster(body), flag(body, 'value')),
     capabilities: (body) => world.setCapabilities(cluster(body), texts(body, 'value')),

@@ -1,4 +1,4 @@
-import type { Cleaning, Cluster, Extruder, Material, Mismatch } from './state';
+import type { Cleaning, Cluster, EndWords, Extruder, Material, Mismatch } from './state';
 import { NIL_UUID, type Ids } from './ids';
 import { COLORS, newMaterial } from './materials';
 import { SPOOL } from './spools';
@@ -88,6 +88,7 @@ export interface NewCluster {
   printCores?: (string | null)[];
   buildPlate?: string;
   cleaning?: Cleaning;
+  endWords?: EndWords;
   mismatch?: Mismatch;
 }
 
@@ -115,6 +116,7 @@ export function newCluster(
     capabilities: [...CAPABILITIES],
     recentHistory: true,
     cleaning: options.cleaning ?? 'automatic',
+    endWords: options.endWords ?? 'long',
     mismatch: options.mismatch ?? 'ignored',
     dispatch: 'queued',
     actionSwitch: {},

@@ -1,7 +1,7 @@
 import { Ids } from './ids';
 import { newCluster, type NewCluster } from './models';
 import { secret } from './secrets';
-import type { Organization, State, User } from './state';
+import { VERSION, type Organization, type State, type User } from './state';
 
 /**
  * Creates the initial state: these clusters in the first workspace, or so many, and one in the second. A listed cluster
@@ -9,7 +9,7 @@ import type { Organization, State, User } from './state';
  */
 export function newState(seed: number, printers: number | readonly NewCluster[], now: number): State {
   const state: State = {
-    version: 3,
+    version: VERSION,
     seed,
     nextId: 1,
     clock: { real: now, virtual: 0 },

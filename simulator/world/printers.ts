@@ -8,6 +8,7 @@ import type {
   ActionSwitch,
   Cluster,
   Dispatch,
+  EndWords,
   Extruder,
   Material,
   Mismatch,
@@ -97,6 +98,10 @@ export class Printers extends Library {
 
   setCleaning(ref: ClusterRef, cleaning: Cluster['cleaning']): void {
     this.update(ref, { cleaning });
+  }
+
+  setEndWords(ref: ClusterRef, endWords: EndWords): void {
+    this.update(ref, { endWords });
   }
 
   /** Sets what becomes of jobs whose files don't suit the printer. */

@@ -2,7 +2,7 @@ import { recordNotFound, Refusal } from '../http/refusals';
 import { compareJobs } from './compare-jobs';
 import { changesFor, makeChanges } from './matching';
 import type { Cluster, PrintJob, StoredJob } from './state';
-import { activeJob, end, enter, isActive } from './virtual-printer';
+import { activeJob, end, endEarly, enter, hasBegun, isActive, leavePlate } from './virtual-printer';
 import type { ClusterRef } from './world-base';
 import { Printers } from './printers';
 
@@ -111,7 +111,10 @@ export class Prints extends Printers {
     this.change(ref, uuid, running, (job, at) => enter(job, 'aborting', at));
   }
 
-  /** Fails the print; with a code, the printer also shows that fault. */
+  /**
+   * Fails the print; with a code, the printer also shows that fault. A print that has begun passes through the long
+   * words, where the printer has them.
+   */
   fail(ref: ClusterRef, uuid?: string, code?: string): void {
     const running = [
       'sent_to_printer',
@@ -126,13 +129,31 @@ export class Prints extends Printers {
     ];
     this.change(ref, uuid, running, (job, at, cluster) => {
       if (code !== undefined) this.addFault(ref, { code });
-      end(cluster, job, 'fault', at);
+      if (cluster.endWords === 'long' && hasBegun(job)) endEarly(cluster, job, 'failed', at);
+      else end(cluster, job, 'fault', at);
+    });
+  }
+
+  /** Makes the printer of a print that was aborted or failed ask a person something, and show it as a fault. */
+  ask(ref: ClusterRef, uuid?: string, code = 'ATTENTION_REQUIRED'): void {
+    this.change(ref, uuid, ['aborted_post_print', 'failed_post_print'], (job, at) => {
+      this.addFault(ref, { code });
+      enter(job, job.status === 'failed_post_print' ? 'failed_wait_user_action' : 'aborted_wait_user_action', at);
+    });
+  }
+
+  /** Answers what a printer asks after such a print, and clears its faults. */
+  answer(ref: ClusterRef, uuid?: string): void {
+    this.change(ref, uuid, ['aborted_wait_user_action', 'failed_wait_user_action'], (job, at, cluster) => {
+      this.clearFaults(ref);
+      const printer = cluster.printers.find((other) => other.uuid === job.printerUuid)!;
+      leavePlate(cluster, printer, job, at);
     });
   }
 
   /** Clears the build plate after a print that waits for it. */
   clean(ref: ClusterRef, uuid?: string): void {
-    this.change(ref, uuid, ['wait_cleanup'], (job, at, cluster) => {
+    this.change(ref, uuid, ['wait_cleanup', 'aborted_wait_cleanup', 'failed_wait_cleanup'], (job, at, cluster) => {
       end(cluster, job, 'cleaned', at);
       for (const printer of cluster.printers) if (printer.left === job.uuid) printer.left = null;
     });

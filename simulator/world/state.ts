@@ -1,11 +1,14 @@
 import type { ClockState } from './clock';
 
+/** Version of the stored state. */
+export const VERSION = 4;
+
 /**
  * The complete state of the simulated service, as stored in world.json. Virtual times are ms of
  * `SimulatorClock.virtual()`.
  */
 export interface State {
-  version: 3;
+  version: typeof VERSION;
   seed: number;
   nextId: number;
   clock: ClockState;
@@ -176,6 +179,13 @@ export const CLEANINGS = ['automatic', 'manual', 'none'] as const;
 export type Cleaning = (typeof CLEANINGS)[number];
 
 /**
+ * Words for the end of a print that was aborted or failed (wire facts 12.2): `long` ones name the end from the first
+ * second on; `short` ones show `wait_cleanup` with less time than the total.
+ */
+export const END_WORDS = ['long', 'short'] as const;
+export type EndWords = (typeof END_WORDS)[number];
+
+/**
  * Fate of a job whose file doesn't suit the printer: it prints nevertheless, it waits in the queue, or it goes
  * to the printer and waits there.
  */
@@ -205,6 +215,7 @@ export interface Cluster {
   capabilities: string[];
   recentHistory: boolean;
   cleaning: Cleaning;
+  endWords: EndWords;
   /** Older worlds lack it, and ignore mismatches. */
   mismatch?: Mismatch;
   dispatch: Dispatch;
@@ -290,7 +301,11 @@ export type ActiveStatus =
   | 'resuming'
   | 'aborting'
   | 'post_print'
-  | 'wait_cleanup';
+  | 'wait_cleanup'
+  | LongWord;
+/** Word of a print whose bad end is certain, while it still occupies its printer (wire facts 12.2). */
+export type LongWord = `${BadEnd}_${'post_print' | 'wait_user_action' | 'wait_cleanup'}`;
+export type BadEnd = Exclude<EndStatus, 'finished'>;
 export type EndStatus = 'finished' | 'aborted' | 'failed';
 
 /** One print of a stored job: a print job instance. */

@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { State } from './state';
+import { upgraded, type OlderState } from './older-world';
+import { VERSION, type State } from './state';
 
 /** Storage of the world: a user's folder, which outlives the simulator, or a temporary one. */
 export class Store {
@@ -20,7 +21,7 @@ export class Store {
     return new Store(dataDir, true, []);
   }
 
-  /** Loads the stored world; sets a damaged one aside with a warning. */
+  /** Loads the stored world. Sets one aside, with a warning, that is damaged or of a version that it can't upgrade. */
   async load(): Promise<State | undefined> {
     if (!this.lasting) return undefined;
     const file = join(this.folder, 'world.json');
@@ -29,16 +30,19 @@ export class Store {
       throw error;
     });
     if (text === undefined) return undefined;
-    try {
-      const state = JSON.parse(text) as Partial<State> | null;
-      if (state?.version === 3 && Array.isArray(state.clusters) && state.access) return state as State;
-    } catch {
-      // Not JSON: handled as damaged below.
+    const state = parse(text);
+    if (Array.isArray(state?.clusters) && state.access) {
+      if (state.version === VERSION) return state as State;
+      if (state.version === VERSION - 1) return upgraded(state as OlderState);
+      return this.setAside(file, 'other', `is of version ${String(state.version)}, and this simulator needs ${VERSION}`);
     }
-    const aside = `${file}.damaged`;
+    return this.setAside(file, 'damaged', 'was damaged');
+  }
+
+  private async setAside(file: string, suffix: string, problem: string): Promise<undefined> {
+    const aside = `${file}.${suffix}`;
     await rename(file, aside);
-    this.warnings.push(`The stored world was damaged: it was set aside as ${aside}, and a new one was started.`);
-    return undefined;
+    this.warnings.push(`The stored world ${problem}: it was set aside as ${aside}, and a new one was started.`);
   }
 
   /** Schedules a write; call it after every change. Simultaneous changes share one write. */
@@ -74,5 +78,14 @@ export class Store {
       // Runs in the same turn as the last check of `dirty`, so no change is missed.
       this.writing = undefined;
     }
+  }
+}
+
+/** Parses a stored world; `undefined` if it is no JSON. */
+function parse(text: string): (Partial<Omit<State, 'version'>> & { version?: unknown }) | null | undefined {
+  try {
+    return JSON.parse(text) as Partial<State> | null;
+  } catch {
+    return undefined;
   }
 }

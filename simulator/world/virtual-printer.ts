@@ -1,6 +1,6 @@
 import { changesFor } from './matching';
 import { useMaterial } from './spools';
-import type { ActiveStatus, Cluster, EndStatus, Printer, PrintJob } from './state';
+import type { ActiveStatus, BadEnd, Cluster, EndStatus, Printer, PrintJob } from './state';
 
 /**
  * Simulates print jobs as a function of virtual time: there are no timers; `advance` computes all changes since its
@@ -28,6 +28,12 @@ const ACTIVE: readonly string[] = [
   'aborting',
   'post_print',
   'wait_cleanup',
+  'aborted_post_print',
+  'aborted_wait_user_action',
+  'aborted_wait_cleanup',
+  'failed_post_print',
+  'failed_wait_user_action',
+  'failed_wait_cleanup',
 ] satisfies ActiveStatus[];
 
 const HISTORY_KEPT = 100;
@@ -37,6 +43,13 @@ export const isActive = (job: PrintJob): boolean => ACTIVE.includes(job.status);
 /** Whether the printer has started to work on an active job. */
 export const hasBegun = (job: PrintJob): boolean =>
   isActive(job) && job.status !== 'sent_to_printer' && job.status !== 'wait_user_action';
+
+/** Whether the job's plate waits for a person (wire facts 12.2). */
+export const awaitsCleanup = ({ status }: PrintJob): boolean => status.endsWith('wait_cleanup');
+
+/** End that the job's word already states; `undefined` while the word leaves it open. */
+const statedEnd = ({ status }: PrintJob): BadEnd | undefined =>
+  (['aborted', 'failed'] as const).find((end) => status.startsWith(end));
 
 /** Whether the job comes through the service instead of being started at the printer. */
 const isRemote = ({ sentFrom }: PrintJob): boolean => sentFrom === 'cloud' || sentFrom === 'reprint';
@@ -78,15 +91,16 @@ function statusAfter(how: End, job: PrintJob): EndStatus {
   return how === 'removed' ? 'aborted' : 'failed';
 }
 
-/** The service's word after cleaning: a partial print was aborted (wire facts 12.2, wait_cleanup). */
-const statusAfterCleanup = (job: PrintJob): EndStatus => (job.printed < job.timeTotal ? 'aborted' : 'finished');
+/** The service's word after cleaning. After `wait_cleanup`, a partial print was aborted (wire facts 12.2). */
+const statusAfterCleanup = (job: PrintJob): EndStatus =>
+  statedEnd(job) ?? (job.printed < job.timeTotal ? 'aborted' : 'finished');
 
 /** Moves a job to the history. */
 export function end(cluster: Cluster, job: PrintJob, how: End, at: number): void {
   const status = statusAfter(how, job);
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   if (printer && isActive(job)) {
-    if (job.status === 'wait_cleanup') printer.uncleared = false;
+    if (awaitsCleanup(job)) printer.uncleared = false;
     else awaitCleanup(printer, job, at);
     printer.freeSince = at;
     // The part remains until the next print starts, so that later pictures show it.
@@ -97,9 +111,17 @@ export function end(cluster: Cluster, job: PrintJob, how: End, at: number): void
   cluster.history = [job, ...cluster.history].slice(0, HISTORY_KEPT);
 }
 
-/** Ends the printing; the part is still on the plate. */
+/** Ends the printing before its time, with a certain end; the printer cools down. */
+export function endEarly(cluster: Cluster, job: PrintJob, how: BadEnd, at: number): void {
+  const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
+  enter(job, `${how}_post_print`, at);
+  if (printer) heat(printer, 0, at);
+}
+
+/** Ends the work on a print; the part is still on the plate. */
 function awaitCleanup(printer: Printer, job: PrintJob, at: number): void {
-  enter(job, 'wait_cleanup', at);
+  const how = statedEnd(job);
+  enter(job, how === undefined ? 'wait_cleanup' : `${how}_wait_cleanup`, at);
   printer.uncleared = job.printed > 0 || printer.uncleared === true;
   useMaterial(printer, job);
   heat(printer, 0, at);
@@ -190,17 +212,28 @@ function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
     case 'resuming':
       return after(PHASE_SECONDS.resuming, (at) => enter(job, 'printing', at));
     case 'aborting':
-    case 'post_print':
-      return after(PHASE_SECONDS[job.status], (at) => {
-        if (cluster.cleaning === 'none') end(cluster, job, 'cleaned', at);
-        else awaitCleanup(printer, job, at);
+      return after(PHASE_SECONDS.aborting, (at) => {
+        if (cluster.endWords === 'long') endEarly(cluster, job, 'aborted', at);
+        else leavePlate(cluster, printer, job, at);
       });
+    case 'post_print':
+    case 'aborted_post_print':
+    case 'failed_post_print':
+      return after(PHASE_SECONDS.post_print, (at) => leavePlate(cluster, printer, job, at));
     case 'wait_cleanup':
+    case 'aborted_wait_cleanup':
+    case 'failed_wait_cleanup':
       if (cluster.cleaning === 'manual') return [];
       return after(PHASE_SECONDS.wait_cleanup, (at) => end(cluster, job, 'cleaned', at));
     default:
       return [];
   }
+}
+
+/** Leaves the plate to a person, or ends the print where the printer doesn't show that. */
+export function leavePlate(cluster: Cluster, printer: Printer, job: PrintJob, at: number): void {
+  if (cluster.cleaning === 'none') end(cluster, job, 'cleaned', at);
+  else awaitCleanup(printer, job, at);
 }
 
 /** Ends the transfer of the file. */

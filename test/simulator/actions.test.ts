@@ -45,7 +45,9 @@ describe('simulator: an action', () => {
     assert.equal(await done(uuid, 'abort'), 'success');
     assert.deepEqual(await statuses(), ['aborting']);
     bench.pass(10);
-    assert.deepEqual(await statuses(), ['wait_cleanup']);
+    assert.deepEqual(await statuses(), ['aborted_post_print']);
+    bench.pass(60);
+    assert.deepEqual(await statuses(), ['aborted_wait_cleanup']);
   });
 
   it('takes effect at its own time, however late it is read', async () => {

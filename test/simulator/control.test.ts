@@ -47,6 +47,10 @@ describe('simulator: control host', () => {
     await world('advance', { seconds: 10 });
     await world('abort');
     await world('advance', { seconds: 10 });
+    await world('ask', { code: 'FILAMENT_JAM' });
+    const { printers, print_jobs: jobs } = await bench.status();
+    assert.deepEqual([jobs[0].status, printers[0].faults[0].code], ['aborted_wait_user_action', 'FILAMENT_JAM']);
+    await world('answer');
     await world('clean');
     assert.equal((await bench.status()).recently_completed[0].status, 'aborted');
     const { json } = await world('print-locally', { name: 'cube.ufp', seconds: 60 });
@@ -102,6 +106,8 @@ describe('simulator: control host', () => {
     await world('release');
     await world('advance', { seconds: 10 });
     await world('fail', { code: 'JAM' });
+    await world('advance', { seconds: 60 });
+    await world('clean');
     const { printers, recently_completed: history } = await bench.status();
     assert.equal(printers[0].faults[0].code, 'JAM');
     assert.deepEqual(
@@ -110,6 +116,13 @@ describe('simulator: control host', () => {
     );
     await world('clear-faults');
     await world('capabilities', { value: ['status'] });
+    await world('dispatch', { value: 'queued' });
+    await world('end-words', { value: 'short' });
+    await bench.print(jobId);
+    await world('advance', { seconds: 10 });
+    await world('abort');
+    await world('advance', { seconds: 10 });
+    assert.equal((await bench.status()).print_jobs[0].status, 'wait_cleanup');
     await world('remove-stored-job', { job: jobId });
     assert.equal((await bench.api('GET', `/slicer/v1/jobs/${jobId}`)).status, 404);
   });

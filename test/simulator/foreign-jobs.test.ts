@@ -27,8 +27,8 @@ describe("simulator: somebody else's print", () => {
       ['paused', 'usb', '', undefined],
     );
     world.abort(1);
-    bench.pass(10);
-    assert.equal((await jobs())[0].status, 'wait_cleanup');
+    bench.pass(70);
+    assert.equal((await jobs())[0].status, 'aborted_wait_cleanup');
   });
 
   it('waits in the queue of an idle printer until its release', async () => {

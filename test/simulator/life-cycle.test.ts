@@ -143,7 +143,8 @@ describe('simulator: life cycle of a print', () => {
     assert.equal(job.time_elapsed, 110);
   });
 
-  it('ends as aborted with less elapsed than total time', async () => {
+  it('ends as aborted with less elapsed than total time on a printer with the short words', async () => {
+    bench.simulator.world.setEndWords(1, 'short');
     await bench.print(await bench.upload(ten));
     bench.pass(195);
     bench.simulator.world.abort(1);
@@ -169,6 +170,7 @@ describe('simulator: life cycle of a print', () => {
     await bench.print(await bench.upload(ten));
     bench.pass(195);
     bench.simulator.world.fail(1, undefined, 'NOZZLE_BLOCKED');
+    bench.pass(361);
     const status = await bench.status();
     assert.equal(status.recently_completed[0].status, 'failed');
     assert.equal(status.recently_completed[0].time_elapsed, 100);

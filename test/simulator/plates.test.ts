@@ -48,7 +48,7 @@ describe('simulator: the plate after a print', () => {
     await bench.print(jobId);
     bench.pass(195);
     world.abort(1);
-    bench.pass(11);
+    bench.pass(71);
     assert.deepEqual([(await ended()).status, plate()], ['aborted', true]);
   });
 
@@ -65,6 +65,7 @@ describe('simulator: the plate after a print', () => {
   });
 
   it('has a part on it after a failure, and none after a print that never began', async () => {
+    world.setEndWords(1, 'short');
     await bench.print(jobId);
     bench.pass(50);
     world.fail(1);

@@ -88,6 +88,7 @@ describe('simulator: a report', () => {
     await bench.print(await bench.upload(';TIME:600\n', { job_name: 'broken.gcode' }));
     bench.pass(195);
     world.fail(1);
+    bench.pass(400);
     world.printLocally(1, { name: 'by hand.ufp', seconds: 60 });
     bench.pass(600);
     await bench.print(await bench.upload(';TIME:60\n', { job_name: 'vanished.gcode' }));
@@ -103,7 +104,7 @@ describe('simulator: a report', () => {
       'by hand.ufp',
     ]);
     const [, broken] = rows.slice(-3);
-    assert.equal(Date.parse(broken!.removed_at!) - Date.parse(broken!.started_at!), 100_000);
+    assert.equal(Date.parse(broken!.removed_at!) - Date.parse(broken!.started_at!), 460_000);
 
     assert.equal(table((await call(await address({ cluster_ids: [bench.clusterId(2)] }))).text).length, 1);
     const range = { start_date: '2030-01-01T00:10:00Z', end_date: '2030-01-01T00:30:00.000Z' };

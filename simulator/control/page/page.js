@@ -13,7 +13,9 @@ const JOB_BUTTONS = [
   ['Resume', 'resume', (job) => job.status === 'paused'],
   ['Abort', 'abort', (job) => RUNNING.includes(job.status)],
   ['Fail', 'fail', (job) => RUNNING.includes(job.status) || ['aborting', 'post_print'].includes(job.status)],
-  ['Clear the plate', 'clean', (job) => job.status === 'wait_cleanup'],
+  ['Ask a person', 'ask', (job) => /^(aborted|failed)_post_print$/.test(job.status)],
+  ['Answer', 'answer', (job) => /^(aborted|failed)_wait_user_action$/.test(job.status)],
+  ['Clear the plate', 'clean', (job) => job.status.endsWith('wait_cleanup')],
   ['Approve', 'approve', (job) => job.status === 'wait_approval'],
   ['Reject', 'reject', (job) => job.status === 'wait_approval'],
   [
@@ -55,6 +57,7 @@ const SETTINGS = {
   authorized: (on) => ['authorized', { value: on }],
   trouble: (value) => ['trouble', { value: value || null }],
   cleaning: (value) => ['cleaning', { value }],
+  end_words: (value) => ['end-words', { value }],
   mismatch: (value) => ['mismatch', { value }],
   dispatch: (value) => ['dispatch', { value }],
   actions: (value) => ['actions', value === 'success' ? {} : { outcome: value }],
