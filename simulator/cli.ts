@@ -14,7 +14,7 @@ Usage: remote-printing-simulator [options]
   --host ADDRESS             a loopback address (default 127.0.0.1)
   --seed N                   determines ids, names and temperatures (default 1)
   --time-factor N            virtual seconds of the printers per real second (default 1)
-  --printers N               printers in the first workspace (default 3)
+  --printers N               printers in the first workspace, of five kinds in turn (default 5)
   --farm FILE                printers in the first workspace, as JSON; see the README
   --history                  create a new world with the prints of a week
   --auto-approve             sign in as the first user immediately, without the pages

@@ -43,6 +43,7 @@ export type {
   ParsingSwitch,
   PictureSwitch,
   Printer,
+  Slot,
   PrintJob,
   Report,
   ReportSwitch,
@@ -51,6 +52,7 @@ export type {
   UploadMode,
 } from './world/state';
 export type { NewCluster } from './world/models';
+export type { NewSlot } from './world/station';
 export type { ClusterRef } from './world/world-base';
 export type { World } from './world/world';
 
@@ -77,7 +79,7 @@ export interface Simulator {
   requests: RequestLog;
   /** Problems found at the start, such as a damaged world. */
   warnings: readonly string[];
-  /** Closes all connections and listeners, and removes a temporary folder. */
+  /** Closes all connections and listeners, and removes a temporary folder. Later calls do nothing. */
   close(): Promise<void>;
 }
 
@@ -93,9 +95,10 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     await Promise.all(origins.map((origin) => origin.close()));
     await store.close();
   };
+  let closed: Promise<void> | undefined;
   try {
     const stored = await store.load();
-    const state = stored ?? newState(options.seed ?? 1, options.farm ?? options.printers ?? 3, now());
+    const state = stored ?? newState(options.seed ?? 1, options.farm ?? options.printers ?? 5, now());
     const clock = new SimulatorClock(state.clock, options.timeFactor ?? 1, now);
     const changed = (): void => {
       clock.anchor();
@@ -184,10 +187,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       faults,
       requests: log,
       warnings: store.warnings,
-      close: () => {
-        changed();
-        return closeAll();
-      },
+      close: () => (closed ??= (changed(), closeAll())),
     };
   } catch (error) {
     await closeAll();

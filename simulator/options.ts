@@ -12,7 +12,7 @@ export interface SimulatorOptions {
   seed?: number;
   /** Virtual seconds of the printers per real second. Default 1. */
   timeFactor?: number;
-  /** Number of clusters in the first workspace of a new world. Default 3. */
+  /** Number of clusters in the first workspace of a new world, which repeats the five kinds. Default 5. */
   printers?: number;
   /** Clusters of the first workspace of a new world, instead of `printers`. */
   farm?: NewCluster[];

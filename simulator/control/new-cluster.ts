@@ -1,7 +1,8 @@
 import { isObject } from '../http/bodies';
 import { MODELS, type NewCluster } from '../world/models';
+import type { NewSlot } from '../world/station';
 import { CLEANINGS, END_WORDS, MISMATCHES, type Material } from '../world/state';
-import { choice, fields, flag, list, orNull, text, whole, wrong, type Body, type Reader } from './readers';
+import { choice, fields, flag, list, number, orNull, text, whole, wrong, type Body, type Reader } from './readers';
 
 const MODEL_IDS = MODELS.map(({ id }) => id);
 const MATERIAL: readonly (keyof Material)[] = ['guid', 'brand', 'color', 'material'];
@@ -19,12 +20,38 @@ function material(body: Body, name: string): Partial<Material> {
   return { material: type, ...(color ? { color } : {}) };
 }
 
+const SLOT: Record<keyof NonNullable<NewSlot>, Reader> = {
+  extruder: whole,
+  material: orNull(material),
+  remaining: orNull(share),
+  compatible: flag,
+};
+
+/** Reads the properties of a slot; throws for others. */
+export function readSlot(body: Body): NonNullable<NewSlot> {
+  if (body.extruder === undefined) throw wrong('extruder', 'a whole number from 0');
+  return fields(body, SLOT);
+}
+
+function slot(body: Body, name: string): NonNullable<NewSlot> {
+  const value = body[name];
+  if (!isObject(value)) throw wrong(name, 'a list of objects or nulls');
+  return readSlot(value);
+}
+
+function share(body: Body, name: string): number {
+  const value = number(body, name);
+  if (value > 1) throw wrong(name, 'a number from 0 to 1');
+  return value;
+}
+
 const NEW_CLUSTER: Record<keyof NewCluster | 'organizationId', Reader> = {
   name: text,
   model: (body, name) => choice(body, name, MODEL_IDS),
   variant: text,
   printers: whole,
   station: flag,
+  slots: list(orNull(slot)),
   materials: list(orNull(material)),
   printCores: list(orNull(text)),
   buildPlate: text,

@@ -3,7 +3,7 @@ import { CLEANINGS, END_WORDS, MISMATCHES, UPLOAD_MODES } from '../world/state';
 import type { ActionSwitch, Cluster, ParsingSwitch, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
 import type { ClusterRef } from '../world/world-base';
 import type { World } from '../world/world';
-import { readCluster, readMaterial } from './new-cluster';
+import { readCluster, readMaterial, readSlot } from './new-cluster';
 import {
   choice,
   fields,
@@ -101,6 +101,13 @@ export function worldActions(world: World): WorldActions {
         body.material === null ? null : readMaterial(body),
         optionalVolume(body),
         optionalNumber(body, 'printer'),
+      ),
+    slot: ({ slot, printer, ...body }) =>
+      world.setSlot(
+        cluster(body),
+        whole({ slot }, 'slot'),
+        body.extruder === null ? null : readSlot(propertiesOf(body)),
+        optionalNumber({ printer }, 'printer'),
       ),
     'print-core': (body) =>
       world.setPrintCore(

@@ -4,16 +4,15 @@ import { plateOf } from '../world/matching';
 import { modelOf } from '../world/models';
 import type { Moment } from '../world/moment';
 import { printerStatus, temperature } from '../world/printer';
-import { printedHours, SPOOL, volumeLeft } from '../world/spools';
-import type { Cluster, Extruder, Printer, PrintJob } from '../world/state';
+import { printedHours, SPOOL, volumeOf } from '../world/spools';
+import type { Cluster, Printer, PrintJob, Slot } from '../world/state';
 import { activeJob } from '../world/virtual-printer';
-import { extruderRecord, materialRecord, printJobRecord, queuedSeconds, type PreviewUrl } from './print-job-record';
+import { emptyBay, extruderRecord, printJobRecord, queuedSeconds, type PreviewUrl } from './print-job-record';
 
 type Wire = Record<string, unknown>;
 
 /** Life of an air filter, hours. */
 const FILTER_HOURS = 1500;
-const SLOTS_PER_EXTRUDER = 3;
 
 /** Record of a cluster (wire facts 5). */
 export function clusterRecord(cluster: Cluster, moment: Moment, previewUrl?: PreviewUrl): Wire {
@@ -86,13 +85,16 @@ function printerRecord(cluster: Cluster, printer: Printer, moment: Moment): Wire
     ...(cluster.firmware.latest === null ? {} : { latest_available_firmware: cluster.firmware.latest }),
     firmware_update_status: cluster.firmware.updateStatus,
     ip_address: '192.0.2.10',
-    configuration: printer.extruders.map((extruder, index) => ({
-      ...extruderRecord(extruder, index),
-      temperature: temperature(printer, `extruder ${index}`, model.hot - 5 * index, moment),
-      ...(extruder.material
-        ? { estimated_material_volume: volumeLeft(extruder), original_material_volume: SPOOL }
-        : {}),
-    })),
+    configuration: printer.extruders.map((extruder, index) => {
+      const left = volumeOf(printer, extruder);
+      return {
+        ...extruderRecord(printer, extruder, index),
+        temperature: temperature(printer, `extruder ${index}`, model.hot - 5 * index, moment),
+        ...(extruder.material && left !== null
+          ? { estimated_material_volume: left, original_material_volume: SPOOL }
+          : {}),
+      };
+    }),
     build_plate: { type: plateOf(printer), temperature: temperature(printer, 'plate', model.plate, moment) },
     ...(model.chamber === null
       ? {}
@@ -106,34 +108,33 @@ function printerRecord(cluster: Cluster, printer: Printer, moment: Moment): Wire
           filter_max_age: FILTER_HOURS,
         }
       : { supported: false },
-    material_station: model.station
-      ? { supported: true, status: 'available', material_slots: slotRecords(printer.extruders) }
-      : { supported: false },
+    material_station: printer.slots
+      ? {
+          supported: true,
+          status: 'available',
+          material_slots: printer.slots.map((slot, index) => slotRecord(printer, slot, index)),
+        }
+      : { supported: false, status: 'unavailable', material_slots: [] },
     errors: printer.trouble === 'error' ? printer.faults.map(({ code, uuid }) => ({ code, uuid })) : [],
     faults: printer.faults.map(({ at, ...fault }) => ({ ...fault, timestamp: iso(at) })),
   };
 }
 
-/**
- * Records of a material station's slots (wire facts 6.2). Each extruder has the slot of its loaded material, a spare
- * spool whose rest is unknown, and an empty slot.
- */
-function slotRecords(extruders: Extruder[]): Wire[] {
-  return extruders.flatMap((extruder, index) => {
-    const slot = (place: number, contents: Wire): Wire => ({
-      slot_index: SLOTS_PER_EXTRUDER * index + place,
-      extruder_index: index,
-      compatible: true,
-      ...(extruder.printCore === null ? {} : { print_core_id: extruder.printCore }),
-      ...contents,
-    });
-    const empty = { material_empty: true, material_remaining: -1 };
-    if (!extruder.material) return [0, 1, 2].map((place) => slot(place, empty));
-    const full = { material_empty: false, material: materialRecord(extruder.material) };
-    return [
-      slot(0, { ...full, material_remaining: volumeLeft(extruder) / SPOOL }),
-      slot(1, { ...full, material_remaining: -1 }),
-      slot(2, empty),
-    ];
-  });
+/** Record of a slot of a material station (wire facts 6.2). */
+function slotRecord(printer: Printer, slot: Slot, index: number): Wire {
+  if (slot.extruder === null)
+    return {
+      ...{ slot_index: index, extruder_index: -1, print_core_id: null, material: null },
+      ...{ material_empty: false, material_remaining: -1, compatible: false },
+    };
+  const { material, volumeLeft } = slot;
+  return {
+    slot_index: index,
+    extruder_index: slot.extruder,
+    print_core_id: printer.extruders[slot.extruder]!.printCore,
+    material: material ?? emptyBay(printer),
+    material_empty: material === null,
+    material_remaining: volumeLeft === null ? -1 : volumeLeft / SPOOL,
+    compatible: slot.compatible,
+  };
 }

@@ -1,26 +1,25 @@
 import { iso } from '../world/clock';
 import type { Moment } from '../world/moment';
-import { densityOf, DIAMETER, neededVolume } from '../world/spools';
+import { NIL_UUID } from '../world/ids';
+import { neededVolume } from '../world/spools';
 import { wantedPrinter } from '../world/matching';
-import type { Cluster, Extruder, Material, PrintJob } from '../world/state';
+import type { Cluster, Extruder, Printer, PrintJob } from '../world/state';
 import { elapsed, hasBegun, isActive, isReady, PHASE_SECONDS } from '../world/virtual-printer';
 
 type Wire = Record<string, unknown>;
 
-export function extruderRecord(extruder: Extruder, index: number): Wire {
+/** Record of an extruder of this printer (wire facts 6.2). */
+export function extruderRecord(printer: Printer, extruder: Extruder, index: number): Wire {
   return {
     extruder_index: index,
     ...(extruder.printCore === null ? {} : { print_core_id: extruder.printCore }),
-    material: extruder.material ? materialRecord(extruder.material) : { material: 'empty' },
+    material: extruder.material ?? emptyBay(printer),
   };
 }
 
-/** Record of a material (wire facts 4.1 and 6.2). */
-export const materialRecord = (material: Material): Wire => ({
-  ...material,
-  diameter: DIAMETER,
-  density: densityOf(material.material),
-});
+/** Record of an empty bay, in the form of printers with a station, or of the others (wire facts 6.2). */
+export const emptyBay = ({ slots }: Printer): Wire =>
+  slots ? { guid: NIL_UUID, brand: 'empty', material: 'empty', color: 'empty' } : { material: 'empty' };
 
 /** Returns the signed address of the picture of a job's file; `undefined` without one. */
 export type PreviewUrl = (job: PrintJob) => string | undefined;
@@ -29,7 +28,8 @@ export type PreviewUrl = (job: PrintJob) => string | undefined;
 export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Moment, previewUrl?: PreviewUrl): Wire {
   const preview = previewUrl?.(job);
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
-  const wanted = wantedPrinter(cluster, printer ?? cluster.printers[0]!, job);
+  const candidate = printer ?? cluster.printers[0]!;
+  const wanted = wantedPrinter(cluster, candidate, job);
   return {
     uuid: job.uuid,
     cloud_job_id: job.jobId ?? '',
@@ -53,7 +53,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     compatible_machine_families: [wanted.machine],
     configuration: wanted.extruders.flatMap((extruder, index) => {
       const volume = neededVolume(job, index);
-      return volume > 0 ? [{ ...extruderRecord(extruder, index), estimated_material_volume: volume }] : [];
+      return volume > 0 ? [{ ...extruderRecord(candidate, extruder, index), estimated_material_volume: volume }] : [];
     }),
     build_plate: { type: wanted.buildPlate },
     configuration_changes_required: job.changes,

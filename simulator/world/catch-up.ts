@@ -2,6 +2,7 @@ import { settle } from './actions/settle';
 import type { SimulatorClock } from './clock';
 import { goOnline } from './connection';
 import type { Ids } from './ids';
+import { materialName } from './materials';
 import type { Cluster, EndedPrint, PrintJob } from './state';
 import { advance } from './virtual-printer';
 
@@ -58,9 +59,9 @@ function endedPrint(cluster: Cluster, job: PrintJob, clock: SimulatorClock): End
     printerUuid: job.printerUuid,
     user: job.owner?.name ?? null,
     sentFrom,
-    materials: (printer ?? cluster.printers[0]!).extruders.map(({ material }) =>
-      material === null ? null : `${material.brand} ${material.material} ${material.color}`,
-    ),
+    materials:
+      job.loaded ??
+      (printer ?? cluster.printers[0]!).extruders.map(({ material }) => material && materialName(material)),
     createdAt,
     startedAt,
     endedAt: Math.max(startedAt ?? createdAt, clock.real(job.since)),

@@ -1,6 +1,7 @@
 import { materialName, materialOf } from './materials';
 import { modelOf } from './models';
 import { SPOOL } from './spools';
+import { offered, stock } from './station';
 import type { Cluster, Extruder, MaterialNeed, Printer, PrintJob, RequiredChange } from './state';
 
 /** Whether the cluster compares files with its printers, as the real service does. */
@@ -41,11 +42,12 @@ function coreChange(printer: Printer, { extruder, printCore }: MaterialNeed): Re
 }
 
 function materialChange(printer: Printer, { extruder, guid }: MaterialNeed): RequiredChange[] {
-  const loaded = printer.extruders[extruder]?.material ?? null;
-  if (guid === null || (loaded !== null && same(guid, loaded.guid))) return [];
+  const materials = offered(printer, extruder);
+  if (guid === null || materials.some((material) => same(guid, material.guid))) return [];
   const wanted = { id: guid, name: materialName(materialOf(guid)) };
+  const [loaded] = materials;
   // An empty extruder can't be overridden, another material can.
-  if (loaded === null) return [change('material_insert', extruder, named(''), wanted, false)];
+  if (loaded === undefined) return [change('material_insert', extruder, named(''), wanted, false)];
   return [change('material_change', extruder, { id: loaded.guid, name: materialName(loaded) }, wanted, true)];
 }
 
@@ -66,14 +68,19 @@ export function wantedPrinter(
   job: PrintJob,
 ): { machine: string; buildPlate: string; extruders: Extruder[] } {
   const { display } = modelOf(cluster);
-  if (!compares(cluster)) return { machine: display, buildPlate: plateOf(printer), extruders: printer.extruders };
+  const present = printer.extruders.map(({ printCore, material }, index) => ({
+    printCore,
+    material: material ?? offered(printer, index)[0] ?? null,
+  }));
+  if (!compares(cluster)) return { machine: display, buildPlate: plateOf(printer), extruders: present };
   return {
     machine: job.target?.machine ?? display,
     buildPlate: job.target?.buildPlate ?? plateOf(printer),
-    extruders: printer.extruders.map((loaded, index) => {
+    extruders: present.map((loaded, index) => {
       const { printCore = null, guid = null } = job.needs?.find(({ extruder }) => extruder === index) ?? {};
-      const suits = guid === null || guid === loaded.material?.guid;
-      return { printCore: printCore ?? loaded.printCore, material: suits ? loaded.material : materialOf(guid) };
+      const suiting = offered(printer, index).find((material) => guid === null || same(guid, material.guid));
+      const material = guid === null ? loaded.material : (suiting ?? materialOf(guid));
+      return { printCore: printCore ?? loaded.printCore, material };
     }),
   };
 }
@@ -85,7 +92,8 @@ export function makeChanges(printer: Printer, changes: RequiredChange[]): void {
     const extruder = printer.extruders[index];
     if (!extruder) continue;
     if (type === 'print_core_change') extruder.printCore = id;
-    if (type === 'material_change' || type === 'material_insert')
-      Object.assign(extruder, { material: materialOf(id), volumeLeft: SPOOL });
+    if (type !== 'material_change' && type !== 'material_insert') continue;
+    if (printer.slots) stock(printer, index, materialOf(id), SPOOL);
+    else Object.assign(extruder, { material: materialOf(id), volumeLeft: SPOOL });
   }
 }

@@ -1,7 +1,8 @@
 import type { Cleaning, Cluster, EndWords, Extruder, Material, Mismatch } from './state';
 import { NIL_UUID, type Ids } from './ids';
 import { COLORS, newMaterial } from './materials';
-import { SPOOL } from './spools';
+import { shareLeft, SPOOL } from './spools';
+import { newSlots, usualSlots, type NewSlot } from './station';
 
 /** An invented printer model. */
 export interface Model {
@@ -74,7 +75,7 @@ const NAMES = ['Workbench', 'Window', 'Back room', 'Shelf', 'Lab', 'Cellar', 'At
 /** Properties of a new cluster; those that are missing depend on its number. */
 export interface NewCluster {
   name?: string;
-  /** Id of a model of the simulator. */
+  /** Id of a model of the simulator; by default the first, which is plain. */
   model?: string;
   /** Name of the model in place of its own, as files state it. */
   variant?: string;
@@ -82,7 +83,9 @@ export interface NewCluster {
   printers?: number;
   /** Whether it has a material station. */
   station?: boolean;
-  /** Material per extruder; null for none. */
+  /** Slots of its material station, up to six, which it has then; null for a free one. */
+  slots?: NewSlot[];
+  /** Material per extruder, or of the slot that feeds it; null for none. */
   materials?: (Partial<Material> | null)[];
   /** Print core per extruder; null for none. */
   printCores?: (string | null)[];
@@ -92,7 +95,20 @@ export interface NewCluster {
   mismatch?: Mismatch;
 }
 
-/** Creates an idle, cold, online cluster. `number` counts from 1 and determines model and name. */
+/** The five kinds of printers of a new world, which has them in this order, again and again. */
+const KINDS: readonly NewCluster[] = [
+  {},
+  { endWords: 'short' },
+  { model: 'simulated_maker_duo' },
+  { printers: 2 },
+  { model: 'simulated_reproducer_z' },
+];
+
+/** Properties of so many printers for a new world. */
+export const usualPrinters = (count: number): NewCluster[] =>
+  Array.from({ length: count }, (_, index) => KINDS[index % KINDS.length]!);
+
+/** Creates an idle, cold, online cluster. `number` counts from 1 and determines name and colours. */
 export function newCluster(
   ids: Ids,
   owner: { organizationId: string; userId: string },
@@ -100,8 +116,9 @@ export function newCluster(
   options: NewCluster,
   since: { now: number; virtual: number },
 ): Cluster {
-  const type = MODELS.find(({ id }) => id === options.model) ?? MODELS[(number - 1) % MODELS.length]!;
+  const type = MODELS.find(({ id }) => id === options.model) ?? MODELS[0]!;
   const name = options.name ?? placeName(number);
+  const station = options.station ?? (options.slots !== undefined || type.station);
   return {
     clusterId: ids.cloudId(),
     hostGuid: type.secondBrand ? ids.upperHex(20) : ids.uuid(),
@@ -109,7 +126,7 @@ export function newCluster(
     friendlyName: name,
     model: type.id,
     ...(options.variant === undefined ? {} : { variant: options.variant }),
-    ...(options.station === undefined ? {} : { station: options.station }),
+    ...(station === type.station ? {} : { station }),
     ...owner,
     online: true,
     authorized: true,
@@ -129,7 +146,8 @@ export function newCluster(
       enabled: true,
       trouble: null,
       faults: [],
-      extruders: newExtruders(type, number, options),
+      extruders: newExtruders(type, number, station ? { ...options, materials: [null, null] } : options),
+      ...(station ? { slots: newSlots(options.slots ?? listedSlots(type, number, options)) } : {}),
       buildPlate: options.buildPlate ?? 'glass',
       warmth: { level: 0, target: 0 as const, since: since.virtual },
       freeSince: since.virtual,
@@ -152,10 +170,15 @@ function newExtruders(type: Model, number: number, { materials, printCores }: Ne
   return type.nozzles.map((nozzle, index) => ({
     printCore: printCores?.[index] === undefined ? nozzle : printCores[index],
     material: materials?.[index] === undefined ? firstMaterial(number, index) : loaded(materials[index]),
-    // Spools that have been in use for different times.
-    volumeLeft: Math.round(SPOOL * (1 - ((3 * number + 2 * index) % 8) / 10)),
+    volumeLeft: Math.round(SPOOL * shareLeft(number, index)),
   }));
 }
+
+/** Slots of a station without a list of its own: one per listed material, else of all kinds. */
+const listedSlots = ({ nozzles }: Model, number: number, { materials }: NewCluster): NewSlot[] =>
+  materials?.flatMap((material, extruder) =>
+    material === null ? [] : [{ extruder, material, remaining: shareLeft(number, extruder) }],
+  ) ?? usualSlots(number, nozzles.length);
 
 const loaded = (material: Partial<Material> | null): Material | null => material && newMaterial(material);
 

@@ -1,5 +1,5 @@
 import { Ids } from './ids';
-import { newCluster, type NewCluster } from './models';
+import { newCluster, usualPrinters, type NewCluster } from './models';
 import { secret } from './secrets';
 import { VERSION, type Organization, type State, type User } from './state';
 
@@ -41,7 +41,7 @@ export function newState(seed: number, printers: number | readonly NewCluster[],
   const { userId } = state.users[0]!;
   const listed: NewCluster[] =
     typeof printers === 'number'
-      ? Array.from({ length: printers }, () => ({}))
+      ? usualPrinters(printers)
       : printers.map((printer) => ({ mismatch: 'queued', ...printer }));
   for (const [index, about] of [...listed, {}].entries()) {
     const organizationId = index < listed.length ? workshop! : school!;

@@ -4,6 +4,7 @@ import { newMaterial } from './materials';
 import { newCluster, type NewCluster } from './models';
 import { recordNotFound } from '../http/refusals';
 import { SPOOL } from './spools';
+import { newSlot, setSlot, stock, type NewSlot } from './station';
 import type {
   ActionSwitch,
   Cluster,
@@ -142,9 +143,28 @@ export class Printers extends Library {
     this.update(ref, { note });
   }
 
-  /** Loads a material into an extruder of a printer, by default a full spool; null empties it. */
+  /**
+   * Loads a material into an extruder of a printer, or into a slot that feeds it, by default a full spool; null empties
+   * it, or all those slots.
+   */
   load(ref: ClusterRef, index: number, material: Partial<Material> | null, volumeLeft = SPOOL, number = 1): void {
-    this.changeExtruder(ref, number, index, { material: material && newMaterial(material), volumeLeft });
+    const cluster = this.cluster(ref);
+    const printer = this.printer(cluster, number);
+    const made = material && newMaterial(material);
+    if (!printer.slots) return this.changeExtruder(ref, number, index, { material: made, volumeLeft });
+    if (!printer.extruders[index]) throw recordNotFound('Extruder');
+    stock(printer, index, made, volumeLeft);
+    this.compare(cluster);
+  }
+
+  /** Fills a slot of a material station, from 0; null frees it. Throws a conflict while a print uses it. */
+  setSlot(ref: ClusterRef, index: number, about: NewSlot, number = 1): void {
+    const cluster = this.cluster(ref);
+    const printer = this.printer(cluster, number);
+    if (!printer.slots?.[index]) throw recordNotFound('Slot');
+    if (about !== null && !printer.extruders[about.extruder]) throw recordNotFound('Extruder');
+    setSlot(printer, index, newSlot(about));
+    this.compare(cluster);
   }
 
   /** Inserts a print core into an extruder of a printer; null removes it. */

@@ -1,6 +1,7 @@
 import type { Moment } from './moment';
 import { printerStatus, temperature } from './printer';
 import { modelOf } from './models';
+import { offered } from './station';
 import type { Cluster, Printer, PrintJob, Scene, StoredFile } from './state';
 import { activeJob, elapsed, leftJob } from './virtual-printer';
 
@@ -13,7 +14,9 @@ export function sceneOf(cluster: Cluster, printer: Printer, moment: Moment): Sce
   const job = activeJob(cluster, printer);
   const shown = job ?? leftJob(cluster, printer);
   const model = modelOf(cluster);
-  const material = printer.extruders.find((extruder) => extruder.material !== null)?.material ?? null;
+  const [material = null] = printer.extruders
+    .map((extruder, index) => extruder.material ?? offered(printer, index)[0] ?? null)
+    .filter((one) => one !== null);
   return {
     printer: printer.name,
     status: cluster.online ? printerStatus(printer, job) : 'offline',

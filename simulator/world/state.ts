@@ -246,6 +246,8 @@ export interface Printer {
   trouble: string | null;
   faults: PrinterFault[];
   extruders: Extruder[];
+  /** Slots of its material station, in order; only with a station. Its extruders are empty between the prints. */
+  slots?: Slot[];
   /** Temperature from 0 (room) to 1 (printing), moving from `level` to `target` since a virtual time. */
   warmth: { level: number; target: 0 | 1; since: number };
   freeSince: number;
@@ -272,6 +274,20 @@ export interface Extruder {
   material: Material | null;
   /** Rest on the spool, mm³. Older worlds lack it. */
   volumeLeft?: number;
+  /** Index of the station's slot that feeds it during a print. */
+  slot?: number;
+}
+
+/** A slot of a material station (wire facts 6.2). */
+export interface Slot {
+  /** Index of the extruder that it feeds; null for a free slot. */
+  extruder: number | null;
+  /** Spool in it; null without one. */
+  material: Material | null;
+  /** Rest on the spool, mm³; null if the printer doesn't know it. */
+  volumeLeft: number | null;
+  /** Whether the extruder's print core can print the material. */
+  compatible: boolean;
 }
 
 export interface Material {
@@ -342,6 +358,8 @@ export interface PrintJob {
   needs?: MaterialNeed[];
   /** Printer that the file is for. Older worlds lack it. */
   target?: PrintTarget;
+  /** Names of the materials that a station loaded for it, one per extruder; null for none. */
+  loaded?: (string | null)[];
   /** Whether the stored file was removed. */
   fileGone?: true;
   /** Whether it started on a plate with an earlier part on it. */

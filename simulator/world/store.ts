@@ -34,7 +34,11 @@ export class Store {
     if (Array.isArray(state?.clusters) && state.access) {
       if (state.version === VERSION) return state as State;
       if (state.version === VERSION - 1) return upgraded(state as OlderState);
-      return this.setAside(file, 'other', `is of version ${String(state.version)}, and this simulator needs ${VERSION}`);
+      return this.setAside(
+        file,
+        'other',
+        `is of version ${String(state.version)}, and this simulator needs ${VERSION}`,
+      );
     }
     return this.setAside(file, 'damaged', 'was damaged');
   }

@@ -1,5 +1,6 @@
 import { changesFor } from './matching';
 import { useMaterial } from './spools';
+import { loadFor, unload } from './station';
 import type { ActiveStatus, BadEnd, Cluster, EndStatus, Printer, PrintJob } from './state';
 
 /**
@@ -124,6 +125,7 @@ function awaitCleanup(printer: Printer, job: PrintJob, at: number): void {
   enter(job, how === undefined ? 'wait_cleanup' : `${how}_wait_cleanup`, at);
   printer.uncleared = job.printed > 0 || printer.uncleared === true;
   useMaterial(printer, job);
+  unload(printer);
   heat(printer, 0, at);
 }
 
@@ -246,5 +248,6 @@ function arrive(cluster: Cluster, printer: Printer, job: PrintJob, at: number): 
 
 function begin(printer: Printer, job: PrintJob, at: number): void {
   enter(job, 'pre_print', at);
+  loadFor(printer, job);
   heat(printer, 1, at);
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Ids } from './ids';
+import { materialName } from './materials';
+import { offered } from './station';
 import type { Cluster, EndedPrint, EndStatus, PrintJob, State, StoredJob, User } from './state';
 
 const MINUTE = 60_000;
@@ -102,9 +104,10 @@ function week(cluster: Cluster, index: number, about: About): { job: PrintJob; e
       ended: {
         ...common,
         user: owner?.name ?? null,
-        materials: printer.extruders.map(({ material }) => {
-          if (material === null) return null;
-          const loaded = `${material.brand} ${material.material} ${material.color}`;
+        materials: printer.extruders.map((_, extruder) => {
+          const [material] = offered(printer, extruder);
+          if (material === undefined) return null;
+          const loaded = materialName(material);
           return [loaded, ...EARLIER_SPOOLS][Math.floor(-3 * age)] ?? loaded;
         }),
         startedAt,

@@ -19,7 +19,7 @@ describe('simulator: control host', () => {
     assert.equal(json.apiUrl, bench.simulator.apiUrl);
     assert.ok(json.world_actions.includes('offline'));
     const state = (await control('GET', '/state')).json;
-    assert.equal(state.clusters.length, 4);
+    assert.equal(state.clusters.length, 6);
     assert.equal(state.tokens.refreshes, 0);
   });
 
@@ -84,7 +84,7 @@ describe('simulator: control host', () => {
     const listed = (await bench.api('GET', '/connect/v1/clusters')).json.data;
     assert.deepEqual(listed.map((cluster: { cluster_id: string }) => cluster.cluster_id).at(-1), added);
     await control('POST', '/world/remove-cluster', { cluster: added });
-    assert.equal((await bench.api('GET', '/connect/v1/clusters')).json.data.length, 3);
+    assert.equal((await bench.api('GET', '/connect/v1/clusters')).json.data.length, 5);
     const { cluster } = (await world('rebind')).json;
     assert.equal(bench.clusterId(), cluster);
   });

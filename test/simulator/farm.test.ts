@@ -62,6 +62,7 @@ describe('simulator: a farm', () => {
   it('changes the printers of a group one by one', async () => {
     const { world } = bench.simulator;
     world.load(4, 0, { material: 'ABS', color: 'White' }, undefined, 2);
+    const [slot] = (await printers(4))[1].material_station.material_slots;
     world.setPrintCore(4, 0, 'CC 0.6', 2);
     world.setBuildPlate(4, 'pei', 2);
     world.setEnabled(4, false, 1);
@@ -75,7 +76,8 @@ describe('simulator: a farm', () => {
       [two.configuration[0].print_core_id, two.build_plate.type, two.enabled, two.status],
       ['CC 0.6', 'pei', true, 'maintenance'],
     );
-    assert.deepEqual([two.configuration[0].material.material, two.configuration[0].material.color], ['ABS', 'White']);
+    assert.deepEqual([slot.material.material, slot.material.color], ['ABS', 'White']);
+    assert.notDeepEqual(one.material_station.material_slots[0].material, slot.material);
     assert.throws(() => world.setBuildPlate(4, 'pei', 3), /found/i);
   });
 
@@ -95,10 +97,10 @@ describe('simulator: a farm', () => {
     });
     const cluster = bench.simulator.world.cluster(json.cluster);
     assert.deepEqual(
-      cluster.printers.map(({ extruders }) => extruders.map(({ material }) => material?.material ?? null)),
+      cluster.printers.map(({ slots }) => slots!.map(({ material }) => material?.material ?? null)),
       [
-        ['ABS', null],
-        ['ABS', null],
+        ['ABS', null, null, null, null, null],
+        ['ABS', null, null, null, null, null],
       ],
     );
     assert.equal(cluster.mismatch, 'ignored');

@@ -233,7 +233,7 @@ describe('simulator: a fault', () => {
     const { json } = await bench.api('GET', '/connect/v1/clusters');
     assert.deepEqual(
       json.data.map((cluster: { friendly_name: unknown }) => cluster.friendly_name),
-      [null, null, null],
+      [null, null, null, null, null],
     );
     assert.equal(json.data[0].future, 1);
     assert.equal('host_guid' in json.data[1], false);

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { MODELS } from '../../simulator/world/models';
 import { Bench, type Wire } from './support';
 
+/** Second form of an empty bay (wire facts 6.2). */
+const NIL_BAY = { guid: '00000000-0000-0000-0000-000000000000', brand: 'empty', material: 'empty', color: 'empty' };
+
 describe('simulator: a list', () => {
   let bench: Bench;
   beforeEach(async () => (bench = await Bench.start()));
@@ -55,9 +58,12 @@ describe('simulator: a list', () => {
     bench.simulator.world.setAuthorized(3, false);
     const ids = async (query: string): Promise<string[]> =>
       (await bench.api('GET', `/connect/v1/clusters${query}`)).json.data.map((cluster: Wire) => cluster.cluster_id);
-    assert.deepEqual(await ids('?status=active'), [bench.clusterId(1), bench.clusterId(2)]);
+    assert.deepEqual(
+      await ids('?status=active'),
+      [1, 2, 4, 5].map((number) => bench.clusterId(number)),
+    );
     assert.deepEqual(await ids('?status=inactive'), [bench.clusterId(3)]);
-    assert.deepEqual(await ids(`?machine_variant=${encodeURIComponent(MODELS[1]!.display)}`), [bench.clusterId(2)]);
+    assert.deepEqual(await ids(`?machine_variant=${encodeURIComponent(MODELS[1]!.display)}`), [bench.clusterId(3)]);
     assert.deepEqual(await ids(`?machine_variant=${MODELS[1]!.id}`), []);
   });
 
@@ -92,14 +98,19 @@ describe('simulator: a list', () => {
 
   it('contains the special cases of the wire facts', async () => {
     await bench.print(await bench.upload('G28'), 1);
-    const [one, two, three] = (await bench.api('GET', '/connect/v1/clusters')).json.data;
+    const [one, two, three, four, five] = (await bench.api('GET', '/connect/v1/clusters')).json.data;
     assert.match(one.host_guid, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-    assert.match(three.host_guid, /^[0-9A-F]{20}$/);
-    assert.equal(three.host_printer.uuid, '00000000-0000-0000-0000-000000000000');
+    assert.match(five.host_guid, /^[0-9A-F]{20}$/);
+    assert.equal(five.host_printer.uuid, '00000000-0000-0000-0000-000000000000');
     assert.deepEqual(two.host_printer.configuration[1].material, { material: 'empty' });
+    assert.deepEqual(
+      three.host_printer.configuration.map((extruder: Wire) => extruder.material),
+      [NIL_BAY, NIL_BAY],
+    );
+    assert.deepEqual([four.printer_count, four.printer_type], [2, one.printer_type]);
     assert.equal(one.host_current_print_job.status, 'sent_to_printer');
     assert.equal('host_current_print_job' in two, false);
-    for (const { cluster_id: id } of [one, two, three]) {
+    for (const { cluster_id: id } of [one, two, three, four, five]) {
       assert.match(id, /^[\w-]+={1,3}$/);
       assert.equal(id.length, 44);
     }

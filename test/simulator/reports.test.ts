@@ -137,7 +137,7 @@ describe('simulator: a report', () => {
     const { apiUrl, users } = bench.simulator;
     const headers = { authorization: `Bearer ${users[1]!.apiToken}` };
     assert.equal((await call(`${apiUrl}/report/v1/reports/${id}`, { headers })).status, 404);
-    const foreign = bench.simulator.world.cluster(4).clusterId;
+    const foreign = bench.simulator.world.cluster(6).clusterId;
     assert.equal((await order({ cluster_ids: [foreign] })).status, 404);
   });
 

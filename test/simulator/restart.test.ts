@@ -46,7 +46,7 @@ describe('simulator: restart', () => {
     const second = await startSimulator({ dataDir, now: () => now, printers: 7, seed: 99 });
     running.push(second);
     assert.equal(second.world.cluster(1).clusterId, clusterId);
-    assert.equal(second.world.clusters().length, 4);
+    assert.equal(second.world.clusters().length, 6);
     const job = second.world.printJob(uuid);
     assert.equal(job.status, 'printing');
     const headers = { authorization: `Bearer ${bench.token}` };
@@ -155,11 +155,43 @@ describe('simulator: restart', () => {
       try {
         assert.equal(simulator.warnings.length, 1);
         assert.equal(await readFile(join(dataDir, 'world.json.damaged'), 'utf8'), damage);
-        assert.equal(simulator.world.clusters().length, 4);
+        assert.equal(simulator.world.clusters().length, 6);
       } finally {
         await simulator.close();
       }
     }
+  });
+
+  it('upgrades a world of the version before', async () => {
+    const bench = await start({ dataDir, farm: [{}, { model: 'simulated_maker_duo', materials: [{ color: 'Red' }] }] });
+    await bench.simulator.close();
+    const file = join(dataDir, 'world.json');
+    const { version, ...state } = JSON.parse(await readFile(file, 'utf8'));
+    assert.equal(version, 4);
+    for (const cluster of state.clusters) delete cluster.endWords;
+    const [extruder] = state.clusters[1].printers[0].extruders;
+    Object.assign(extruder, { material: state.clusters[1].printers[0].slots[0].material, volumeLeft: 1000 });
+    delete state.clusters[1].printers[0].slots;
+    await writeFile(file, JSON.stringify({ ...state, version: 3 }));
+
+    const upgraded = await start();
+    assert.deepEqual(upgraded.simulator.warnings, []);
+    const [one, two] = upgraded.simulator.world.clusters();
+    assert.equal(one!.endWords, 'long');
+    const { slots, extruders } = two!.printers[0]!;
+    assert.deepEqual([slots![0]!.material!.color, slots![0]!.volumeLeft, slots!.length], ['Red', 1000, 6]);
+    assert.equal(extruders[0]!.material, null);
+  });
+
+  it('sets a world of an unknown version aside, and says so', async () => {
+    const newer = JSON.stringify({ version: 5, clusters: [], access: {} });
+    await writeFile(join(dataDir, 'world.json'), newer);
+    const { simulator } = await start();
+    assert.match(
+      simulator.warnings.join(),
+      /^The stored world is of version 5, and this simulator needs 4: it was set/,
+    );
+    assert.equal(await readFile(join(dataDir, 'world.json.other'), 'utf8'), newer);
   });
 
   it('deletes the partial file of an interrupted upload', async () => {

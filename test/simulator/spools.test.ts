@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { SPOOL } from '../../simulator/world/spools';
-import { pluck } from '../helpers/pluck';
 import { Bench, call, type Reply, type Wire } from './support';
 
 /** A file of 600 s that needs 6,000 mm³ on the first extruder. */
@@ -99,7 +98,7 @@ describe('simulator: material of a printer', () => {
     const [job] = (await bench.status()).print_jobs;
     const [{ material, ...configuration }] = job.configuration;
     assert.deepEqual(configuration, { extruder_index: 0, print_core_id: 'AA 0.4', estimated_material_volume: 6000 });
-    assert.deepEqual([material.material, material.diameter, material.density], ['PLA', 2.85, 1.24]);
+    assert.deepEqual([material.material, 'diameter' in material, 'density' in material], ['PLA', false, false]);
     // Extruders that it doesn't use are missing.
     assert.equal(job.configuration.length, 1);
 
@@ -130,8 +129,8 @@ describe('simulator: material of a printer', () => {
     await world('load', { extruder: 0, material: 'PETG', brand: 'Example', color: 'Blue', volumeLeft: 1000 });
     const [{ material, ...loaded }] = await extruders();
     assert.deepEqual(
-      [material.material, material.brand, material.color, material.density],
-      ['PETG', 'Example', 'Blue', 1.27],
+      [material.material, material.brand, material.color, 'density' in material],
+      ['PETG', 'Example', 'Blue', false],
     );
     assert.deepEqual([loaded.estimated_material_volume, loaded.original_material_volume], [1000, SPOOL]);
 
@@ -172,51 +171,24 @@ describe('simulator: material of a printer', () => {
       assert.deepEqual(await extruders(), before);
     });
 
-  it('fills a material station on the second model, which has a chamber and an air filter', async () => {
+  it('belongs to printers without a chamber and an air filter, except for the model with a station', async () => {
     const printer = async (number: number) => (await bench.status(number)).printers[0];
-    for (const number of [1, 3]) {
+    for (const number of [1, 2, 4, 5]) {
       const plain = await printer(number);
       assert.deepEqual(
         [plain.material_station, plain.air_manager, 'chamber' in plain],
-        [{ supported: false }, { supported: false }, false],
+        [{ supported: false, status: 'unavailable', material_slots: [] }, { supported: false }, false],
       );
     }
-    const { material_station: station, air_manager: air, chamber } = await printer(2);
+    const { air_manager: air, chamber } = await printer(3);
     assert.deepEqual(
       [air.supported, air.status, air.filter_status, air.filter_age, air.filter_max_age],
       [true, 'available', 'peak_performance', 0, 1500],
     );
     assert.ok(chamber.temperature > 20 && chamber.temperature < 22);
-    assert.deepEqual([station.supported, station.status], [true, 'available']);
-    const slots: Wire[] = station.material_slots;
-    const [loaded] = await extruders(2);
-    assert.deepEqual(
-      slots.map((slot) => [slot.slot_index, slot.extruder_index, slot.compatible, slot.material_empty]),
-      [
-        [0, 0, true, false],
-        [1, 0, true, false],
-        [2, 0, true, true],
-        [3, 1, true, true],
-        [4, 1, true, true],
-        [5, 1, true, true],
-      ],
-    );
-    assert.deepEqual(slots[0].material, loaded.material);
-    assert.equal(slots[0].material_remaining, loaded.estimated_material_volume / SPOOL);
-    // An unknown rest.
-    assert.deepEqual(pluck(slots.slice(1), 'material_remaining'), [-1, -1, -1, -1, -1]);
-  });
-
-  it('falls in its slot of a material station, while the air filter ages', async () => {
-    await world('load', { cluster: 2, extruder: 0, volumeLeft: SPOOL / 2 });
-    await world('print-core', { cluster: 2, extruder: 0, value: null });
-    bench.simulator.world.printLocally(2, { name: 'tower.ufp', seconds: 3 * 3600 });
+    bench.simulator.world.printLocally(3, { name: 'tower.ufp', seconds: 3 * 3600 });
     bench.pass(4 * 3600);
-    const [{ material_station: station, air_manager: air }] = (await bench.status(2)).printers;
-    const [slot] = station.material_slots;
-    assert.equal('print_core_id' in slot, false);
-    assert.equal(slot.material_remaining, (SPOOL / 2 - 3 * 3600 * 4) / SPOOL);
-    assert.equal(air.filter_age, 3);
+    assert.equal((await printer(3)).air_manager.filter_age, 3);
   });
 
   it('is used by no further print while a plate waits for a person', async () => {

@@ -120,7 +120,7 @@ describe('simulator: as strict as the interface', () => {
       assert.match(token, /^[\w-]+\|\w+$/);
       const headers = { authorization: `Bearer ${token}` };
       const reply = await call(`${bench.simulator.apiUrl}/connect/v1/clusters`, { headers });
-      assert.equal(reply.json.data.length, 3);
+      assert.equal(reply.json.data.length, 5);
     });
 
     it("shows only the contents of the token's workspace", async () => {
@@ -134,14 +134,14 @@ describe('simulator: as strict as the interface', () => {
     });
 
     it('paginates lists by absolute links', async () => {
-      const first = (await bench.api('GET', '/connect/v1/clusters?limit=2')).json;
-      assert.equal(first.data.length, 2);
-      assert.deepEqual(first.meta, { page: { total_count: 3, total_pages: 2 }, limit_reached: false });
+      const first = (await bench.api('GET', '/connect/v1/clusters?limit=3')).json;
+      assert.equal(first.data.length, 3);
+      assert.deepEqual(first.meta, { page: { total_count: 5, total_pages: 2 }, limit_reached: false });
       assert.equal('prev' in first.links, false);
       const next = new URL(first.links.next);
       assert.equal(next.origin, bench.simulator.apiUrl);
       const second = (await bench.api('GET', next.pathname + next.search)).json;
-      assert.equal(second.data.length, 1);
+      assert.equal(second.data.length, 2);
       assert.equal('next' in second.links, false);
     });
 

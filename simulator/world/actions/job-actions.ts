@@ -112,7 +112,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
 };
 
 /** Copies a job without what happened to it. */
-function withoutTraces({ overPart: _, ...job }: PrintJob): PrintJob {
+function withoutTraces({ overPart: _overPart, loaded: _loaded, ...job }: PrintJob): PrintJob {
   return structuredClone(job);
 }
 
