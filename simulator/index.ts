@@ -36,6 +36,7 @@ export type {
   Cluster,
   Dispatch,
   EndWords,
+  Impediment,
   EndedPrint,
   LibraryFile,
   Mismatch,
@@ -53,6 +54,8 @@ export type {
 } from './world/state';
 export type { NewCluster } from './world/models';
 export type { NewSlot } from './world/station';
+export type { JobDetails } from './world/prints';
+export type { StoredJobChange } from './world/library';
 export type { ClusterRef } from './world/world-base';
 export type { World } from './world/world';
 

@@ -2,6 +2,7 @@ import { actionRule, actionStatus } from '../world/actions/dispatch';
 import { readData } from '../http/bodies';
 import type { Call, Route } from '../http/server';
 import { signedInRoutes, type ApiParts } from './signed-in';
+import type { Caller } from '../auth/tokens';
 import type { Action } from '../world/state';
 
 const PATH = '/connect/v1/clusters/{cluster_id}';
@@ -25,12 +26,12 @@ export function actionRoutes(parts: ApiParts): Route[] {
 
   const dispatch =
     (kind: Action['kind'], parameter: string) =>
-    async (call: Call, { organizationId }: { organizationId: string }): Promise<unknown> => {
+    async (call: Call, { userId, organizationId }: Caller): Promise<unknown> => {
       const { params } = call;
       const cluster = world.cluster(params.cluster_id!, organizationId);
       const name = params.action!;
       const data = (await readData(call, 'Action', actionRule(kind, name).fields)) ?? {};
-      return record(world.dispatch(cluster, { kind, target: params[parameter]!, name, data }));
+      return record(world.dispatch(cluster, { kind, target: params[parameter]!, name, data, userId }));
     };
 
   return [

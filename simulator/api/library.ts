@@ -21,7 +21,8 @@ export function storedJobWriter(parts: ApiParts): (job: StoredJob) => Wire {
 }
 
 function about({ world, users }: ApiParts, file: StoredFile): { uploaded: boolean; username: string | undefined } {
-  const username = users.find(({ userId }) => userId === file.userId)?.username;
+  const user = users.find(({ userId }) => userId === file.userId);
+  const username = file.username === undefined ? user?.username : (file.username ?? undefined);
   return { uploaded: world.isUploaded(file), username };
 }
 

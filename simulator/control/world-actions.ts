@@ -1,6 +1,17 @@
 import { SPOOL } from '../world/spools';
 import { CLEANINGS, END_WORDS, MISMATCHES, UPLOAD_MODES } from '../world/state';
-import type { ActionSwitch, Cluster, ParsingSwitch, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
+import type { JobDetails } from '../world/prints';
+import type { StoredJobChange } from '../world/library';
+import { isObject } from '../http/bodies';
+import type {
+  ActionSwitch,
+  Cluster,
+  Impediment,
+  ParsingSwitch,
+  PictureSwitch,
+  ReportSwitch,
+  RequiredChange,
+} from '../world/state';
 import type { ClusterRef } from '../world/world-base';
 import type { World } from '../world/world';
 import { readCluster, readMaterial, readSlot } from './new-cluster';
@@ -8,6 +19,7 @@ import {
   choice,
   fields,
   flag,
+  list,
   number,
   optionalFlag,
   optionalNumber,
@@ -40,14 +52,27 @@ export function worldActions(world: World): WorldActions {
     pause: job((ref, uuid) => world.pause(ref, uuid)),
     resume: job((ref, uuid) => world.resume(ref, uuid)),
     abort: job((ref, uuid) => world.abort(ref, uuid)),
-    fail: (body) => world.fail(cluster(body), optionalText(body, 'job'), optionalText(body, 'code')),
+    fail: ({ cluster: ref, job: uuid, code, ...body }) =>
+      world.fail(
+        cluster({ cluster: ref }),
+        optionalText({ uuid }, 'uuid'),
+        optionalText({ code }, 'code'),
+        details(body),
+      ),
+    'job-details': (body) => world.setJobDetails(cluster(body), details(propertiesOf(body)), optionalText(body, 'job')),
     ask: (body) => world.ask(cluster(body), optionalText(body, 'job'), optionalText(body, 'code')),
     answer: job((ref, uuid) => world.answer(ref, uuid)),
     clean: job((ref, uuid) => world.clean(ref, uuid)),
     'clear-plate': (body) => world.clearPlate(cluster(body), optionalNumber(body, 'printer')),
     'remove-job': job((ref, uuid) => world.removeJob(ref, uuid)),
     approve: job((ref, uuid) => world.approve(ref, uuid)),
-    reject: (body) => world.reject(cluster(body), optionalText(body, 'job'), optionalText(body, 'message')),
+    reject: (body) =>
+      world.reject(
+        cluster(body),
+        optionalText(body, 'job'),
+        optionalText(body, 'message'),
+        body.user === undefined ? undefined : orNull(text)(body, 'user'),
+      ),
     release: job((ref, uuid) => world.release(ref, uuid)),
     vanish: job((ref, uuid) => world.vanish(ref, uuid)),
     'print-locally': (body) => {
@@ -92,6 +117,7 @@ export function worldActions(world: World): WorldActions {
     'upload-mode': (body) => world.setUploadMode(choice(body, 'value', UPLOAD_MODES)),
     'maintenance-due': (body) => world.setMaintenanceDue(cluster(body), texts(body, 'value')),
     memberships: (body) => world.setMemberships(choice(body, 'value', ['ids', 'objects'])),
+    'display-status': (body) => world.setDisplayStatus(cluster(body), orNull(text)(body, 'value')),
     name: (body) => world.setName(cluster(body), body.value === null ? null : text(body, 'value')),
     note: (body) => world.setNote(cluster(body), body.value === null ? null : text(body, 'value')),
     load: (body) =>
@@ -120,10 +146,34 @@ export function worldActions(world: World): WorldActions {
     'add-cluster': (body) => ({ cluster: world.addCluster(readCluster(propertiesOf(body))) }),
     'remove-cluster': (body) => world.removeCluster(cluster(body)),
     rebind: (body) => ({ cluster: world.rebind(cluster(body)) }),
+    'stored-job': ({ job, ...body }) =>
+      world.setStoredJob(text({ job }, 'job'), fields<StoredJobChange>(body, STORED_JOB)),
     'remove-stored-job': (body) => world.removeStoredJob(text(body, 'job')),
     'remove-library-file': (body) => world.removeLibraryFile(text(body, 'file')),
   };
 }
+
+const JOB_DETAILS: Record<keyof JobDetails, Reader> = {
+  impediments: list(impediment),
+  statusDetail: text,
+  statusMessage: text,
+  user: orNull(text),
+};
+const details = (body: Body): JobDetails => fields<JobDetails>(body, JOB_DETAILS);
+
+function impediment(body: Body, name: string): Impediment {
+  const value = body[name];
+  if (!isObject(value)) throw wrong(name, 'a list of objects');
+  return { translation_key: text(value, 'translation_key'), severity: text(value, 'severity') };
+}
+
+const STORED_JOB: Record<keyof StoredJobChange, Reader> = {
+  name: text,
+  username: orNull(text),
+  libraryProjectId: orNull(text),
+  parsing: (body, name) => choice(body, name, ['success', 'failed', 'pending']),
+  failure: orNull(text),
+};
 
 const OUTCOMES = ['success', 'failed', 'unknown', 'stuck'] as const;
 const ACTION_SWITCH: Record<keyof ActionSwitch, Reader> = {

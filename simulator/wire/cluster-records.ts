@@ -27,6 +27,7 @@ export function clusterRecord(cluster: Cluster, moment: Moment, previewUrl?: Pre
     friendly_name: cluster.friendlyName,
     status: cluster.authorized ? 'active' : 'inactive',
     is_online: cluster.online,
+    display_status: displayStatus(cluster, current),
     printer_count: cluster.printers.length,
     printer_type: modelOf(cluster).id,
     capabilities: cluster.capabilities,
@@ -45,6 +46,16 @@ export function clusterRecord(cluster: Cluster, moment: Moment, previewUrl?: Pre
     team_ids: [],
     user_id: cluster.userId,
   };
+}
+
+/** Status for user interfaces; the values are invented, since those of the service are unknown (wire facts 5). */
+function displayStatus(cluster: Cluster, current: PrintJob | undefined): string {
+  const { displayStatus: set, authorized, online, printers } = cluster;
+  const [host] = printers;
+  if (set !== undefined) return set;
+  if (!authorized) return 'inactive';
+  if (!online) return 'offline';
+  return host!.trouble ?? current?.status ?? (host!.enabled ? 'idle' : 'disabled');
 }
 
 /** Status of a cluster (wire facts 6); an offline one has no printers, and the jobs of its last report (15.15). */
@@ -72,9 +83,10 @@ export function statusRecord(cluster: Cluster, moment: Moment, previewUrl?: Prev
 function printerRecord(cluster: Cluster, printer: Printer, moment: Moment): Wire {
   const model = modelOf(cluster);
   const job = activeJob(cluster, printer);
+  const number = cluster.printers.indexOf(printer);
   return {
     uuid: printer.uuid,
-    unique_name: cluster.hostName,
+    unique_name: number === 0 ? cluster.hostName : `${cluster.hostName}-${number + 1}`,
     friendly_name: printer.name,
     machine_variant: model.display,
     status: printerStatus(printer, job),

@@ -2,8 +2,8 @@ import { iso } from '../world/clock';
 import type { Moment } from '../world/moment';
 import { NIL_UUID } from '../world/ids';
 import { neededVolume } from '../world/spools';
-import { wantedPrinter } from '../world/matching';
-import type { Cluster, Extruder, Printer, PrintJob } from '../world/state';
+import { changesFor, misfit, wantedPrinter } from '../world/matching';
+import type { Cluster, Extruder, Printer, PrintJob, StatusMessage } from '../world/state';
 import { elapsed, hasBegun, isActive, isReady, PHASE_SECONDS } from '../world/virtual-printer';
 
 type Wire = Record<string, unknown>;
@@ -25,7 +25,7 @@ export const emptyBay = ({ slots }: Printer): Wire =>
 export type PreviewUrl = (job: PrintJob) => string | undefined;
 
 /** Record of a print job (wire facts 8). */
-export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Moment, previewUrl?: PreviewUrl): Wire {
+export function printJobRecord(cluster: Cluster, job: PrintJob, { at }: Moment, previewUrl?: PreviewUrl): Wire {
   const preview = previewUrl?.(job);
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   const candidate = printer ?? cluster.printers[0]!;
@@ -37,7 +37,8 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     name: job.name,
     status: job.status,
     state: stateOf(job),
-    ...(job.message === null ? {} : { status_message: { body: job.message, generated_time: iso(now) } }),
+    ...(job.detail === undefined ? {} : { status_detail: job.detail }),
+    ...(job.message === null ? {} : { status_message: messageRecord(job.message) }),
     started: job.printed > 0 || hasBegun(job),
     time_total: job.timeTotal,
     time_elapsed: Math.floor(elapsed(job, at)),
@@ -45,6 +46,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     created_at: iso(job.createdAt),
     ...(job.deletedAt === null ? {} : { deleted_at: iso(job.deletedAt) }),
     ...(job.owner === null ? {} : { owner: job.owner.name, owner_id: job.owner.userId, owner_deleted: false }),
+    ...(cluster.printers.length > 1 ? assigned(cluster, printer, job) : {}),
     ...(printer && isActive(job) ? { printer_name: printer.name, printer_uuid: printer.uuid } : {}),
     ...(printer && !isActive(job) ? { printed_on_uuid: printer.uuid } : {}),
     sent_from: job.sentFrom,
@@ -58,11 +60,12 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     build_plate: { type: wanted.buildPlate },
     configuration_changes_required: job.changes,
     impediments_to_printing: [
-      ...(job.status === 'error' ? [{ translation_key: 'machine_variant', severity: '3' }] : []),
+      ...(job.status === 'error' ? [misfit(cluster, job)] : []),
       ...job.changes.map((change) => ({
         translation_key: change.type_of_change,
         severity: change.is_overridable ? '1' : '2',
       })),
+      ...(job.impediments ?? []),
     ],
     constraints: {},
     is_online: cluster.online,
@@ -71,6 +74,23 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     ...(preview === undefined ? {} : { preview_url: preview }),
     ...(job.note ? { note: job.note } : {}),
   };
+}
+
+const messageRecord = ({ body, userId, username, at }: StatusMessage): Wire => ({
+  body,
+  user_id: userId,
+  username,
+  generated_time: iso(at),
+});
+
+/** The printer of a group that has a job, or that a waiting one is for. */
+function assigned(cluster: Cluster, printer: Printer | undefined, job: PrintJob): Wire {
+  if (job.status !== 'queued') return printer && isActive(job) ? { assigned_to: printer.name } : {};
+  const [fewest] = cluster.printers
+    .filter(({ enabled }) => enabled)
+    .map((candidate) => ({ candidate, changes: changesFor(cluster, candidate, job).length }))
+    .sort((one, other) => one.changes - other.changes);
+  return fewest ? { assigned_to: fewest.candidate.name } : {};
 }
 
 /** State of a job, which is coarser than its status (wire facts 12.3). */

@@ -14,7 +14,9 @@ function storedRecord(
     content_type: file.contentType,
     ...(file.origin === null ? {} : { origin: file.origin }),
     ...(file.libraryProjectId === null ? {} : { library_project_id: file.libraryProjectId }),
-    status: uploaded ? 'uploaded' : 'uploading',
+    ...(file.failure === undefined
+      ? { status: uploaded ? 'uploaded' : 'uploading' }
+      : { status: 'failed', status_description: file.failure }),
     user_id: file.userId,
     ...(username === undefined ? {} : { username }),
     ...(uploaded && file.uploadedAt !== null ? { uploaded_at: iso(file.uploadedAt) } : {}),

@@ -1,7 +1,6 @@
-import { settle } from './actions/settle';
+import { settle, type Settling } from './actions/settle';
 import type { SimulatorClock } from './clock';
 import { goOnline } from './connection';
-import type { Ids } from './ids';
 import { materialName } from './materials';
 import type { Cluster, EndedPrint, PrintJob } from './state';
 import { advance } from './virtual-printer';
@@ -13,7 +12,8 @@ const LOG_KEPT = 10_000;
  * Updates a cluster to the current time: its prints, its actions and its log; returns whether there is anything to
  * save.
  */
-export function catchUp(cluster: Cluster, { clock, ids }: { clock: SimulatorClock; ids: Ids }): boolean {
+export function catchUp(cluster: Cluster, settling: Settling): boolean {
+  const { clock } = settling;
   const at = clock.virtual();
   let kept = false;
   for (;;) {
@@ -21,7 +21,7 @@ export function catchUp(cluster: Cluster, { clock, ids }: { clock: SimulatorCloc
     if (next > at) break;
     advance(cluster, next);
     if (backAt(cluster) <= next) goOnline(cluster, next);
-    settle(cluster, next, { clock, ids });
+    settle(cluster, next, settling);
     kept = true;
   }
   advance(cluster, at);

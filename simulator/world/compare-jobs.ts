@@ -1,4 +1,4 @@
-import { changesFor, suitsModel } from './matching';
+import { changesFor, misfit } from './matching';
 import type { Cluster } from './state';
 import { enter, isActive } from './virtual-printer';
 
@@ -17,7 +17,7 @@ export function compareJobs(cluster: Cluster, at: number): void {
     const freed = job.changes.length > 0 && changes.length === 0;
     job.changes = changes;
     if (job.status === 'wait_approval') continue;
-    const waiting = suitsModel(cluster, job) ? 'queued' : 'error';
+    const waiting = misfit(cluster, job) ? 'error' : 'queued';
     // The job starts from now on, not from the time of its arrival.
     if (isActive(job) ? freed : freed || job.status !== waiting) enter(job, isActive(job) ? job.status : waiting, at);
   }

@@ -18,6 +18,17 @@ type Announced = Pick<
   'organizationId' | 'userId' | 'fileSize' | 'contentType' | 'origin' | 'libraryProjectId'
 >;
 
+/** What a test changes of a stored job. */
+export interface StoredJobChange {
+  name?: string;
+  /** Name of the uploader; null if the user was deleted. */
+  username?: string | null;
+  libraryProjectId?: string | null;
+  parsing?: Parsing['result'] | 'pending';
+  /** Why the service can't use the file; null if it can. */
+  failure?: string | null;
+}
+
 /** Usual duration of parsing, virtual seconds. */
 const PARSING_SECONDS = 2;
 
@@ -122,6 +133,22 @@ export class Library extends WorldBase {
   /** Sets the parsing of future files; an empty switch restores the default. */
   setParsing(parsingSwitch: ParsingSwitch = {}): void {
     this.state.parsingSwitch = parsingSwitch;
+    this.options.changed();
+  }
+
+  /** Changes a stored job, like a user in the web interface, or the service. Throws recordNotFound. */
+  setStoredJob(jobId: string, { name, username, libraryProjectId, parsing, failure }: StoredJobChange): void {
+    const job = this.storedJob(jobId);
+    if (name !== undefined) job.jobName = name;
+    if (username !== undefined) job.username = username;
+    if (libraryProjectId !== undefined) {
+      if (libraryProjectId !== null) this.checkProject(libraryProjectId, job.organizationId);
+      job.libraryProjectId = libraryProjectId;
+    }
+    if (parsing === 'pending') job.parsing = { at: null, result: 'success' };
+    else if (parsing !== undefined) job.parsing = { at: this.clock.virtual(), result: parsing };
+    if (failure === null) delete job.failure;
+    else if (failure !== undefined) job.failure = failure;
     this.options.changed();
   }
 

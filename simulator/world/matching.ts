@@ -2,15 +2,26 @@ import { materialName, materialOf } from './materials';
 import { modelOf } from './models';
 import { SPOOL } from './spools';
 import { offered, stock } from './station';
-import type { Cluster, Extruder, MaterialNeed, Printer, PrintJob, RequiredChange } from './state';
+import type { Cluster, Extruder, Impediment, MaterialNeed, Printer, PrintJob, RequiredChange } from './state';
+
+/** The only type of files that printers of the second brand read, and that no others do (wire facts 4.1). */
+const SECOND_BRAND_FILE = 'application/x-makerbot';
+const UNFIXABLE = '3';
 
 /** Whether the cluster compares files with its printers, as the real service does. */
 const compares = ({ mismatch = 'ignored' }: Cluster): boolean => mismatch !== 'ignored';
 
-/** Whether the file is for this model, or doesn't name one. No change of the printer helps otherwise. */
-export function suitsModel(cluster: Cluster, { target }: PrintJob): boolean {
+/**
+ * Returns why no change of the printer makes it print the file: the printer can't read it, whatever the switch says, or
+ * it is for another model. `undefined` without such an obstacle.
+ */
+export function misfit(cluster: Cluster, { target, contentType = null }: PrintJob): Impediment | undefined {
+  const { display, secondBrand } = modelOf(cluster);
+  if (contentType !== null && (contentType === SECOND_BRAND_FILE) !== secondBrand)
+    return { translation_key: 'file_type', severity: UNFIXABLE };
   const machine = target?.machine ?? null;
-  return !compares(cluster) || machine === null || same(machine, modelOf(cluster).display);
+  if (!compares(cluster) || machine === null || same(machine, display)) return undefined;
+  return { translation_key: 'machine_variant', severity: UNFIXABLE };
 }
 
 export const plateOf = ({ buildPlate = 'glass' }: Printer): string => buildPlate;

@@ -185,6 +185,14 @@ export class Printers extends Library {
     this.compare(cluster);
   }
 
+  /** Sets the status for user interfaces; null for the one that follows from the printer's state. */
+  setDisplayStatus(ref: ClusterRef, displayStatus: string | null): void {
+    const cluster = this.cluster(ref);
+    if (displayStatus === null) delete cluster.displayStatus;
+    else cluster.displayStatus = displayStatus;
+    this.options.changed();
+  }
+
   setName(ref: ClusterRef, friendlyName: string | null): void {
     this.update(ref, { friendlyName });
   }

@@ -1,7 +1,8 @@
 import { recordNotFound, Refusal } from '../http/refusals';
 import { compareJobs } from './compare-jobs';
 import { changesFor, makeChanges } from './matching';
-import type { Cluster, PrintJob, StoredJob } from './state';
+import { saying } from './status-message';
+import type { Cluster, Impediment, PrintJob, StoredJob, User } from './state';
 import { activeJob, end, endEarly, enter, hasBegun, isActive, leavePlate } from './virtual-printer';
 import type { ClusterRef } from './world-base';
 import { Printers } from './printers';
@@ -9,12 +10,21 @@ import { Printers } from './printers';
 /** Longest queue of waiting jobs on a cluster. */
 export const QUEUE_LENGTH = 10;
 
+/** What the service says about a job (wire facts 8). */
+export interface JobDetails {
+  impediments?: Impediment[];
+  statusDetail?: string;
+  statusMessage?: string;
+  /** Name of the message's author; null for a deleted user. Default: the first user. */
+  user?: string | null;
+}
+
 /** Events on print jobs, besides the service's actions. */
 export class Prints extends Printers {
   /** Sends a stored job to a cluster (call 10). */
   print(cluster: Cluster, stored: StoredJob, userId: string, startNow: boolean): PrintJob {
-    if (!this.isUploaded(stored))
-      throw new Refusal(409, 'jobNotUploaded', 'The file of this job was not uploaded yet.');
+    if (!this.isUploaded(stored) || stored.failure !== undefined)
+      throw new Refusal(409, 'jobNotUploaded', 'The file of this job was not uploaded.');
     if (!cluster.online || !cluster.authorized)
       throw new Refusal(409, 'printerInactive', 'The printer is offline or inactive.');
     const waiting = cluster.queue.filter((job) => !isActive(job)).length;
@@ -28,6 +38,7 @@ export class Prints extends Printers {
     return this.enqueue(cluster, {
       jobId: stored.jobId,
       name: stored.jobName,
+      contentType: stored.contentType,
       timeTotal: stored.printSeconds,
       needs: stored.needs ?? [],
       ...(stored.target ? { target: stored.target } : {}),
@@ -63,7 +74,7 @@ export class Prints extends Printers {
     cluster: Cluster,
     about: Pick<
       PrintJob,
-      'jobId' | 'name' | 'timeTotal' | 'needs' | 'target' | 'sentFrom' | 'held' | 'owner' | 'visibleAt'
+      'jobId' | 'name' | 'contentType' | 'timeTotal' | 'needs' | 'target' | 'sentFrom' | 'held' | 'owner' | 'visibleAt'
     >,
   ): PrintJob {
     const at = this.clock.virtual();
@@ -88,6 +99,24 @@ export class Prints extends Printers {
     if (dispatch === 'failed') end(cluster, job, 'not dispatched', at);
     this.options.changed();
     return job;
+  }
+
+  /** Sets what the service says about a job that is listed or has ended, or about the first of the queue. */
+  setJobDetails(ref: ClusterRef, details: JobDetails, uuid?: string): void {
+    const job = uuid === undefined ? this.busyJob(this.cluster(ref)) : this.printJob(uuid, ref);
+    const { impediments, statusDetail, statusMessage } = details;
+    if (impediments !== undefined) job.impediments = impediments;
+    if (statusDetail !== undefined) job.detail = statusDetail;
+    if (statusMessage !== undefined) job.message = saying(statusMessage, this.person(details.user), this.clock.now());
+    this.options.changed();
+  }
+
+  /** Returns a user by name, by default the first; null for null, who is a deleted one. */
+  private person(username: string | null = this.state.users[0]!.username): User | null {
+    if (username === null) return null;
+    const user = this.state.users.find((other) => other.username === username);
+    if (!user) throw recordNotFound('User');
+    return user;
   }
 
   /** Sets the note of a job; an empty one removes it. */
@@ -115,7 +144,7 @@ export class Prints extends Printers {
    * Fails the print; with a code, the printer also shows that fault. A print that has begun passes through the long
    * words, where the printer has them.
    */
-  fail(ref: ClusterRef, uuid?: string, code?: string): void {
+  fail(ref: ClusterRef, uuid?: string, code?: string, details: JobDetails = {}): void {
     const running = [
       'sent_to_printer',
       'wait_user_action',
@@ -131,6 +160,7 @@ export class Prints extends Printers {
       if (code !== undefined) this.addFault(ref, { code });
       if (cluster.endWords === 'long' && hasBegun(job)) endEarly(cluster, job, 'failed', at);
       else end(cluster, job, 'fault', at);
+      this.setJobDetails(ref, details, job.uuid);
     });
   }
 
@@ -185,9 +215,9 @@ export class Prints extends Printers {
     });
   }
 
-  reject(ref: ClusterRef, uuid?: string, message = 'Rejected.'): void {
+  reject(ref: ClusterRef, uuid?: string, message = 'Rejected.', username?: string | null): void {
     this.change(ref, uuid, ['wait_approval'], (job, at, cluster) => {
-      job.message = message;
+      job.message = saying(message, this.person(username), this.clock.now());
       end(cluster, job, 'rejected', at);
     });
   }

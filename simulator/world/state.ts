@@ -105,6 +105,12 @@ export interface StoredFile {
   /** Time from which the record says `uploaded`, real ms since 1970. */
   uploadedAt: number | null;
   sha256: string | null;
+  /** Name of the uploader in place of the user's; null if the user was deleted. */
+  username?: string | null;
+  /** Why the service could not use the file; its status is `failed` then. */
+  failure?: string;
+  /** OAuth client that announced it. Older worlds lack it. */
+  clientId?: string;
 }
 
 /** A toolpath file. */
@@ -216,6 +222,8 @@ export interface Cluster {
   recentHistory: boolean;
   cleaning: Cleaning;
   endWords: EndWords;
+  /** Replaces the status for user interfaces, whose values are unknown (wire facts 5). */
+  displayStatus?: string;
   /** Older worlds lack it, and ignore mismatches. */
   mismatch?: Mismatch;
   dispatch: Dispatch;
@@ -307,6 +315,21 @@ export interface RequiredChange {
   is_overridable: boolean;
 }
 
+/** A text about a print job, and its author; null if the user was deleted (wire facts 8). */
+export interface StatusMessage {
+  body: string;
+  userId: string | null;
+  username: string | null;
+  /** Real ms since 1970. */
+  at: number;
+}
+
+/** An obstacle to a print (wire facts 8). */
+export interface Impediment {
+  translation_key: string;
+  severity: string;
+}
+
 export type ActiveStatus =
   | 'sent_to_printer'
   | 'wait_user_action'
@@ -352,8 +375,14 @@ export interface PrintJob {
   changes: RequiredChange[];
   /** Those among them that the cluster's switch demands, whatever the file says. Older worlds lack it. */
   demanded?: RequiredChange[];
-  /** Message of the approver. */
-  message: string | null;
+  /** What a person said about it: an approval, a rejection. */
+  message: StatusMessage | null;
+  /** Detail of its status. Its values are unknown (wire facts 8), so that tests choose them. */
+  detail?: string;
+  /** Obstacles besides those that follow from its file and its printer. */
+  impediments?: Impediment[];
+  /** Content type of the file; null for a local print. Older worlds lack it. */
+  contentType?: string | null;
   /** Material of the file. Older worlds lack it. */
   needs?: MaterialNeed[];
   /** Printer that the file is for. Older worlds lack it. */
@@ -400,6 +429,8 @@ export interface Action {
   target: string;
   name: string;
   data: Record<string, unknown>;
+  /** The user who dispatched it. Older worlds lack it. */
+  userId?: string;
   /** Time from which it is `sent` instead of `pending`. */
   sentAt: number;
   /** Time of its effect and end; null for never. */

@@ -66,7 +66,7 @@ export class WorldBase {
 
   /** Updates a cluster to the current time. */
   upToDate(cluster: Cluster): Cluster {
-    if (catchUp(cluster, { clock: this.clock, ids: this.ids })) this.options.changed();
+    if (catchUp(cluster, { clock: this.clock, ids: this.ids, users: this.state.users })) this.options.changed();
     return cluster;
   }
 

@@ -7,7 +7,7 @@ import type { ActionRule } from './rule';
 const ACTIONS_KEPT = 100;
 
 /** A client's request: `target` is the uuid of a printer or a print job. */
-export type ActionRequest = Pick<Action, 'kind' | 'target' | 'name' | 'data'>;
+export type ActionRequest = Pick<Action, 'kind' | 'target' | 'name' | 'data' | 'userId'>;
 
 /** Returns the rule of an action; throws invalidValue for an unknown one. */
 export function actionRule(kind: Action['kind'], name: string): ActionRule {
@@ -23,7 +23,7 @@ export function dispatchAction(
   request: ActionRequest,
   about: { actionId: string; at: number; duration: number },
 ): Action {
-  const { kind, target, name, data } = request;
+  const { kind, target, name, data, userId } = request;
   const { capability, check } = actionRule(kind, name);
   const wholeQueue = [...cluster.queue, ...cluster.history];
   const job = kind === 'print_job' ? wholeQueue.find(({ uuid }) => uuid === target) : undefined;
@@ -45,6 +45,7 @@ export function dispatchAction(
     target,
     name,
     data,
+    ...(userId === undefined ? {} : { userId }),
     sentAt: about.at + about.duration / 2,
     endsAt: waits || outcome === 'stuck' ? null : about.at + about.duration,
     outcome: outcome === 'stuck' || outcome === 'silent' ? 'success' : outcome,

@@ -1,6 +1,7 @@
 import { compareJobs } from '../compare-jobs';
 import type { Ids } from '../ids';
-import type { Cluster, PrintJob } from '../state';
+import { saying } from '../status-message';
+import type { Cluster, PrintJob, User } from '../state';
 import { end, enter, isActive } from '../virtual-printer';
 import { field, isWhole, type ActionRule } from './rule';
 
@@ -9,7 +10,11 @@ interface JobAction extends ActionRule {
   from: PrintJob['status'][];
   /** Checks further conditions; returns a sentence if one fails. */
   refuse?: (job: PrintJob) => string | undefined;
-  apply: (job: PrintJob, about: { cluster: Cluster; at: number; now: number; ids: Ids }, data: Data) => void;
+  apply: (
+    job: PrintJob,
+    about: { cluster: Cluster; at: number; now: number; ids: Ids; user: User | null },
+    data: Data,
+  ) => void;
 }
 
 type Data = Record<string, unknown>;
@@ -95,8 +100,8 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
   approve: {
     ...rule(['wait_approval'], ['message']),
     check: message,
-    apply(job, { cluster, at }, { message: text }) {
-      if (typeof text === 'string') job.message = text;
+    apply(job, { cluster, at, now, user }, { message: text }) {
+      if (typeof text === 'string') job.message = saying(text, user, now);
       enter(job, 'queued', at);
       compareJobs(cluster, at);
     },
@@ -104,8 +109,8 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
   reject: {
     ...rule(['wait_approval'], ['message']),
     check: message,
-    apply(job, { cluster, at }, { message: text }) {
-      job.message = typeof text === 'string' ? text : 'Rejected.';
+    apply(job, { cluster, at, now, user }, { message: text }) {
+      job.message = saying(typeof text === 'string' ? text : 'Rejected.', user, now);
       end(cluster, job, 'rejected', at);
     },
   },

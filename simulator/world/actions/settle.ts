@@ -1,12 +1,12 @@
 import type { SimulatorClock } from '../clock';
 import type { Ids } from '../ids';
 import { sceneOf } from '../scene';
-import type { Action, Cluster } from '../state';
+import type { Action, Cluster, User } from '../state';
 import { JOB_ACTIONS, refuseJobAction } from './job-actions';
 import { PRINTER_ACTIONS } from './printer-actions';
 
 /** Ends the actions that are due at this virtual time, which applies their effect. */
-export function settle(cluster: Cluster, at: number, { clock, ids }: { clock: SimulatorClock; ids: Ids }): void {
+export function settle(cluster: Cluster, at: number, { clock, ids, users }: Settling): void {
   for (const action of cluster.actions) {
     if (action.ended || action.endsAt === null || action.endsAt > at) continue;
     // An offline printer never reports the end (wire facts 15.40).
@@ -16,10 +16,17 @@ export function settle(cluster: Cluster, at: number, { clock, ids }: { clock: Si
     }
     action.ended = true;
     if (action.outcome !== 'success') continue;
-    const about = { cluster, at, now: clock.real(at), ids };
+    const user = users.find(({ userId }) => userId === action.userId) ?? null;
+    const about = { cluster, at, now: clock.real(at), ids, user };
     const possible = action.kind === 'printer' ? printerAction(action, about) : jobAction(action, about);
     if (!possible) action.outcome = 'failed';
   }
+}
+
+export interface Settling {
+  clock: SimulatorClock;
+  ids: Ids;
+  users: readonly User[];
 }
 
 interface About {
@@ -27,6 +34,8 @@ interface About {
   at: number;
   now: number;
   ids: Ids;
+  /** The user who dispatched the action. */
+  user: User | null;
 }
 
 function printerAction(action: Action, about: About): boolean {
