@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readFarm } from './control/new-cluster';
 import { startSimulator, type NewCluster, type SimulatorOptions } from './index';
+import { isStoragePath } from './options';
 import { isUploadMode } from './world/state';
 
 const HELP = `Simulates the remote printing service on four local ports. Open the control host in a browser to watch and change the
@@ -18,6 +19,8 @@ Usage: remote-printing-simulator [options]
   --farm FILE                printers in the first workspace, as JSON; see the README
   --history                  create a new world with the prints of a week
   --auto-approve             sign in as the first user immediately, without the pages
+  --lenient                  accept what real clients were seen to do beyond the interface
+  --storage-path PATH        prefix of the storage and library calls (default /slicer/v1)
   --access-token-lifetime S  seconds (default 600)
   --upload-mode MODE         kind of upload addresses: one-time (default), session (resumable) or plain
   --upload-confirm-delay MS  delay from the last byte until a file counts as uploaded (default 0)
@@ -41,6 +44,8 @@ const OPTIONS = {
   farm: { type: 'string' },
   history: { type: 'boolean' },
   'auto-approve': { type: 'boolean' },
+  lenient: { type: 'boolean' },
+  'storage-path': { type: 'string' },
   'access-token-lifetime': { type: 'string' },
   'upload-mode': { type: 'string' },
   'upload-confirm-delay': { type: 'string' },
@@ -106,6 +111,11 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
   if (values.farm !== undefined) options.farm = readFarmFile(values.farm);
   if (values.history) options.history = true;
   if (values['auto-approve']) options.autoApprove = true;
+  if (values.lenient) options.lenient = true;
+  if (values['storage-path'] !== undefined) {
+    if (!isStoragePath(values['storage-path'])) throw new Error(`--storage-path can't be ${values['storage-path']}.`);
+    options.storagePath = values['storage-path'];
+  }
   if (values['data-dir'] !== undefined) options.dataDir = values['data-dir'];
   if (values.path) options.paths = Object.fromEntries(values.path.map(readMove));
   const { 'client-id': id, 'client-secret': secret, 'redirect-uri': redirectUris } = values;

@@ -9,7 +9,7 @@ import { worldActions } from './control/world-actions';
 import { Faults } from './http/faults';
 import { Ids } from './world/ids';
 import { newState } from './world/new-state';
-import { isLoopback, type SimulatorOptions } from './options';
+import { isLoopback, isStoragePath, type SimulatorOptions } from './options';
 import { checkMoved, moved } from './http/moved';
 import { RequestLog } from './http/request-log';
 import { startOrigin, type Call, type Origin, type Route } from './http/server';
@@ -90,6 +90,9 @@ export interface Simulator {
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const host = options.host ?? '127.0.0.1';
   if (!isLoopback(host)) throw new TypeError('The simulator listens on loopback addresses only.');
+  const { lenient = false, storagePath = '/slicer/v1' } = options;
+  if (!isStoragePath(storagePath))
+    throw new TypeError(`storagePath can't be ${storagePath}: it must be a path such as /slicer/v1.`);
   const now = options.now ?? ((): number => Date.now());
   const client: Client = options.client ?? { id: 'simulator', secret: 'simulator-secret' };
   const store = await Store.open(options.dataDir);
@@ -126,7 +129,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     });
     if (options.uploadMode !== undefined) world.setUploadMode(options.uploadMode);
     changed();
-    const tokens = new Tokens(state.access, state, client, options.accessTokenLifetime ?? 600, now, changed);
+    const tokens = new Tokens(state.access, state, client, options.accessTokenLifetime ?? 600, now, changed, lenient);
     const actions = worldActions(world);
     const faults = new Faults(Object.keys(actions));
     const log = new RequestLog();
@@ -151,11 +154,11 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     };
     const autoApprove = options.autoApprove ?? false;
     const auth = authRoutes({
-      ...{ tokens, users, organizations, client, autoApprove, now },
+      ...{ tokens, users, organizations, client, autoApprove, lenient, now },
       memberships: () => world.memberships,
     });
     const api = apiRoutes({
-      ...{ world, tokens, urls, users, now },
+      ...{ world, tokens, urls, users, now, lenient, storagePath },
       apiUrl: () => addresses.apiUrl,
       storageUrl: () => addresses.storageUrl,
     });
@@ -164,7 +167,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       [...auth, ...api].map(({ endpoint }) => endpoint),
     );
     addresses.authUrl = await start('auth', 1, 'json', described(auth, ['']));
-    const bases = ['/connect/v1', '/slicer/v1', '/report/v1'];
+    const bases = ['/connect/v1', storagePath, '/report/v1'];
     addresses.apiUrl = await start('api', 2, 'json', described(api, bases));
     addresses.storageUrl = await start('storage', 3, 'xml', storageRoutes({ world, urls, bytes, sessions }));
     addresses.controlUrl = await start(

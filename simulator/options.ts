@@ -20,6 +20,10 @@ export interface SimulatorOptions {
   history?: boolean;
   /** Whether /authorize redirects immediately, as the first user, without the pages. */
   autoApprove?: boolean;
+  /** Whether it accepts what real clients were seen to do beyond the interface; see the README. Default: strict. */
+  lenient?: boolean;
+  /** Prefix of the storage and library calls. Default `/slicer/v1`. */
+  storagePath?: string;
   /** Lifetime of access tokens, real seconds. Default 600. */
   accessTokenLifetime?: number;
   /** Kind of future upload addresses; see the README. Default `one-time`; a stored world keeps its own. */
@@ -42,5 +46,8 @@ export interface SimulatorOptions {
   /** `discard` counts and hashes uploaded bytes without storing them. Default `disk`. */
   storage?: 'disk' | 'discard';
 }
+
+export const isStoragePath = (path: string): boolean =>
+  /^(?:\/[\w.~-]+)+$/.test(path) && !['/connect/v1', '/report/v1'].includes(path);
 
 export const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|localhost|::1)$/.test(host);

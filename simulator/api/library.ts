@@ -5,6 +5,7 @@ import { requiredField } from '../http/refusals';
 import { storedPreview } from './previews';
 import type { Route } from '../http/server';
 import { signedInRoutes, type ApiParts } from './signed-in';
+import type { Caller } from '../auth/tokens';
 import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
 import { checkFileUpload, checkJobUpload, FILE_FIELDS, JOB_FIELDS } from './upload-rules';
 
@@ -19,6 +20,15 @@ export function storedJobWriter(parts: ApiParts): (job: StoredJob) => Wire {
   const parsing = (job: StoredJob) => ({ ...about(parts, job), parsing: parts.world.parsingStatus(job) });
   return (job) => ({ ...storedJobRecord(job, parsing(job)), ...address(parts, job), ...preview(job) });
 }
+
+/** Returns a function that makes the record of a library file, with a new signed address. */
+export const libraryFileWriter =
+  (parts: ApiParts): ((file: LibraryFile) => Wire) =>
+  (file) => ({ ...libraryFileRecord(file, about(parts, file)), ...address(parts, file) });
+
+/** The client that a token was given to; none for a static one. */
+const clientOf = ({ claims }: Caller): { clientId?: string } =>
+  typeof claims.client_id === 'string' ? { clientId: claims.client_id } : {};
 
 function about({ world, users }: ApiParts, file: StoredFile): { uploaded: boolean; username: string | undefined } {
   const user = users.find(({ userId }) => userId === file.userId);
@@ -37,30 +47,29 @@ export function libraryRoutes(parts: ApiParts): Route[] {
   const { world } = parts;
   const signedIn = signedInRoutes(parts.tokens);
   const storedJob = storedJobWriter(parts);
-  const libraryFile = (file: LibraryFile): Wire => ({
-    ...libraryFileRecord(file, about(parts, file)),
-    ...address(parts, file),
-  });
+  const libraryFile = libraryFileWriter(parts);
+  const { storagePath, lenient } = parts;
 
   return [
-    signedIn('registerUpload', 'PUT', '/slicer/v1/jobs/upload', async (call, { userId, organizationId }) => {
+    signedIn('registerUpload', 'PUT', `${storagePath}/jobs/upload`, async (call, caller) => {
+      const { userId, organizationId } = caller;
       const data = await readData(call, 'UploadRequest', JOB_FIELDS);
       if (!data) throw requiredField('UploadRequest', 'data');
-      const wanted = checkJobUpload(data);
-      if (wanted.libraryProjectId !== null) world.checkProject(wanted.libraryProjectId, organizationId);
+      const wanted = checkJobUpload(data, lenient);
+      if (wanted.libraryProjectId !== null) world.libraryProject(wanted.libraryProjectId, organizationId);
       if (wanted.sourceFileId !== null) world.libraryFile(wanted.sourceFileId, organizationId);
-      return { data: storedJob(world.register({ ...wanted, userId, organizationId })) };
+      return { data: storedJob(world.register({ ...wanted, ...clientOf(caller), userId, organizationId })) };
     }),
-    signedIn('getJob', 'GET', '/slicer/v1/jobs/{job_id}', ({ params }, { organizationId }) => ({
+    signedIn('getJob', 'GET', `${storagePath}/jobs/{job_id}`, ({ params }, { organizationId }) => ({
       data: storedJob(world.storedJob(params.job_id!, organizationId)),
     })),
-    signedIn('jobs', 'GET', '/slicer/v1/jobs', (call, { organizationId }) =>
+    signedIn('jobs', 'GET', `${storagePath}/jobs`, (call, { organizationId }) =>
       page(world.storedJobs(organizationId).reverse(), call.query, parts.apiUrl() + call.request.url!, storedJob),
     ),
     signedIn(
       'deleteJob',
       'DELETE',
-      '/slicer/v1/jobs/{job_id}',
+      `${storagePath}/jobs/{job_id}`,
       ({ params }, { organizationId }) => {
         const { jobId } = world.storedJob(params.job_id!, organizationId);
         world.removeStoredJob(jobId);
@@ -68,33 +77,26 @@ export function libraryRoutes(parts: ApiParts): Route[] {
       204,
     ),
 
-    signedIn('registerFile', 'PUT', '/slicer/v1/files/upload', async (call, { userId, organizationId }) => {
+    signedIn('registerFile', 'PUT', `${storagePath}/files/upload`, async (call, caller) => {
+      const { userId, organizationId } = caller;
       const data = await readData(call, 'UploadRequest', FILE_FIELDS);
       if (!data) throw requiredField('UploadRequest', 'data');
-      const wanted = checkFileUpload(data);
-      if (wanted.libraryProjectId !== null) world.checkProject(wanted.libraryProjectId, organizationId);
-      return { data: libraryFile(world.registerFile({ ...wanted, userId, organizationId })) };
+      const wanted = checkFileUpload(data, lenient);
+      if (wanted.libraryProjectId !== null) world.libraryProject(wanted.libraryProjectId, organizationId);
+      return { data: libraryFile(world.registerFile({ ...wanted, ...clientOf(caller), userId, organizationId })) };
     }),
-    signedIn('getFile', 'GET', '/slicer/v1/files/{file_id}', ({ params }, { organizationId }) => ({
+    signedIn('getFile', 'GET', `${storagePath}/files/{file_id}`, ({ params }, { organizationId }) => ({
       data: libraryFile(world.libraryFile(params.file_id!, organizationId)),
     })),
     signedIn(
       'deleteFile',
       'DELETE',
-      '/slicer/v1/files/{file_id}',
+      `${storagePath}/files/{file_id}`,
       ({ params }, { organizationId }) => {
         const { fileId } = world.libraryFile(params.file_id!, organizationId);
         world.removeLibraryFile(fileId);
       },
       204,
-    ),
-    signedIn('projects', 'GET', '/slicer/v1/projects', (call, { organizationId }) =>
-      page(world.libraryProjects(organizationId), call.query, parts.apiUrl() + call.request.url!, (project) => ({
-        library_project_id: project.libraryProjectId,
-        display_name: project.displayName,
-        organization_id: project.organizationId,
-        organization_shared: true,
-      })),
     ),
   ];
 }

@@ -9,19 +9,27 @@ import type { Report } from '../world/state';
 export function reportRoutes(parts: ApiParts): Route[] {
   const { world, urls } = parts;
   const signedIn = signedInRoutes(parts.tokens);
+  // One client also sends this field, as null.
+  const fields = parts.lenient ? [...REPORT_FIELDS, 'generated_time'] : REPORT_FIELDS;
   const record = (report: Report): unknown => {
     const status = reportStatus(report, parts.now());
     const url = (): string => parts.storageUrl() + urls.sign('report', report.key);
     return { data: { report_id: report.reportId, status, ...(status === 'success' ? { download_url: url() } : {}) } };
   };
   return [
-    signedIn('createReport', 'PUT', '/report/v1/reports', async (call, { organizationId }) => {
-      const data = await readData(call, 'ReportRequest', REPORT_FIELDS);
-      if (!data) throw requiredField('ReportRequest', 'data');
-      const wanted = checkReport(data);
-      for (const id of wanted.clusterIds) world.cluster(id, organizationId);
-      return record(world.order({ ...wanted, organizationId }));
-    }),
+    signedIn(
+      'createReport',
+      'PUT',
+      '/report/v1/reports',
+      async (call, { organizationId }) => {
+        const data = await readData(call, 'ReportRequest', fields);
+        if (!data) throw requiredField('ReportRequest', 'data');
+        const wanted = checkReport(data);
+        for (const id of wanted.clusterIds) world.cluster(id, organizationId);
+        return record(world.order({ ...wanted, organizationId }));
+      },
+      201,
+    ),
     signedIn('getReport', 'GET', '/report/v1/reports/{report_id}', ({ params }, { organizationId }) =>
       record(world.report(params.report_id!, organizationId)),
     ),

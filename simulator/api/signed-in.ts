@@ -11,6 +11,10 @@ export interface ApiParts {
   users: User[];
   apiUrl: () => string;
   storageUrl: () => string;
+  /** Prefix of the storage and library calls. */
+  storagePath: string;
+  /** Whether it accepts what real clients were seen to send, beyond the interface. */
+  lenient: boolean;
   now: () => number;
 }
 

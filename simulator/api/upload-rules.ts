@@ -12,8 +12,15 @@ const MODEL = 'UploadRequest';
 const MOST_BYTES = 1024 ** 3;
 const RESERVED = /^(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\.|$)/i;
 
-/** Content types of toolpaths (interface, Supported file types). */
-const TOOLPATH_TYPES = ['text/plain', 'application/gzip', 'application/x-ufp'];
+/** Content types of toolpaths (interface, Supported file types; the last three: wire facts 4.1). */
+const TOOLPATH_TYPES = [
+  'text/plain',
+  'application/gzip',
+  'application/x-ufp',
+  'text/x-gcode',
+  'application/x-makerbot',
+  'application/x-makerbot-sketch',
+];
 const OFFICE = 'application/vnd.openxmlformats-officedocument';
 const PROJECT_TYPES = [
   'application/vnd.ms-package.3dmanufacturing-3dmodel+xml',
@@ -30,21 +37,26 @@ const PROJECT_TYPES = [
   'text/plain',
 ];
 
-/** Checks the `data` of call 3 (interface, Upload record; wire facts 4.1). */
-export function checkJobUpload(data: Data): Announced & Pick<StoredJob, 'jobName' | 'sourceFileId'> {
-  const jobName = fileName(data, 'job_name');
+/**
+ * Checks the `data` of call 3 (interface, Upload record; wire facts 4.1). A lenient check accepts a name without
+ * extension.
+ */
+export function checkJobUpload(data: Data, lenient: boolean): Announced & Pick<StoredJob, 'jobName' | 'sourceFileId'> {
+  const jobName = fileName(data, 'job_name', lenient);
   return { jobName, ...common(data, TOOLPATH_TYPES), sourceFileId: cloudId(data, 'source_file_id') };
 }
 
-/** Checks the `data` of call 5 (wire facts 4.3). */
-export function checkFileUpload(data: Data): Announced & Pick<LibraryFile, 'fileName'> {
-  return { fileName: fileName(data, 'file_name'), ...common(data, PROJECT_TYPES) };
+/** Checks the `data` of call 5 (wire facts 4.3). A lenient check accepts the project file types of slicers. */
+export function checkFileUpload(data: Data, lenient: boolean): Announced & Pick<LibraryFile, 'fileName'> {
+  const type = data.content_type;
+  const project = lenient && typeof type === 'string' && /^application\/[\w.-]+\+3mf$/.test(type) ? [type] : [];
+  return { fileName: fileName(data, 'file_name'), ...common(data, [...PROJECT_TYPES, ...project]) };
 }
 
-function fileName(data: Data, field: string): string {
+function fileName(data: Data, field: string, lenient = false): string {
   const name = given(data, field);
   if (typeof name !== 'string') throw invalidValue(MODEL, field, 'must be a string', name);
-  const rule = brokenNameRule(name);
+  const rule = brokenNameRule(name, lenient);
   if (rule !== undefined) throw invalidValue(MODEL, field, rule, name);
   return name;
 }
@@ -64,13 +76,13 @@ function given(data: Data, field: string): unknown {
   return data[field];
 }
 
-function brokenNameRule(name: string): string | undefined {
+function brokenNameRule(name: string, lenient: boolean): string | undefined {
   const { length } = [...name];
   if (length < 3 || length > 255) return 'must have 3 to 255 characters';
   if (/^\s|^\.\./.test(name)) return 'must not start with a blank or with two dots';
   if (/[\\/:*?"<>|]/.test(name)) return 'must not contain \\ / : * ? " < > |';
   if (RESERVED.test(name)) return 'must not be a reserved device name';
-  if (!/.\.[^.\s]+$/.test(name)) return 'must include the extension';
+  if (!lenient && !/.\.[^.\s]+$/.test(name)) return 'must include the extension';
   return undefined;
 }
 

@@ -14,6 +14,7 @@ export interface AuthParts {
   organizations: Organization[];
   client: Client;
   autoApprove: boolean;
+  lenient: boolean;
   now: () => number;
   /** Format of the current user's workspaces (wire facts 11). */
   memberships: () => 'ids' | 'objects';
@@ -22,7 +23,7 @@ export interface AuthParts {
 /** Routes of the account host: sign-in pages, token endpoint and current user (calls 1, 2 and 16). */
 export function authRoutes(parts: AuthParts): Route[] {
   const { tokens, users, organizations, client } = parts;
-  const flows = new AuthorizeFlows(client, parts.now);
+  const flows = new AuthorizeFlows(client, parts.now, parts.lenient);
 
   const step = (path: string, handle: (flow: Flow, form: Record<string, string>) => Answer): Route => ({
     endpoint: 'authorize',

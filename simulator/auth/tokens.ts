@@ -53,6 +53,8 @@ export class Tokens {
     public lifetime: number,
     private readonly now: () => number,
     private readonly changed: () => void,
+    /** Whether public clients and short refreshes are accepted, as observed (wire facts 3). */
+    private readonly lenient = false,
   ) {}
 
   /** Number of exchanged codes. */
@@ -143,13 +145,17 @@ export class Tokens {
       if (!value) throw new Refusal(400, 'invalid_request', `${name} is missing.`);
       return value;
     };
+    const type = form.grant_type;
+    const optional = (name: string, lenient: boolean): string | undefined =>
+      lenient && !form[name] ? undefined : field(name);
     const clientId = field('client_id');
-    const clientSecret = field('client_secret');
-    if (clientId !== this.client.id || !same(clientSecret, this.client.secret))
-      throw new Refusal(401, 'invalid_client', 'The client is unknown, or its secret is wrong.');
-    const redirectUri = field('redirect_uri');
-    const scope = field('scope');
-    const type = field('grant_type');
+    const clientSecret = optional('client_secret', this.lenient);
+    if (clientId !== this.client.id || (clientSecret !== undefined && !same(clientSecret, this.client.secret)))
+      throw invalidClient();
+    const short = this.lenient && type === 'refresh_token';
+    const redirectUri = optional('redirect_uri', short);
+    const scope = optional('scope', short);
+    field('grant_type');
     const grant =
       type === 'authorization_code'
         ? this.grantOfCode(field('code'))
@@ -157,9 +163,12 @@ export class Tokens {
           ? this.grantOfRefreshToken(field('refresh_token'))
           : undefined;
     if (!grant) throw new Refusal(400, 'unsupported_grant_type', 'The grant type is not supported.');
-    if (grant.redirectUri !== redirectUri) throw invalidGrant('redirect_uri is not the one of the authorization.');
+    // A client without a secret is a public one, which has proved itself by PKCE.
+    if (clientSecret === undefined && !grant.challenge) throw invalidClient();
+    if (redirectUri !== undefined && grant.redirectUri !== redirectUri)
+      throw invalidGrant('redirect_uri is not the one of the authorization.');
     const granted = words(grant.scope);
-    if (!words(scope).every((word) => granted.includes(word)))
+    if (scope !== undefined && !words(scope).every((word) => granted.includes(word)))
       throw new Refusal(400, 'invalid_scope', 'scope asks for more than was granted.');
     if (type === 'refresh_token') {
       this.state.refreshes++;
@@ -271,6 +280,9 @@ export const wireOrganization = ({ organizationId, organizationName }: Organizat
 });
 
 const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
+
+const invalidClient = (): Refusal =>
+  new Refusal(401, 'invalid_client', 'The client is unknown, or its secret is wrong.');
 
 const invalidGrant = (text: string): Refusal => new Refusal(400, 'invalid_grant', text);
 

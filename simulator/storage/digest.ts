@@ -41,7 +41,7 @@ export class Digest {
     return {
       size: this.size,
       sha256: this.hash.digest('hex'),
-      printSeconds: stated ?? guessSeconds(this.size, this.about.contentType !== 'text/plain'),
+      printSeconds: stated ?? guessSeconds(this.size, !this.about.contentType.startsWith('text/')),
       parsed: stated !== undefined,
       needs: materialNeeds(comments),
       target: printTarget(comments),

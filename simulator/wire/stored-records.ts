@@ -1,5 +1,5 @@
 import { iso } from '../world/clock';
-import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
+import type { LibraryFile, LibraryProject, StoredFile, StoredJob } from '../world/state';
 import { toolpathMetadata } from './toolpath-metadata';
 
 type Wire = Record<string, unknown>;
@@ -39,10 +39,39 @@ export function storedJobRecord(
   };
 }
 
-/** Record of calls 5 and 6 (wire facts 4.3). */
+/** Record of calls 5 and 6 (wire facts 4.3). A client requires its `uploaded_at` before the upload already. */
 export function libraryFileRecord(
   file: LibraryFile,
   about: { uploaded: boolean; username?: string | undefined },
 ): Wire {
-  return { file_id: file.fileId, file_name: file.fileName, ...storedRecord(file, about) };
+  return {
+    file_id: file.fileId,
+    file_name: file.fileName,
+    client_id: file.clientId ?? API_TOKEN,
+    ...storedRecord(file, about),
+    uploaded_at: iso(file.uploadedAt ?? file.createdAt),
+  };
+}
+
+/** Client of a file whose uploader had a static API token. */
+const API_TOKEN = 'api-token';
+
+/** Record of a library project (wire facts 4.5). */
+export function projectRecord(project: LibraryProject, username: string | undefined): Wire {
+  const { createdAt, comments } = project;
+  return {
+    library_project_id: project.libraryProjectId,
+    display_name: project.displayName,
+    ...(username === undefined ? {} : { username }),
+    organization_id: project.organizationId,
+    organization_shared: project.shared,
+    team_ids: [],
+    tags: [],
+    description: '',
+    status: 'active',
+    is_inactive: false,
+    created_by_user_id: project.userId,
+    created_at: iso(createdAt),
+    last_updated: iso(comments.at(-1)?.at ?? createdAt),
+  };
 }

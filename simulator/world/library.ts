@@ -15,7 +15,7 @@ import { WorldBase } from './world-base';
 
 type Announced = Pick<
   StoredFile,
-  'organizationId' | 'userId' | 'fileSize' | 'contentType' | 'origin' | 'libraryProjectId'
+  'organizationId' | 'userId' | 'clientId' | 'fileSize' | 'contentType' | 'origin' | 'libraryProjectId'
 >;
 
 /** What a test changes of a stored job. */
@@ -83,12 +83,28 @@ export class Library extends WorldBase {
     return within(this.state.projects, organizationId);
   }
 
-  /** Throws recordNotFound unless the project belongs to this workspace. */
-  checkProject(id: string, organizationId: string): void {
-    found(
+  /** Returns a project of this workspace; throws recordNotFound. */
+  libraryProject(id: string, organizationId: string): LibraryProject {
+    return found(
       this.libraryProjects(organizationId).find(({ libraryProjectId }) => libraryProjectId === id),
       'LibraryProject',
     );
+  }
+
+  /** Creates a project that only its creator sees. */
+  createProject(about: Pick<LibraryProject, 'organizationId' | 'userId' | 'displayName'>): LibraryProject {
+    const createdAt = this.clock.now();
+    const project = { ...about, libraryProjectId: this.ids.cloudId(), shared: false, createdAt, comments: [] };
+    this.state.projects.push(project);
+    this.options.changed();
+    return project;
+  }
+
+  commentOn(project: LibraryProject, body: string, userId: string): LibraryProject['comments'][number] {
+    const comment = { commentId: this.ids.cloudId(), body, userId, at: this.clock.now() };
+    project.comments.push(comment);
+    this.options.changed();
+    return comment;
   }
 
   isUploaded(file: StoredFile): boolean {
@@ -142,7 +158,7 @@ export class Library extends WorldBase {
     if (name !== undefined) job.jobName = name;
     if (username !== undefined) job.username = username;
     if (libraryProjectId !== undefined) {
-      if (libraryProjectId !== null) this.checkProject(libraryProjectId, job.organizationId);
+      if (libraryProjectId !== null) this.libraryProject(libraryProjectId, job.organizationId);
       job.libraryProjectId = libraryProjectId;
     }
     if (parsing === 'pending') job.parsing = { at: null, result: 'success' };

@@ -51,6 +51,7 @@ export function newState(seed: number, printers: number | readonly NewCluster[],
     libraryProjectId: ids.cloudId(),
     organizationId,
     displayName: 'Spare parts',
+    ...{ shared: true, userId, createdAt: now, comments: [] },
   }));
   return state;
 }

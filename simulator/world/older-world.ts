@@ -1,10 +1,14 @@
 import { modelOf } from './models';
 import { SPOOL } from './spools';
 import { newSlots, unload } from './station';
-import { VERSION, type Cluster, type Printer, type PrintJob, type State } from './state';
+import { VERSION, type Cluster, type LibraryProject, type Printer, type PrintJob, type State } from './state';
 
 /** A stored world of the version before. */
-export type OlderState = Omit<State, 'version' | 'clusters'> & { version: 3; clusters: OlderCluster[] };
+export type OlderState = Omit<State, 'version' | 'clusters' | 'projects'> & {
+  version: 3;
+  clusters: OlderCluster[];
+  projects: Pick<LibraryProject, 'libraryProjectId' | 'organizationId' | 'displayName'>[];
+};
 type OlderCluster = Omit<Cluster, 'endWords' | 'queue' | 'history' | 'lastReport'> & {
   queue: OlderJob[];
   history: OlderJob[];
@@ -22,7 +26,12 @@ export function upgraded(state: OlderState): State {
     const cluster: Cluster = { endWords: 'long', ...older, queue, history, lastReport: null };
     return modelOf(cluster).station ? { ...cluster, printers: cluster.printers.map(withSlots) } : cluster;
   });
-  return { ...state, version: VERSION, clusters };
+  const { userId } = state.users[0]!;
+  const projects = state.projects.map((project) => ({
+    ...project,
+    ...{ shared: true, userId, createdAt: state.clock.real, comments: [] },
+  }));
+  return { ...state, version: VERSION, clusters, projects };
 }
 
 const withAuthor = ({ message, ...job }: OlderJob): PrintJob => ({

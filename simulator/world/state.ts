@@ -172,6 +172,12 @@ export interface LibraryProject {
   libraryProjectId: string;
   organizationId: string;
   displayName: string;
+  /** Whether all users of the workspace see it, in place of its creator alone. */
+  shared: boolean;
+  userId: string;
+  /** Real ms since 1970. */
+  createdAt: number;
+  comments: { commentId: string; body: string; userId: string; at: number }[];
 }
 
 /** Outcome of prints sent to a cluster. */

@@ -40,6 +40,7 @@ describe('simulator: command line', function () {
       ['--path', 'printJobs'],
       ['--farm', 'no-such-file.json'],
       ['--farm', CLI],
+      ['--storage-path', 'store'],
       ['--path', 'nothing=GET /x'],
     ];
     for (const { code, out, err } of await Promise.all(bad.map((args) => result(...args)))) {
@@ -81,7 +82,10 @@ describe('simulator: command line', function () {
   });
 
   it('prints its addresses and closes cleanly on SIGTERM', async () => {
-    const child = run('--printers', '2', '--auto-approve', '--upload-mode', 'session');
+    const child = run(
+      ...['--printers', '2', '--auto-approve', '--upload-mode', 'session'],
+      ...['--lenient', '--storage-path', '/store/v1'],
+    );
     const exit = once(child, 'exit');
     const facts: Record<string, string> = {};
     for await (const line of createInterface({ input: child.stdout })) {
@@ -91,6 +95,7 @@ describe('simulator: command line', function () {
     }
     const headers = { authorization: `Bearer ${facts.apiToken!}` };
     assert.equal((await call(`${facts.apiUrl!}/connect/v1/clusters`, { headers })).json.data.length, 2);
+    assert.equal((await call(`${facts.apiUrl!}/store/v1/jobs`, { headers })).status, 200);
     const state = (await call(`${facts.controlUrl!}/overview`)).json;
     assert.equal(state.upload_mode, 'session');
     for (const name of ['authUrl', 'storageUrl', 'controlUrl', 'clientId', 'clientSecret', 'username', 'password'])
