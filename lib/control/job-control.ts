@@ -3,7 +3,8 @@ import { type Action, type ActionRequest, atLimit, dispatchAction, followAction 
 import { type PrinterEntry, statusRecord } from '../service/cluster';
 import { asPrintingError, type Ids, printerOffline, PrintingError, withIds } from '../service/errors';
 import { flag, type Json, record, records } from '../service/json-readers';
-import { isKnownStatus, isUnderWay, type PrintJob, readPrintJob, readPrintJobs } from '../service/print-job';
+import { isKnownStatus, isUnderWay } from '../service/job-words';
+import { type PrintJob, readPrintJob, readPrintJobs } from '../service/print-job';
 import { readPrinter } from '../service/printer';
 import { matches, type PrinterFilter } from '../service/printer-filter';
 import { mapConcurrent } from '../time/concurrency';
@@ -209,9 +210,7 @@ async function jobsOfGroup(
 
 /** Whether a job prints or is about to, and its state allows the action; an unknown state leaves that to the service. */
 function allows(action: string, job: PrintJob): boolean {
-  // Of a job in a state that the pack does not know, only the elapsed time shows that it does not wait.
-  const hasBegun = job.state === 'unknown' && (job.timeElapsed ?? 0) > 0;
-  if (!isUnderWay(job) && job.state !== 'preparing' && !hasBegun) return false;
+  if (!isUnderWay(job) && job.state !== 'preparing') return false;
   const from = ruleOf(action)?.from;
   return !from || job.status === null || !isKnownStatus(job.status) || from.includes(job.status);
 }

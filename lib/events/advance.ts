@@ -1,8 +1,9 @@
+import { isEndDecided, isOver } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
 import type { Checkpoint, Ended, KnownJob } from './checkpoint';
 import { EventBuilder, type EventDraft } from './print-event';
-import { complete, copyJob, endJob, followJob, type JobAnswer, judge, settles } from './job-edges';
-import { isReachable, timeOf, type Observation } from './observation';
+import { complete, copyJob, endJob, followJob, type JobAnswer, judge } from './job-edges';
+import { isReachable, together, timeOf, type Observation } from './observation';
 import { followMaintenance, followPlates, followPrinters } from './printer-edges';
 
 /** Ends stored beyond those that the service still lists, and how many of them include the whole job. */
@@ -66,9 +67,9 @@ export function openQuestions(before: Checkpoint | null, seen: Observation): str
 /** The usual case: every known job is still in the queue, and every end names its kind. */
 const isUnambiguous = ({ jobs: known }: Checkpoint, { jobs, history }: Observation): boolean =>
   jobs !== null &&
-  jobs.every(({ status }) => status !== 'wait_cleanup') &&
+  !jobs.some(isOver) &&
   known.every(({ id }) => jobs.some(({ clusterJobId }) => clusterJobId === id)) &&
-  (history ?? []).every(settles);
+  (history ?? []).every(isEndDecided);
 
 function followJobs(
   before: Checkpoint | null,
@@ -97,7 +98,7 @@ function followJobs(
     if (ended.has(id)) continue;
     known.set(id, followJob(id, known.get(id), job, scan.isOld(id) ? null : builder));
   }
-  return { jobs: [...known.values()], ended: scan.prune() };
+  return { jobs: [...known.values()], ended: scan.prune(), namingEnds: scan.namingEnds };
 }
 
 /** One observation, compared with the state before it. */
@@ -106,6 +107,7 @@ class Scan {
   readonly past: Map<string, PrintJob>;
   readonly known: Map<string, KnownJob>;
   readonly ended: Map<string, Ended>;
+  readonly namingEnds: readonly string[];
   readonly #absenceCounts: boolean;
   readonly #at: string;
 
@@ -117,6 +119,7 @@ class Scan {
     this.past = byId(seen.history);
     this.known = new Map(before?.jobs.map((job) => [job.id, job]));
     this.ended = new Map(before?.ended.map((end) => [end.id, end]));
+    this.namingEnds = together(before?.namingEnds ?? [], seen.namingEnds);
     this.#absenceCounts = seen.jobs !== null && isReachable(seen);
     this.#at = timeOf(seen);
   }
@@ -136,7 +139,7 @@ class Scan {
   /** Whether the queue shows the job as not ended. */
   #isOpen(id: string): boolean {
     const job = this.active.get(id);
-    return job !== undefined && job.status !== 'wait_cleanup' && !settles(job);
+    return job !== undefined && !isOver(job);
   }
 
   traces(id: string) {
@@ -148,6 +151,7 @@ class Scan {
       known,
       absenceCounts: this.#absenceCounts,
       missedBefore: missingSince !== null,
+      namingEnds: this.namingEnds,
       tooLong: missingSince !== null && Date.parse(this.#at) - Date.parse(missingSince) >= TOO_LONG,
     };
   }

@@ -1,5 +1,6 @@
 import { list } from '../service/json-readers';
-import type { JobState, PrintJob } from '../service/print-job';
+import type { JobState } from '../service/job-words';
+import { type PrintJob, storedJob } from '../service/print-job';
 import type { Material } from '../service/printer';
 import type { EndType } from './print-event';
 
@@ -81,6 +82,8 @@ export interface Checkpoint {
   /** Whether a reachable cluster has ever shown the lists. */
   jobsSeen: boolean;
   historySeen: boolean;
+  /** Machines that have named an end in one of the longer words (`machineOf`); absent in older checkpoints. */
+  namingEnds: readonly string[];
   name: string | null;
   hostGuid: string | null;
   online: boolean | null;
@@ -101,6 +104,13 @@ export interface Checkpoint {
 export function readCheckpoint(stored: unknown): Checkpoint | null {
   const checkpoint = stored as Partial<Checkpoint> | null | undefined;
   if (checkpoint?.version !== 2) return null;
-  const { jobs, ended } = checkpoint as Checkpoint;
-  return { ...(checkpoint as Checkpoint), jobs: list(jobs) as KnownJob[], ended: list(ended) as Ended[] };
+  const { jobs, ended, namingEnds } = checkpoint as Checkpoint;
+  const withJob = <T extends { job: PrintJob | null }>(entry: T): T =>
+    entry.job ? { ...entry, job: storedJob(entry.job) } : entry;
+  return {
+    ...(checkpoint as Checkpoint),
+    namingEnds: list(namingEnds) as string[],
+    jobs: (list(jobs) as KnownJob[]).map(withJob),
+    ended: (list(ended) as Ended[]).map(withJob),
+  };
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isOnPrinter, type ClusterStatus } from '../service/cluster';
-import { isUnderWay } from '../service/print-job';
+import { isUnderWay } from '../service/job-words';
 import type { Extruder, Material, Printer } from '../service/printer';
 import type { ExtruderCheckpoint } from './checkpoint';
 import type { EventBuilder, EventType } from './print-event';

@@ -28,8 +28,8 @@ export function fingerprint({ status, jobs, history, faults, hostPrinterId }: Ob
   seen.push(jobs?.length);
   for (const job of status.jobs) pushJob(seen, job);
   seen.push(history?.length);
-  for (const { clusterJobId, state, status: is, timeElapsed, timeTotal } of history ?? [])
-    seen.push(clusterJobId, state, is, timeElapsed, timeTotal);
+  for (const { clusterJobId, state, status: is, serviceState, timeElapsed, timeTotal, printerId } of history ?? [])
+    seen.push(clusterJobId, state, is, serviceState, timeElapsed, timeTotal, printerId);
   return hash('sha256', JSON.stringify(seen), 'base64');
 }
 
@@ -48,16 +48,22 @@ function pushJob(seen: unknown[], job: PrintJob): void {
     job.clusterId,
     job.name,
     job.status,
+    job.serviceState,
     job.state,
     job.printerId,
     job.printerName,
+    job.assignedTo,
     job.owner,
     job.sentFrom,
     job.createdAt,
+    job.deletedAt,
     job.estimatedTime,
     job.hasPreview,
     job.note,
     job.changesRequired,
+    job.problems,
+    job.statusMessage,
+    job.statusDetail,
     // A missing figure is filled in from an earlier record, so which figures are missing matters.
     job.progress === null,
     job.timeElapsed === null,

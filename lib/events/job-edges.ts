@@ -1,5 +1,14 @@
 import { hash } from 'node:crypto';
-import type { JobMaterial, JobState, PrintJob } from '../service/print-job';
+import {
+  isAborting,
+  isEndDecided,
+  isEndUnnamed,
+  isListedAsOver,
+  isOver,
+  isPlateWaiting,
+  type JobState,
+} from '../service/job-words';
+import type { JobMaterial, PrintJob } from '../service/print-job';
 import type { KnownJob } from './checkpoint';
 import { RecurringEdges } from './edges';
 import { type EndType, type EventBuilder, ofJob } from './print-event';
@@ -23,8 +32,8 @@ export function followJob(
   builder: EventBuilder | null,
 ): KnownJob {
   const figures = before && hasNothingNew(job, before.job) ? before.job : copyJob(complete(job, before?.job) ?? job);
-  // Neither makes an event: an `aborting` job already shows the state of its end.
-  if (job.state === 'unknown' || job.status === 'aborting') {
+  // Neither makes an event: a job that is being aborted already shows the state of its end.
+  if (job.state === 'unknown' || isAborting(job)) {
     const blank = {
       id,
       state: 'unknown',
@@ -33,7 +42,7 @@ export function followJob(
       aborting: false,
       progress: 0,
     } as const;
-    const aborting = (before?.aborting ?? false) || job.status === 'aborting';
+    const aborting = (before?.aborting ?? false) || isAborting(job);
     return { ...(before ?? blank), aborting, missingSince: null, job: figures };
   }
 
@@ -45,7 +54,7 @@ export function followJob(
     state: job.state,
     silent: false,
     started: underWay || (before?.started ?? false),
-    aborting: job.status === 'wait_cleanup' && (before?.aborting ?? false),
+    aborting: isOver(job) && (before?.aborting ?? false),
     progress,
     missingSince: null,
     job: figures,
@@ -116,13 +125,15 @@ const assign = <K extends keyof PrintJob>(job: PrintJob, from: PrintJob, field: 
 };
 
 function hasNothingNew(record: PrintJob, known: PrintJob): boolean {
-  if (record.changesRequired.length > 0 || known.changesRequired.length > 0) return false;
+  if ([record, known].some(({ changesRequired, problems }) => changesRequired.length + problems.length > 0))
+    return false;
   for (const name in record) {
     const field = name as keyof PrintJob;
     const isOld =
       record[field] === known[field] ||
       isMissing(record, field) ||
       field === 'changesRequired' ||
+      field === 'problems' ||
       field === 'materials';
     if (!isOld) return false;
   }
@@ -139,22 +150,31 @@ const isSame = (one: KnownJob, other: KnownJob): boolean =>
   (Object.keys(other) as (keyof KnownJob)[]).every((field) => one[field] === other[field]);
 
 /** Returns a copy, as flows receive the observation itself and may change it. */
-export const copyJob = ({ materials, changesRequired, ...job }: PrintJob): PrintJob => ({
+export const copyJob = ({ materials, changesRequired, problems, ...job }: PrintJob): PrintJob => ({
   ...job,
   materials: materials.map((material) => ({ ...material })),
   changesRequired: changesRequired.map((change) => ({ ...change })),
+  problems: problems.map((problem) => ({ ...problem })),
 });
 
-/** A job's record (interface, endpoint 11) with its coarse state (wire facts 12.3). */
-interface JobRecord {
-  job: PrintJob;
-  coarse: string | null;
-  /** Whether it has a `deleted_at`. */
-  deleted: boolean;
-}
+/**
+ * Result of reading a job's record (interface, endpoint 11): the job, `gone` if it does not exist, `unanswered` if the
+ * read failed.
+ */
+export type JobAnswer = PrintJob | 'gone' | 'unanswered';
 
-/** Result of reading a job's record: the record, `gone` if it does not exist, `unanswered` if the read failed. */
-export type JobAnswer = JobRecord | 'gone' | 'unanswered';
+/** Identifies the machine of a job within its cluster. */
+export const machineOf = ({ printerId }: PrintJob): string => printerId ?? '';
+
+/**
+ * The job as finished, where its machine names every other end in a longer word and its own word stands for two (reference
+ * 3.3); otherwise the job itself. `namingEnds`: machines that have named an end.
+ */
+export const withNamedEnd = (job: PrintJob, namingEnds: readonly string[]): PrintJob =>
+  isFinishedByMachine(job, namingEnds) ? { ...job, state: 'finished' } : job;
+
+const isFinishedByMachine = (job: PrintJob, namingEnds: readonly string[]): boolean =>
+  isEndUnnamed(job) && namingEnds.includes(machineOf(job));
 
 /** The places in which one job was found. */
 interface Traces {
@@ -167,6 +187,8 @@ interface Traces {
   missedBefore: boolean;
   /** Whether it has been missing so long that its record no longer matters. */
   tooLong?: boolean;
+  /** Machines that have named an end in a longer word. */
+  namingEnds: readonly string[];
 }
 
 /** `open`: not ended as far as known. `ask`: read the job's record first. */
@@ -178,42 +200,39 @@ const END_TYPES: Partial<Record<JobState, EndType>> = {
   aborted: 'job.aborted',
 };
 
-/** Whether the job shows for certain how it ended; `wait_cleanup` and `aborting` don't (wire facts, trap 20). */
-export const settles = (job: PrintJob): boolean =>
-  END_TYPES[job.state] !== undefined && job.status !== 'wait_cleanup' && job.status !== 'aborting';
-
 const endAs = (job: PrintJob): Verdict => ({ type: END_TYPES[job.state] ?? 'job.ended', job });
 
 /** Decides whether and how a job without a recorded end has ended (reference 3.3). */
 export function judge(
-  { active, past, known, absenceCounts, missedBefore, tooLong = false }: Traces,
+  { active, past, known, absenceCounts, missedBefore, tooLong = false, namingEnds }: Traces,
   answer: JobAnswer | undefined,
 ): Verdict {
-  if (past && settles(past)) return endAs(past);
-  if (active && settles(active)) return endAs(active);
-  if (active && active.status !== 'wait_cleanup') return 'open';
+  if (past && isEndDecided(past)) return endAs(past);
+  if (active && isEndDecided(active)) return endAs(active);
+  if (active && !isOver(active)) return 'open';
   if (!active && !absenceCounts) return 'open';
 
   if (answer === undefined) return 'ask';
   const own = typeof answer === 'object' ? answer : undefined;
-  if (own && settles(own.job)) return endAs(own.job);
+  if (own && isEndDecided(own)) return endAs(own);
   if (!active && !tooLong && own && isStillActive(own)) return 'open';
 
-  const latest = active ?? own?.job ?? past ?? known?.job ?? null;
-  if (known?.aborting || own?.job.status === 'aborting' || past?.status === 'aborting') {
-    return { type: 'job.aborted', job: latest };
-  }
+  const latest = active ?? own ?? past ?? known?.job ?? null;
+  const left = [active, own, past].filter((job) => job !== undefined).filter(isPlateWaiting);
+  const finished = left.find((job) => isFinishedByMachine(job, namingEnds));
+  if (finished) return endAs(withNamedEnd(finished, namingEnds));
+  if (known?.aborting || [own, past].some((job) => job && isAborting(job))) return { type: 'job.aborted', job: latest };
   // Left waiting for a person at the printer: its times show how it ended.
-  const timed = [active, own?.job, past].find((job) => job?.status === 'wait_cleanup' && END_TYPES[job.state]);
+  const timed = left.find((job) => END_TYPES[job.state]);
   if (timed) return endAs(timed);
-  if (active || (answer === 'unanswered' && !tooLong)) return 'open';
+  if (active && isPlateWaiting(active)) return 'open';
+  if (answer === 'unanswered' && !tooLong) return 'open';
   // Its absence is the only sign of an end.
-  if (!own && !past && !missedBefore) return 'open';
+  if (!active && !own && !past && !missedBefore) return 'open';
   return { type: 'job.ended', job: latest };
 }
 
-function isStillActive({ job, coarse, deleted }: JobRecord): boolean {
-  if (deleted || coarse === 'history' || coarse === 'deleted') return false;
-  if (job.status === 'aborting') return true;
-  return job.state === 'unknown' ? coarse === 'in_progress' : END_TYPES[job.state] === undefined;
+function isStillActive(job: PrintJob): boolean {
+  if (job.deletedAt !== null || isListedAsOver(job)) return false;
+  return isAborting(job) || (job.state !== 'unknown' && END_TYPES[job.state] === undefined);
 }

@@ -1,7 +1,9 @@
 import { readClusterStatus, statusRecord, type ClusterStatus, type StatusContext } from '../service/cluster';
+import { namesEnd } from '../service/job-words';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { readFaults, type Fault } from '../service/printer';
 import { records, text } from '../service/json-readers';
+import { machineOf, withNamedEnd } from './job-edges';
 
 /** One status answer, prepared for events: the status, and facts that it doesn't show. */
 export interface Observation {
@@ -14,10 +16,18 @@ export interface Observation {
   /** Faults by printer and by key. Lacks a printer whose record has no list of faults. */
   faults: Map<string, Map<string, Fault>>;
   hostPrinterId: string | null;
+  /** Machines that have named the end of a print in one of the longer words, now or before (reference 3.3). */
+  namingEnds: readonly string[];
+}
+
+interface ObservationContext extends StatusContext {
+  hostPrinterId?: string | null;
+  /** Machines that have named an end before. */
+  namingEnds?: readonly string[];
 }
 
 /** Reads the `data` of a status answer; null if it isn't one. */
-export function observe(data: unknown, context: StatusContext & { hostPrinterId?: string | null }): Observation | null {
+export function observe(data: unknown, context: ObservationContext): Observation | null {
   const wire = statusRecord(data);
   if (!wire) return null;
   const status = readClusterStatus(wire, context);
@@ -28,14 +38,29 @@ export function observe(data: unknown, context: StatusContext & { hostPrinterId?
     const found = readFaults(printer);
     if (id !== null && found && !faults.has(id)) faults.set(id, found);
   }
+  const past = Array.isArray(history) ? wholeHistory(history, status) : null;
+  const naming = [...status.jobs, ...(past ?? [])].filter(namesEnd).map(machineOf);
+  const namingEnds = together(context.namingEnds ?? [], naming);
+  const named = (listed: PrintJob[]) => listed.map((job) => withNamedEnd(job, namingEnds));
+  // Nothing under way is replaced, so that `current` remains one of the jobs.
+  status.jobs = named(status.jobs);
+  status.history = named(status.history);
   return {
     status,
     jobs: Array.isArray(jobs) ? status.jobs : null,
-    history: Array.isArray(history) ? wholeHistory(history, status) : null,
+    history: past && (past.length === status.history.length ? status.history : named(past)),
     faults,
     hostPrinterId: context.hostPrinterId ?? status.printers[0]?.printerId ?? null,
+    namingEnds,
   };
 }
+
+/** Machines of one cluster that are remembered; more than any group has. */
+const MACHINES = 100;
+
+/** All machines of both lists, each once. */
+export const together = (some: readonly string[], others: readonly string[]): readonly string[] =>
+  others.every((machine) => some.includes(machine)) ? some : [...new Set([...some, ...others])].slice(-MACHINES);
 
 /** The status holds at most ten jobs of the history; this returns all. */
 const wholeHistory = (history: unknown[], { history: latest, clusterId }: ClusterStatus): PrintJob[] =>

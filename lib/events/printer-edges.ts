@@ -1,3 +1,4 @@
+import { isPlateWaiting } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
 import type { Checkpoint, Ended, PlateCheckpoint, PrinterCheckpoint } from './checkpoint';
 import { passed, type Thresholds } from './edges';
@@ -101,9 +102,6 @@ export function followMaintenance(
   return { isDue: true, count: count + 1 };
 }
 
-/** Whether a print ended and its plate was not cleared yet (wire facts 12.2). */
-export const isPlateWaiting = ({ status }: PrintJob): boolean => status === 'wait_cleanup';
-
 /**
  * Returns the plates that wait to be cleared after an observation, and adds the steps of their waits (reference 3.3). A
  * plate that waited at the first observation causes no event: the time of its print's end is unknown.
@@ -119,8 +117,9 @@ export function followPlates(
     if (id === null) return [];
     const known = before?.find((plate) => plate.id === id);
     if (known) return [followPlate(known, job, at, builder)];
-    const since = before && builder ? (ended.find((end) => end.id === id)?.at ?? null) : null;
-    return [{ id, since, minutes: 0 }];
+    // The end may have been told earlier, while the printer still cooled down.
+    const isKnown = before && builder && ended.some((end) => end.id === id);
+    return [{ id, since: isKnown ? at : null, minutes: 0 }];
   });
 }
 

@@ -1,8 +1,8 @@
 import { extrudersOf } from '../events/extruder-edges';
 import type { EndType, PrintEvent } from '../events/print-event';
-import { isPlateWaiting } from '../events/printer-edges';
 import { type ClusterStatus, isOnPrinter } from '../service/cluster';
-import { isUnderWay, type PrintJob } from '../service/print-job';
+import { isPlateWaiting, isUnderWay } from '../service/job-words';
+import type { PrintJob } from '../service/print-job';
 import type { Printer } from '../service/printer';
 import { labelOf } from './exposition';
 

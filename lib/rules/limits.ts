@@ -101,6 +101,9 @@ export const NOTIFICATION = 8_000;
  */
 export const STATUS_LIST = 1_000;
 
+/** Impediments of a print job to keep. */
+export const PROBLEMS = 20;
+
 /** Capabilities of a cluster to keep; the service has some thirty. */
 export const CAPABILITIES = 200;
 

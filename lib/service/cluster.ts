@@ -1,8 +1,9 @@
 import { CAPABILITIES } from '../rules/limits';
 import { phrase } from '../words/sentence';
 import { few } from './errors';
-import { amount, flag, type Json, list, number, record, text, time } from './json-readers';
-import { isUnderWay, type PrintJob, readOptionalPrintJob, readPrintJobs } from './print-job';
+import { amount, flag, type Json, line, list, number, record, text, time } from './json-readers';
+import { isUnderWay, occupiesPrinter } from './job-words';
+import { type PrintJob, readOptionalPrintJob, readPrintJobs, storedJob } from './print-job';
 import { type Printer, readPrinter } from './printer';
 
 /** Identity of a cluster, which only the list contains. */
@@ -17,6 +18,8 @@ export interface ClusterIdentity {
   note: string | null;
   /** Whether at least one maintenance task is due. */
   maintenanceDue: boolean | null;
+  /** The service's word for user interfaces, as the account's list last had it (wire facts 5). */
+  displayStatus: string | null;
 }
 
 /** An entry of the cluster list (reference 3.5, query `clusters`). */
@@ -46,6 +49,7 @@ export function readCluster(wire: Json): Cluster | null {
     capabilities: readCapabilities(wire.capabilities),
     note: text(record(wire.note)?.note) ?? text(wire.note),
     maintenanceDue: flag(wire.maintenance_due),
+    displayStatus: line(wire.display_status),
     printerCount: number(wire.printer_count),
     jobCount: amount(wire.host_print_job_count),
     printers: host ? [readPrinter(host)] : [],
@@ -102,13 +106,15 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
     capabilities: identity?.capabilities ? [...identity.capabilities] : null,
     note: identity?.note ?? null,
     maintenanceDue: identity?.maintenanceDue ?? null,
+    displayStatus: identity?.displayStatus ?? null,
     stale: false,
     generatedAt: time(wire.generated_time),
     receivedAt,
     printers: few(wire.printers, PRINTER).map(readPrinter),
     jobs,
     history: readPrintJobs(wire.recently_completed, clusterId).slice(0, LONGEST_HISTORY),
-    current: jobs.find(isUnderWay) ?? jobs.find(({ state }) => state === 'preparing') ?? null,
+    current:
+      jobs.find(isUnderWay) ?? jobs.find(occupiesPrinter) ?? jobs.find(({ state }) => state === 'preparing') ?? null,
   };
 }
 
@@ -183,14 +189,15 @@ const tagsOf = (note: string | null): string[] => {
 /** Returns a stored status, with its current job among its jobs again; null for anything but a record. */
 export function storedStatus(stored: unknown): ClusterStatus | null {
   const status = record(stored) as ClusterStatus | null;
-  const current = status?.current?.clusterJobId ?? null;
-  return (
-    status && {
-      ...status,
-      current:
-        (list(status.jobs) as PrintJob[]).find(
-          ({ clusterJobId }) => clusterJobId !== null && clusterJobId === current,
-        ) ?? null,
-    }
-  );
+  if (!status) return null;
+  const current = status.current?.clusterJobId ?? null;
+  const [jobs, history] = [status.jobs, status.history].map((listed) => (list(listed) as PrintJob[]).map(storedJob));
+  return {
+    ...status,
+    // Earlier versions did not store it.
+    displayStatus: status.displayStatus ?? null,
+    jobs: jobs ?? [],
+    history: history ?? [],
+    current: jobs?.find(({ clusterJobId }) => clusterJobId !== null && clusterJobId === current) ?? null,
+  };
 }

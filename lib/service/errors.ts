@@ -180,7 +180,8 @@ export function refusalError(status: number, body: unknown, what: Sentence, retr
   });
 }
 
-function withoutDots(words: string): string {
+/** Returns a foreign text without the dots at its end, for the middle of a sentence. */
+export function withoutDots(words: string): string {
   let end = words.length;
   while (words[end - 1] === '.') end--;
   return words.slice(0, end);

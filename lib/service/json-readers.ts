@@ -1,4 +1,5 @@
 import { TEXT } from '../rules/limits';
+import { shown } from '../words/shown';
 
 /** Readers of answers in which any field may be missing, null, or of an unexpected type. */
 
@@ -36,6 +37,12 @@ const startsVisibly = (value: string): boolean => {
   const code = value.charCodeAt(0);
   return code > 0x20 && code < 0x7f;
 };
+
+/** Returns a text for people as one line of limited length; null for any other value. */
+export function line(value: unknown): string | null {
+  const found = text(value);
+  return found === null ? null : shown(found).trim() || null;
+}
 
 /** Returns a finite number, also from a string; else null. */
 export function number(value: unknown): number | null {

@@ -1,21 +1,10 @@
+import { PROBLEMS, TEXT } from '../rules/limits';
 import { phrase, type Sentence } from '../words/sentence';
-import { few, PrintingError } from './errors';
+import { shown } from '../words/shown';
+import { few, PrintingError, withoutDots } from './errors';
 import { findToolpath, toolpath } from './file-types';
-import { amount, flag, type Json, number, record, records, text, time } from './json-readers';
-
-/** Normalized state of a job (reference 3.2); `status` remains the service's word. */
-export type JobState =
-  | 'waiting'
-  | 'approval'
-  | 'attention'
-  | 'preparing'
-  | 'printing'
-  | 'paused'
-  | 'finishing'
-  | 'finished'
-  | 'failed'
-  | 'aborted'
-  | 'unknown';
+import { type JobState, stateOf } from './job-words';
+import { amount, flag, type Json, line, number, record, records, text, time } from './json-readers';
 
 /**
  * A difference between printer and job that a person must resolve, or override if `overridable` (wire facts 8, 12.5).
@@ -29,6 +18,16 @@ export interface ChangeRequired {
   targetId: string | null;
   targetName: string | null;
   overridable: boolean | null;
+}
+
+/** An impediment that keeps a job from printing, or that ended it (wire facts 8). */
+export interface Problem {
+  /** The service's key. */
+  code: string | null;
+  /** The service's word or number, as text. */
+  severity: string | null;
+  /** One sentence for people. */
+  text: string;
 }
 
 /** Need of a print on one extruder. */
@@ -52,6 +51,8 @@ export interface PrintJob {
   clusterId: string | null;
   name: string | null;
   status: string | null;
+  /** The service's coarse state (wire facts 12.3). */
+  serviceState: string | null;
   state: JobState;
   progress: number | null;
   timeElapsed: number | null;
@@ -59,9 +60,12 @@ export interface PrintJob {
   timeRemaining: number | null;
   printerId: string | null;
   printerName: string | null;
+  /** The member of a group that is to print it, by name or id. */
+  assignedTo: string | null;
   owner: string | null;
   sentFrom: string | null;
   createdAt: string | null;
+  deletedAt: string | null;
   /** Slicer's estimate. */
   estimatedTime: number | null;
   materials: JobMaterial[];
@@ -69,39 +73,14 @@ export interface PrintJob {
   hasPreview: boolean;
   note: string | null;
   changesRequired: ChangeRequired[];
+  problems: Problem[];
+  /** What a person said about it, with a rejection or an approval. */
+  statusMessage: string | null;
+  /** The service's word for more about its status. */
+  statusDetail: string | null;
 }
 
-/** States by status (wire facts 12.2). */
-const BY_STATUS: Record<string, JobState> = {
-  queued: 'waiting',
-  wait_approval: 'approval',
-  wait_user_action: 'attention',
-  wait_for_configuration: 'attention',
-  sent_to_printer: 'preparing',
-  pre_print: 'preparing',
-  printing: 'printing',
-  pausing: 'paused',
-  paused: 'paused',
-  resuming: 'paused',
-  post_print: 'finishing',
-  aborting: 'aborted',
-  aborted: 'aborted',
-  finished: 'finished',
-  failed: 'failed',
-  error: 'failed',
-};
-
-/** States by coarse state, for a missing or unknown status (wire facts 12.3). */
-const BY_COARSE_STATE: Record<string, JobState> = {
-  wait_approval: 'approval',
-  sending: 'preparing',
-  waiting: 'waiting',
-};
-
 const PRINT_JOBS = phrase`the print jobs`;
-
-/** Share of its time before which a stopped job counts as aborted (reference 3.3). */
-const FINISHED_FROM = 0.95;
 
 /** Reads a print job instance (wire facts 8). `clusterId` is the cluster it was read from, for a record without one. */
 export function readPrintJob(wire: Json, clusterId: string | null = null): PrintJob {
@@ -110,42 +89,40 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
   const ratio = share(timeElapsed, timeTotal);
   const changesRequired = records(wire.configuration_changes_required).map(readChange);
   const metadata = record(record(wire.source)?.metadata);
+  const words = { status: text(wire.status), serviceState: text(wire.state) };
+  const state = stateOf(words, ratio);
   return {
     // Older answers use other names for the instance's id (wire facts 7).
     clusterJobId: text(wire.uuid) ?? text(wire.job_instance_uuid) ?? text(wire.cluster_job_id),
     jobId: text(wire.cloud_job_id),
     clusterId: text(wire.cluster_id) ?? clusterId,
     name: text(wire.name),
-    status: text(wire.status),
-    state: jobState(text(wire.status), text(wire.state), ratio, changesRequired.length > 0),
+    ...words,
+    state: state === 'waiting' && changesRequired.length > 0 ? 'attention' : state,
     progress: ratio === null ? null : Math.round(ratio * 1000) / 10,
     timeElapsed,
     timeTotal,
     timeRemaining: number(wire.time_remaining),
     printerId: text(wire.printer_uuid) ?? text(wire.printed_on_uuid),
     printerName: text(wire.printer_name),
+    assignedTo: line(wire.assigned_to),
     owner: text(wire.owner),
     sentFrom: text(wire.sent_from),
     createdAt: time(wire.created_at),
+    deletedAt: time(wire.deleted_at),
     estimatedTime: amount(record(metadata?.print)?.estimated_time),
     materials: readMaterials(wire.configuration, metadata?.extruders),
     hasPreview: text(wire.preview_url) !== null,
     note: text(record(wire.note)?.note) ?? text(wire.note),
     changesRequired,
+    problems: records(wire.impediments_to_printing).slice(0, PROBLEMS).map(readProblem),
+    statusMessage: line(record(wire.status_message)?.body) ?? line(wire.status_message),
+    statusDetail: line(wire.status_detail),
   };
 }
 
-function jobState(status: string | null, coarse: string | null, ratio: number | null, changes: boolean): JobState {
-  if (status === 'wait_cleanup') return ratio === null ? 'finishing' : ratio >= FINISHED_FROM ? 'finished' : 'aborted';
-  const state = own(BY_STATUS, status) ?? own(BY_COARSE_STATE, coarse) ?? 'unknown';
-  return state === 'waiting' && changes ? 'attention' : state;
-}
-
-const own = <T>(table: Record<string, T>, key: string | null): T | undefined =>
-  key !== null && Object.hasOwn(table, key) ? table[key] : undefined;
-
-/** Whether a status is in wire facts 12.2; the service has further ones. */
-export const isKnownStatus = (status: string): boolean => status === 'wait_cleanup' || Object.hasOwn(BY_STATUS, status);
+/** Returns a stored job, with the fields that an earlier version did not store. */
+export const storedJob = (stored: PrintJob): PrintJob => ({ ...readPrintJob({}), ...stored });
 
 /** The elapsed share of the total time, 0 to 1; null if the times don't show it (wire facts, trap 22). */
 function share(elapsed: number | null, total: number | null): number | null {
@@ -192,6 +169,12 @@ function complete(known: JobMaterial, exact: JobMaterial): void {
 const isUsed = ({ guid, brand, type, color, volume, weight }: JobMaterial): boolean =>
   (guid ?? brand ?? type ?? color) !== null || volume !== null || weight !== null;
 
+function readProblem(wire: Json): Problem {
+  const code = line(wire.translation_key);
+  const severity = line(wire.severity) ?? line(number(wire.severity)?.toString());
+  return { code, severity, text: String(describeProblem({ code })) };
+}
+
 function readChange(wire: Json): ChangeRequired {
   return {
     type: text(wire.type_of_change),
@@ -213,10 +196,6 @@ export function readOptionalPrintJob(wire: unknown, clusterId: string | null = n
   const entry = record(wire);
   return entry && Object.keys(entry).length > 0 ? readPrintJob(entry, clusterId) : null;
 }
-
-/** Whether a job has begun on the printer. An `aborting` job has the state of its end but is still under way. */
-export const isUnderWay = ({ state, status }: PrintJob): boolean =>
-  state === 'printing' || state === 'paused' || state === 'finishing' || status === 'aborting';
 
 const SHORTEST = 3;
 const LONGEST = 255;
@@ -292,4 +271,31 @@ export function describeChange({ type, index, originName, targetName }: ChangeRe
   return type === null
     ? phrase`The print requires a change at the printer.`
     : phrase`The print requires a change: ${type}.`;
+}
+
+/** Impediments whose keys are known (wire facts 8), as a clause. */
+const KNOWN_PROBLEMS = new Map<string | null, Sentence>([
+  ['does_not_fit_in_build_volume', phrase`The print does not fit in the printer`],
+]);
+
+const problemClause = ({ code }: Pick<Problem, 'code'>): Sentence =>
+  KNOWN_PROBLEMS.get(code) ??
+  (code === null ? phrase`The printer can’t print this job` : phrase`The printer can’t print this job: ${code}`);
+
+/** Describes an impediment for people; the sentence names a key that is not known. */
+export const describeProblem = (problem: Pick<Problem, 'code'>): Sentence => phrase`${problemClause(problem)}.`;
+
+/** Number of impediments that a sentence names. */
+const NAMED = 3;
+
+/**
+ * Why a job does not print, or did not end well, in one sentence: its impediments, what a person said, and the service's
+ * detail. Null if the service names none of them.
+ */
+export function describeReason({ problems, statusMessage, statusDetail }: PrintJob): Sentence | null {
+  const clauses = problems.slice(0, NAMED).map(problemClause);
+  if (statusMessage !== null) clauses.push(phrase`“${shown(withoutDots(statusMessage), TEXT.quoted)}”`);
+  if (statusDetail !== null) clauses.push(phrase`${withoutDots(statusDetail)}`);
+  if (clauses.length === 0) return null;
+  return phrase`${clauses.reduce((all, clause) => phrase`${all}; ${clause}`)}.`;
 }

@@ -1,4 +1,4 @@
-import { amount, flag, type Json, number, record, records, text, time } from './json-readers';
+import { amount, flag, type Json, line, number, record, records, text, time } from './json-readers';
 
 export interface Material {
   guid: string | null;
@@ -55,6 +55,8 @@ export interface Printer {
   name: string | null;
   model: string | null;
   status: string | null;
+  /** The service's word for more about its status. */
+  statusDetail: string | null;
   enabled: boolean | null;
   maintenanceRequired: boolean | null;
   /** The `clusterJobId` of the job that has claimed the printer. */
@@ -80,6 +82,7 @@ export function readPrinter(wire: Json): Printer {
     name: text(wire.friendly_name) ?? text(wire.unique_name),
     model: text(wire.machine_variant),
     status: text(wire.status),
+    statusDetail: line(wire.status_detail),
     enabled: flag(wire.enabled),
     maintenanceRequired: flag(wire.maintenance_required),
     reservedBy: text(wire.reserved_by),

@@ -33,20 +33,34 @@ import {
   readRetryAfter,
   refusalError,
   withoutAddresses,
+  withoutDots,
 } from '../../lib/service/errors';
 import { findToolpath, readMetadata, storedType, toolpath } from '../../lib/service/file-types';
+import { isKnownStatus, stateOf } from '../../lib/service/job-words';
 import {
   checkFileName,
   describeChange,
-  isKnownStatus,
+  describeReason,
   jobName,
   readOptionalPrintJob,
   readPrintJob,
   readPrintJobs,
+  storedJob,
 } from '../../lib/service/print-job';
 import { readFaults, readMaintenanceTask, readPrinter } from '../../lib/service/printer';
 import { readOverrides, target } from '../../lib/service/paths';
-import { amount, extentBetween, flag, list, number, record, records, text, time } from '../../lib/service/json-readers';
+import {
+  amount,
+  extentBetween,
+  flag,
+  line,
+  list,
+  number,
+  record,
+  records,
+  text,
+  time,
+} from '../../lib/service/json-readers';
 import { readStoredFile, storedId } from '../../lib/service/stored-file';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { shown } from '../../lib/words/shown';
@@ -344,9 +358,13 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/printer.readMaintenanceTask': (words) => readMaintenanceTask(FIELDS(words)),
   'service/paths.readOverrides': (words) => readOverrides(words),
   'service/paths.target': (words) => target('clusterStatus', { cluster_id: words }, { ...PATHS, storagePath: words }),
-  'service/print-job.isKnownStatus': (words) => isKnownStatus(words),
+  'service/job-words.isKnownStatus': (words) => isKnownStatus(words),
+  'service/job-words.stateOf': (words) =>
+    ['', 'aborted_', '_wait_cleanup'].map((part) => stateOf({ status: part + words, serviceState: words }, 0.5)),
   'service/print-job.readOptionalPrintJob': (words) => readOptionalPrintJob({ uuid: words, status: words }),
   'service/print-job.readPrintJob': (words) => readPrintJob(FIELDS(words)),
+  'service/print-job.describeReason': (words) => String(describeReason(readPrintJob(FIELDS(words)))),
+  'service/print-job.storedJob': (words) => storedJob(readPrintJob(FIELDS(words))),
   'service/print-job.readPrintJobs': (words) => readPrintJobs([FIELDS(words)]),
   'service/printer.readFaults': (words) => readFaults({ faults: [FIELDS(words)] }),
   'service/print-job.describeChange': (words) =>
@@ -360,6 +378,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/errors.readRefusal': (words) => readRefusal({ errors: [{ code: words, detail: words }] }),
   'service/errors.readRetryAfter': (words) => readRetryAfter(words, 0),
   'service/errors.refusalError': (words) => refusalError(409, { errors: [{ code: words, title: words }] }, phrase`it`),
+  'service/errors.withoutDots': (words) => withoutDots(`${words}${'.'.repeat(words.length)}x`),
   'service/errors.withoutAddresses': (words) => withoutAddresses(words),
   'metrics/exposition.labelOf': (words) => labelOf('name', words),
   'service/cluster.storedStatus': (words) =>
@@ -373,6 +392,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/stored-file.readStoredFile': (words) => readStoredFile({ kind: 'job', id: words }, FIELDS(words)),
   'service/stored-file.storedId': (words) => storedId('job', FIELDS(words)),
   'service/json-readers.flag': (words) => flag(words),
+  'service/json-readers.line': (words) => line(words),
   'service/json-readers.list': (words) => list(words),
   'service/json-readers.amount': (words) => amount(words),
   'service/json-readers.number': (words) => number(words),
@@ -679,7 +699,8 @@ const OTHERS: Record<string, string> = {
   'service/errors.revised': 'gets an error',
   'service/errors.withIds': 'gets an error',
   'service/errors.withOutcome': 'gets an error',
-  'service/print-job.isUnderWay': 'gets a job that was read',
+  'service/print-job.describeProblem': 'gets an impediment that was read',
+  'service/job-words.*': 'gets the words of a job that was read',
   'service/stored-file.storedIds': 'gets ids',
   'words/sentence.phrase': 'makes a Sentence',
   'events/advance.openQuestions': 'gets jobs that were read',
@@ -694,6 +715,7 @@ const OTHERS: Record<string, string> = {
   'events/edges.eventsFor': 'gets numbers',
   'events/observation.timeOf': 'gets jobs that were read',
   'events/observation.isReachable': 'gets jobs that were read',
+  'events/observation.together': 'gets ids of printers that were read',
   'events/list-changes.advanceList': 'compares ids of printers that were read',
   'events/list-changes.withoutRebounds': 'compares ids of printers that were read',
   'events/list-changes.sameHost': 'compares ids of printers that were read',

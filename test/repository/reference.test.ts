@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import vm from 'node:vm';
 import { OVERRIDABLE } from '../../lib/rules/paths';
 import { ERROR_CODES } from '../../lib/service/errors';
-import type { JobState } from '../../lib/service/print-job';
+import type { JobState } from '../../lib/service/job-words';
 import type { EventType } from '../../lib/events/print-event';
 import type { QueueEventType } from '../../lib/queue/model/types';
 import { addAdminEndpoints } from '../../nodes/shared/admin';

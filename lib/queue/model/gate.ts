@@ -1,10 +1,10 @@
-import { isPlateWaiting } from '../../events/printer-edges';
 import type { ClusterStatus } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
+import { isEndDecided, isOver, isPlateWaiting } from '../../service/job-words';
 import type { PrintJob } from '../../service/print-job';
 import type { Printer } from '../../service/printer';
 import { phrase } from '../../words/sentence';
-import { hasBegun, isJobOver } from './item';
+import { hasBegun } from './item';
 import type { QueueRules } from './rules';
 
 /**
@@ -109,6 +109,8 @@ export function observed(
   };
   gate ??= firstSight(status, printerId, past, jobs.some(isPrinting), now);
   for (const job of [...past].reverse()) gate = withPast(gate, job, now);
+  // The end of a print is decided before its printer is free, and before it asks for a clear plate.
+  for (const job of jobs.filter(isCoolingDown)) gate = withPast(gate, job, now);
   const cleanup = jobs.find(isPlateWaiting);
   if (cleanup) gate = withCleanup(gate, cleanup, now);
   gate = withPrinting(gate, jobs.find(isPrinting) ?? null, { isBusy: isBusy(printer), now });
@@ -149,8 +151,10 @@ export function confirmed(gate: PlateGate, good: boolean, now: number): PlateGat
 const isBusy = ({ status }: Printer): boolean => status === 'printing' || status === 'pre_print';
 
 /** A job that occupies the plate; one that waits for a clear plate has ended. */
-const isPrinting = (job: PrintJob): boolean =>
-  job.clusterJobId !== null && !isPlateWaiting(job) && hasBegun(job) && !isJobOver(job);
+const isPrinting = (job: PrintJob): boolean => job.clusterJobId !== null && hasBegun(job) && !isOver(job);
+
+/** A job that is still listed although its end is decided, and does not wait for a clear plate yet. */
+const isCoolingDown = (job: PrintJob): boolean => isEndDecided(job) && !isPlateWaiting(job);
 
 function firstSight(
   { clusterId, name, hostGuid }: ClusterStatus,
@@ -192,8 +196,7 @@ function withPast(gate: PlateGate, job: PrintJob, now: number): PlateGate {
 function withCleanup(gate: PlateGate, job: PrintJob, now: number): PlateGate {
   const id = job.clusterJobId;
   if (id === null) return gate;
-  const outcome = outcomeOf(job);
-  const after = gate.ended?.id === id ? withOutcome(gate, outcome) : closed(gate, id, outcome, now);
+  const after = gate.ended?.id === id ? withLeft(gate, job) : closed(gate, id, outcomeOf(job), now);
   const ended = after.ended && { ...after.ended, cleanup: 'seen' as const };
   return { ...after, hasShownCleanup: true, ended };
 }
@@ -240,6 +243,10 @@ function withOutcome(gate: PlateGate, outcome: Outcome): PlateGate {
   if (!ended || outcome === 'vanished' || ended.outcome === 'earlier') return gate;
   return { ...gate, ended: { ...ended, outcome } };
 }
+
+/** Corrects the outcome by a job that waits for its plate: its time says less than an outcome that is known. */
+const withLeft = (gate: PlateGate, job: PrintJob): PlateGate =>
+  isEndDecided(job) || gate.ended?.outcome === 'vanished' ? withOutcome(gate, outcomeOf(job)) : gate;
 
 const outcomeOf = ({ state }: PrintJob): Outcome =>
   state === 'finished' || state === 'failed' || state === 'aborted' ? state : 'vanished';

@@ -1,5 +1,5 @@
-import { isPlateWaiting } from '../../events/printer-edges';
-import { isUnderWay, type PrintJob } from '../../service/print-job';
+import { isPlateWaiting, occupiesPrinter } from '../../service/job-words';
+import type { PrintJob } from '../../service/print-job';
 import type {
   Attempt,
   AttemptState,
@@ -208,8 +208,4 @@ const queued = (record: ItemRecord, draft: QueueEventDraft): ItemRecord => ({
  * An attempt records that as its `startedAt`.
  */
 export const hasBegun = (job: PrintJob): boolean =>
-  isUnderWay(job) || job.status === 'pre_print' || isPlateWaiting(job) || (job.timeElapsed ?? 0) > 0;
-
-/** Whether a job has ended on its printer, also while it waits there for a clear plate. */
-export const isJobOver = ({ state, status }: PrintJob): boolean =>
-  (state === 'finished' || state === 'failed' || state === 'aborted') && status !== 'aborting';
+  occupiesPrinter(job) || isPlateWaiting(job) || (job.timeElapsed ?? 0) > 0;

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isPlateWaiting } from '../../events/printer-edges';
 import type { ClusterStatus } from '../../service/cluster';
-import { isUnderWay, type PrintJob } from '../../service/print-job';
+import { isOver, isPlateWaiting, isUnderWay, occupiesPrinter } from '../../service/job-words';
+import { describeChange, describeReason, type PrintJob } from '../../service/print-job';
 import type { Fault, Printer } from '../../service/printer';
-import { phrase } from '../../words/sentence';
+import { phrase, type Sentence } from '../../words/sentence';
 import { isClear, printerIdOf } from '../model/gate';
-import { isJobOver, openAttempts } from '../model/item';
+import { hasBegun, openAttempts } from '../model/item';
 import { isPauseOver, type PauseState, type QueueRecord } from '../model/queue-record';
 import { requirementOf } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
@@ -75,7 +75,7 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
     return [present(input, clusterId, view, null, view?.status.online === false ? OFFLINE : STALE)];
   const { status, printers } = view;
   const open = input.open.get(clusterId) ?? [];
-  const foreign = isForeignJobWaiting(status, open) ? FOREIGN : null;
+  const foreign = foreignOf(foreignJobsOf(status, open));
   const all = printers.map((printer) =>
     present(input, clusterId, view, printer, foreign ?? obstacleOf(input, view, printer, open)),
   );
@@ -125,17 +125,10 @@ function present(
   };
 }
 
-/** Whether a job of someone else waits that may begin on any printer of the cluster: it precedes all other obstacles. */
-function isForeignJobWaiting({ jobs }: ClusterStatus, open: readonly OpenPrint[]): boolean {
+/** Jobs of someone else that may begin on any printer of the cluster: they precede all other obstacles. */
+function foreignJobsOf({ jobs }: ClusterStatus, open: readonly OpenPrint[]): PrintJob[] {
   const own = new Set(open.map(({ attempt }) => attempt.clusterJobId));
-  return jobs.some(
-    (job) =>
-      job.printerId === null &&
-      !isUnderWay(job) &&
-      !isPlateWaiting(job) &&
-      !isJobOver(job) &&
-      !own.has(job.clusterJobId),
-  );
+  return jobs.filter((job) => job.printerId === null && !isUnderWay(job) && !isOver(job) && !own.has(job.clusterJobId));
 }
 
 /** The first obstacle in the order of the table (print queue, 4). */
@@ -151,8 +144,8 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
   const pause = pauseOf(input, { clusterId, printerId });
   const refusal = input.refusals.reasonOf(clusterId);
   const checks: [boolean, Obstacle][] = [
-    [isBusy(jobs, own, foreign), status.online === true ? BUSY : AWAY],
-    [foreign.some((job) => !isPlateWaiting(job)), FOREIGN],
+    [isBusy(jobs, own, foreign), busyWith(jobs, status.online === true)],
+    [foreign.some((job) => !isPlateWaiting(job)), foreignOf(foreign)],
     [gate !== undefined && !isClear(gate, input.rules.gate), PLATE],
     [status.online !== true || printer.status === 'unreachable' || printer.status === 'booting', OFFLINE],
     [age > input.staleAfter || status.stale, STALE],
@@ -173,11 +166,37 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
 
 const isBusy = (jobs: readonly PrintJob[], own: readonly Attempt[], foreign: readonly PrintJob[]): boolean =>
   own.some(({ state }) => state !== 'unknown') ||
-  jobs.some((job) => isUnderWay(job) && !isPlateWaiting(job) && !(job.state === 'paused' && foreign.includes(job))) ||
+  jobs.some((job) => occupiesPrinter(job) && !(job.state === 'paused' && foreign.includes(job))) ||
   jobs.some(({ state }) => state === 'preparing');
 
-/** Whether a listed job has not ended, or waits for its plate to be cleared. */
-const isShown = (job: PrintJob): boolean => !isJobOver(job) || isPlateWaiting(job);
+/** Whether a listed job is an obstacle: it has not ended, occupies the printer still, or its plate waits. */
+const isShown = (job: PrintJob): boolean => !isOver(job) || occupiesPrinter(job) || isPlateWaiting(job);
+
+/** What a busy printer does. */
+function busyWith(jobs: readonly PrintJob[], isOnline: boolean): Obstacle {
+  if (!isOnline) return AWAY;
+  if (jobs.some(isUnderWay)) return BUSY;
+  if (jobs.some((job) => isOver(job) && occupiesPrinter(job))) return COOLING;
+  const why = hindranceOf(jobs);
+  return why ? { code: 'BUSY', sentence: phrase`A print waits in the printer: ${why}` } : BUSY;
+}
+
+/** The obstacle of jobs that somebody else has sent; null without any. */
+function foreignOf(jobs: readonly PrintJob[]): Obstacle {
+  if (jobs.length === 0) return null;
+  const why = hindranceOf(jobs);
+  return why ? { code: 'FOREIGN_JOB', sentence: phrase`Another job waits in the printer: ${why}` } : FOREIGN;
+}
+
+/** What keeps the first of the waiting jobs from beginning, as far as the service says; null if it does not. */
+function hindranceOf(jobs: readonly PrintJob[]): Sentence | null {
+  for (const job of jobs) {
+    const [change] = job.changesRequired;
+    const why = hasBegun(job) ? null : (describeReason(job) ?? (change ? describeChange(change) : null));
+    if (why) return why;
+  }
+  return null;
+}
 
 /** The pause of a printer that is not over. */
 function pauseOf({ pausedPrinters, now }: BoardInput, printer: PrinterTarget): PauseState | undefined {
@@ -197,6 +216,10 @@ const BLOCKING = new Set(['blocking', 'critical', 'error', 'fatal']);
 const isBlocking = ({ severity }: Fault): boolean => severity !== null && BLOCKING.has(severity.toLowerCase());
 
 export const BUSY = { code: 'BUSY', sentence: phrase`The printer is printing.` } as const;
+const COOLING = {
+  code: 'BUSY',
+  sentence: phrase`The print on the printer has ended, but the printer is not free yet.`,
+} as const;
 const FOREIGN = { code: 'FOREIGN_JOB', sentence: phrase`Another job waits in the printer.` } as const;
 const OTHER_PLATE = {
   code: 'PLATE_NOT_CLEARED',

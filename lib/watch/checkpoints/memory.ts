@@ -190,6 +190,12 @@ export class ClusterMemory extends StoredMemory {
   #highest: number[] | null = null;
   /** Plates that wait to be cleared; ahead of the packed checkpoint, too. */
   #plates: PlateCheckpoint[] = [];
+  #namingEnds = NONE;
+
+  /** Machines of the cluster that have named the end of a print (reference 3.3). */
+  get namingEnds(): readonly string[] {
+    return this.#namingEnds;
+  }
 
   get hasCheckpoint(): boolean {
     return this.#hasCheckpoint;
@@ -312,6 +318,7 @@ export class ClusterMemory extends StoredMemory {
     };
     this.#texts.set(JSON.stringify(stable), status ? packFigures(status) : '');
     this.#hasCheckpoint = checkpoint !== null;
+    this.#namingEnds = checkpoint?.namingEnds ?? NONE;
     this.#hasStatus = status !== null;
     this.#highest = null;
     this.#fingerprint = null;
@@ -352,6 +359,7 @@ export class ListMemory extends StoredMemory {
     const shown = clusters.map((cluster) => ({
       ...cluster,
       online: null,
+      displayStatus: null,
       host: cluster.host ?? before.get(cluster.clusterId)?.host ?? null,
     }));
     if (JSON.stringify(shown) === JSON.stringify(this.clusters)) return false;

@@ -125,6 +125,7 @@ const listed = ({
   capabilities,
   note,
   maintenanceDue,
+  displayStatus,
   online,
   printers: [host],
 }: Cluster): ListedCluster => ({
@@ -136,6 +137,7 @@ const listed = ({
   capabilities,
   note,
   maintenanceDue,
+  displayStatus,
   online,
   host: host ? { printerId: host.printerId, name: host.name } : null,
 });

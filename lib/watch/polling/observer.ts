@@ -7,6 +7,7 @@ import { type Observation, observe } from '../../events/observation';
 import type { EventDraft } from '../../events/print-event';
 import { type ClusterStatus, readClusterStatus } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
+import type { Fault } from '../../service/printer';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/membership';
 import { isoTime } from '../../time/clock';
@@ -98,6 +99,11 @@ export class Observer {
     return { ...ended, job: job ?? null };
   }
 
+  /** Machines of the cluster that have named the end of a print (reference 3.3). */
+  get namingEnds(): readonly string[] {
+    return this.#memory?.namingEnds ?? [];
+  }
+
   /** Whether a job was seen and has no known end. */
   isOpen(jobId: string): boolean {
     return this.checkpointOf(this.#memory)?.jobs.some(({ id }) => id === jobId) ?? false;
@@ -161,7 +167,8 @@ export class Observer {
       );
       const listed = await listing;
       const context = { clusterId, receivedAt: isoTime(clock.now()), identity: listed ?? this.status };
-      const seen = observe(data, { ...context, hostPrinterId: listed?.host?.printerId ?? null });
+      const hostPrinterId = listed?.host?.printerId ?? null;
+      const seen = observe(data, { ...context, hostPrinterId, namingEnds: this.namingEnds });
       if (seen) return { seen, raw: data };
       const sentence = phrase`The service answered ${WHAT} with something unexpected: try again later.`;
       throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
@@ -186,7 +193,8 @@ export class Observer {
     const at = isoTime(this.account.clock.now());
     const last = this.status ?? readClusterStatus({}, { clusterId, receivedAt: at, identity });
     const status = { ...last, ...identity, online, stale: true };
-    return { status, at, jobs: null, history: null, faults: new Map(), hostPrinterId: host?.printerId ?? null };
+    const nothing = { jobs: null, history: null, faults: new Map<string, Map<string, Fault>>() };
+    return { status, at, ...nothing, hostPrinterId: host?.printerId ?? null, namingEnds: this.namingEnds };
   }
 
   /**

@@ -150,6 +150,11 @@ export class Poller extends PollLoop<PollResult> {
     return this.#observer.endOf(jobId);
   }
 
+  /** Machines of the cluster that have named the end of a print (reference 3.3). */
+  get namingEnds(): readonly string[] {
+    return this.#observer.namingEnds;
+  }
+
   /** Whether a job was seen and has no known end. */
   isOpen(jobId: string): boolean {
     return this.#observer.isOpen(jobId);

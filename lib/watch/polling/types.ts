@@ -5,7 +5,7 @@ import type { Rebound } from '../../events/list-changes';
 import type { EventDraft } from '../../events/print-event';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
-import { record, text } from '../../service/json-readers';
+import { record } from '../../service/json-readers';
 import { readPrintJob } from '../../service/print-job';
 import type { Clock } from '../../time/clock';
 import type { Deadline } from '../../time/deadline';
@@ -117,13 +117,8 @@ export async function readJobRecord(
     const { data } = await service.call('printJob', { ids, what: phrase`the print job`, deadline });
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null);
     if (!wire) return 'unanswered';
-    const job = readPrintJob(wire, clusterId);
-    return {
-      // The requested id overrides the answer's: an event belongs to the print that was watched.
-      job: { ...job, clusterJobId },
-      coarse: text(wire.state),
-      deleted: text(wire.deleted_at) !== null,
-    };
+    // The requested id overrides the answer's: an event belongs to the print that was watched.
+    return { ...readPrintJob(wire, clusterId), clusterJobId };
   } catch (thrown) {
     return FINAL.includes(asPrintingError(thrown).code) ? 'gone' : 'unanswered';
   }

@@ -135,11 +135,12 @@ export class JobEndWaiter implements Subscriber {
       const answer = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
         readJobRecord(service, this.poller.clusterId, this.clusterJobId, deadline),
       );
-      const traces = { active: undefined, past: this.#past, known: undefined, absenceCounts: true };
+      const { namingEnds } = this.poller;
+      const traces = { active: undefined, past: this.#past, known: undefined, absenceCounts: true, namingEnds };
       const verdict = judge({ ...traces, missedBefore: this.#wasMissing }, answer);
       this.#wasMissing = answer === 'gone' || (this.#wasMissing && answer === 'unanswered');
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);
-      else if (typeof answer === 'object') this.#reportProgress(answer.job, null);
+      else if (typeof answer === 'object') this.#reportProgress(answer, null);
     } catch {
       // The watcher has closed, and `cancel` has rejected.
     } finally {

@@ -64,7 +64,9 @@ function check(seen: Observation): number {
     const isEntry = typeof value === 'object' && value !== null;
     if (isEntry && !Array.isArray(parent) && !(parent instanceof Map)) continue;
     for (const other of isEntry ? [REMOVED] : OTHERS) {
-      if (other === value) continue;
+      // A word that was read is a string.
+      const isWord = path.at(-1) === 'status' && other !== null;
+      if (other === value || (isWord && typeof other !== 'string')) continue;
       const next = changed(seen, path, other);
       const { checkpoint, drafts } = advance(before, next);
       if (drafts.length === 0 && lasting(checkpoint) === lasting(before)) continue;

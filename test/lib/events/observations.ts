@@ -33,11 +33,7 @@ export const job = (uuid: string, status: string, more: Wire = {}): Wire => ({
 export const at = (uuid: string, status: string, percent: number, more: Wire = {}): Wire =>
   job(uuid, status, { time_elapsed: percent * 10, time_total: 1000, ...more });
 
-export const own = (wire: Wire): JobAnswer => ({
-  job: readPrintJob(wire, CLUSTER),
-  coarse: typeof wire.state === 'string' ? wire.state : null,
-  deleted: typeof wire.deleted_at === 'string',
-});
+export const own = (wire: Wire): JobAnswer => readPrintJob(wire, CLUSTER);
 
 /** Thresholds of a subscriber without settings: no step becomes an event. */
 export const NO_THRESHOLDS: Thresholds = { milestones: [], lowMaterial: 0, plateWait: 0 };
@@ -46,7 +42,7 @@ export const withMilestones = (...milestones: number[]): Thresholds => ({ ...NO_
 
 const IDENTITY = {
   ...{ name: 'Workshop', hostGuid: 'G1', model: null, authorized: true, capabilities: null, note: null },
-  maintenanceDue: null,
+  ...{ maintenanceDue: null, displayStatus: null },
 };
 
 /** An observation at a minute; `listed`: facts of the list of printers. */

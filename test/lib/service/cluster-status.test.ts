@@ -9,6 +9,7 @@ const context = {
   identity: {
     ...{ name: 'Workshop', hostGuid: 'G1', model: 'brand_modelx', authorized: true },
     ...{ capabilities: ['webcam_snapshot'], note: 'left of the door', maintenanceDue: true },
+    displayStatus: 'printing',
   },
 };
 const nulls = (...names: string[]) => Object.fromEntries(names.map((name) => [name, null]));
@@ -22,6 +23,7 @@ describe('readClusterStatus', () => {
       printers: [
         {
           ...{ uuid: 'P1', friendly_name: 'Left', machine_variant: 'Brand Model X', status: 'printing' },
+          status_detail: 'heating',
           ...{ enabled: true, reserved_by: 'J1', maintenance_required: false, firmware_version: '9.0.1' },
           ...{ latest_available_firmware: '9.1.0', firmware_update_status: 'update_available' },
           configuration: [
@@ -72,6 +74,7 @@ describe('readClusterStatus', () => {
         printers: [
           {
             ...{ printerId: 'P1', name: 'Left', model: 'Brand Model X', status: 'printing', enabled: true },
+            statusDetail: 'heating',
             ...{ maintenanceRequired: false, reservedBy: 'J1' },
             firmware: { version: '9.0.1', latest: '9.1.0', updateStatus: 'update_available' },
             extruders: [
@@ -131,6 +134,7 @@ describe('readClusterStatus', () => {
   it('reads an empty answer without the list', () => {
     assert.deepEqual(readClusterStatus({}, { ...context, identity: null }), {
       ...nulls('name', 'hostGuid', 'model', 'online', 'authorized', 'capabilities', 'note', 'maintenanceDue'),
+      displayStatus: null,
       ...{ clusterId: 'C1', stale: false, receivedAt: context.receivedAt, printers: [], jobs: [], history: [] },
       ...nulls('generatedAt', 'current'),
     });

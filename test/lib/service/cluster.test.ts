@@ -8,6 +8,7 @@ describe('readCluster', () => {
     ...{ cluster_id: 'C1', host_guid: 'G1', host_name: 'host-1', friendly_name: 'Workshop', status: 'active' },
     ...{ is_online: true, printer_count: 2, host_print_job_count: 3, printer_type: 'brand_modelx' },
     ...{ capabilities: ['webcam_snapshot', 7, ''], note: { note: 'left of the door' }, maintenance_due: true },
+    display_status: 'printing',
     host_printer: { uuid: 'P1', friendly_name: 'Left', machine_variant: 'Brand Model X', status: 'printing' },
     host_current_print_job: { uuid: 'J1', status: 'printing' },
   };
@@ -19,6 +20,7 @@ describe('readCluster', () => {
     assert.deepEqual(rest, {
       ...{ clusterId: 'C1', name: 'Workshop', hostGuid: 'G1', model: 'brand_modelx', online: true },
       ...{ authorized: true, capabilities: ['webcam_snapshot'], note: 'left of the door', maintenanceDue: true },
+      displayStatus: 'printing',
       ...{ printerCount: 2, jobCount: 3 },
     });
     assert.deepEqual(
@@ -52,6 +54,7 @@ describe('readCluster', () => {
     assert.deepEqual(readCluster({ cluster_id: 'C1' }), {
       ...{ clusterId: 'C1', printers: [] },
       ...nulls('name', 'hostGuid', 'model', 'online', 'authorized', 'capabilities', 'note', 'maintenanceDue'),
+      displayStatus: null,
       ...nulls('printerCount', 'jobCount', 'current'),
     });
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { isUnderWay, readPrintJob, type JobState } from '../../../lib/service/print-job';
+import type { JobState } from '../../../lib/service/job-words';
+import { describeReason, readPrintJob } from '../../../lib/service/print-job';
 
 const full = {
   ...{ uuid: '6f1c0d5a-0000-4000-8000-000000000001', cloud_job_id: 'stored', cluster_id: 'cluster' },
@@ -23,11 +24,19 @@ describe('readPrintJob', () => {
   it('reads a whole record', () => {
     assert.deepEqual(readPrintJob(full), {
       ...{ clusterJobId: full.uuid, jobId: 'stored', clusterId: 'cluster', name: 'bracket.gcode' },
-      ...{ status: 'printing', state: 'printing', progress: 34.3, timeElapsed: 1234, timeTotal: 3600 },
+      ...{
+        status: 'printing',
+        serviceState: 'in_progress',
+        state: 'printing',
+        progress: 34.3,
+        timeElapsed: 1234,
+        timeTotal: 3600,
+      },
       ...{ timeRemaining: 2366, printerId: 'printer', printerName: 'Left', owner: 'Ada', sentFrom: 'cloud' },
-      ...{ createdAt: '2026-01-01T07:15:00.250Z', estimatedTime: null },
+      ...{ createdAt: '2026-01-01T07:15:00.250Z', deletedAt: null, assignedTo: null, estimatedTime: null },
       materials: [{ extruder: 0, guid: 'M1', brand: 'Generic', type: 'PLA', color: 'Red', volume: 8000, weight: null }],
       ...{ hasPreview: true, note: 'for Ada', changesRequired: [] },
+      ...{ problems: [], statusMessage: null, statusDetail: null },
     });
   });
 
@@ -56,9 +65,9 @@ describe('readPrintJob', () => {
   });
 
   it('leaves missing fields null', () => {
-    const { state, changesRequired, materials, hasPreview, ...rest } = readPrintJob({});
+    const { state, changesRequired, problems, materials, hasPreview, ...rest } = readPrintJob({});
     assert.equal(state, 'unknown');
-    assert.deepEqual([changesRequired, materials, hasPreview], [[], [], false]);
+    assert.deepEqual([changesRequired, problems, materials, hasPreview], [[], [], [], false]);
     assert.deepEqual([...new Set(Object.values(rest))], [null]);
   });
 
@@ -93,7 +102,7 @@ describe('readPrintJob', () => {
     [null, 'approval', 'wait_approval'],
     ['a_new_word', 'preparing', 'sending'],
     ['none', 'waiting', 'waiting'],
-    [null, 'unknown', 'in_progress'],
+    [null, 'printing', 'in_progress'],
     [null, 'unknown', 'history'],
     ['printing', 'printing', 'waiting'],
   ];
@@ -155,9 +164,38 @@ describe('readPrintJob', () => {
     );
   });
 
-  it('counts an aborting job as under way, but not an aborted one', () => {
-    assert(isUnderWay(readPrintJob({ status: 'aborting' })));
-    assert(!isUnderWay(readPrintJob({ status: 'aborted' })));
-    assert(!isUnderWay(readPrintJob({ status: 'queued' })));
+  it('reads why a job does not print, with a sentence for each impediment', () => {
+    const job = readPrintJob({
+      impediments_to_printing: [
+        { translation_key: 'does_not_fit_in_build_volume', severity: 'UNFIXABLE' },
+        { translation_key: 'a_new_key', severity: 3 },
+        ...[{}, 'no record'],
+      ],
+      status_message: { body: 'Too big.\nUse the other one', username: null },
+      status_detail: 'a_detail',
+      ...{ assigned_to: 'Left', deleted_at: '2026-01-01T07:15:00.250Z' },
+    });
+    assert.deepEqual(job.problems, [
+      { code: 'does_not_fit_in_build_volume', severity: 'UNFIXABLE', text: 'The print does not fit in the printer.' },
+      { code: 'a_new_key', severity: '3', text: 'The printer can’t print this job: a_new_key.' },
+      { code: null, severity: null, text: 'The printer can’t print this job.' },
+    ]);
+    const { statusMessage, statusDetail, assignedTo, deletedAt } = job;
+    assert.deepEqual(
+      [statusMessage, statusDetail, assignedTo, deletedAt],
+      ['Too big. Use the other one', 'a_detail', 'Left', '2026-01-01T07:15:00.250Z'],
+    );
+    assert.equal(
+      String(describeReason({ ...job, problems: job.problems.slice(0, 1) })),
+      'The print does not fit in the printer; “Too big. Use the other one”; a_detail.',
+    );
+    assert.equal(describeReason(readPrintJob({})), null);
+  });
+
+  it('limits the number of impediments, and the length of their texts', () => {
+    const wire = Array.from({ length: 1000 }, () => ({ translation_key: 'x'.repeat(5000), severity: 'y\u0007' }));
+    const { problems } = readPrintJob({ impediments_to_printing: wire });
+    assert.equal(problems.length, 20);
+    assert.deepEqual([problems[0]?.severity, problems[0]?.code?.length], ['y', 300]);
   });
 });
