@@ -1,5 +1,6 @@
 import type { ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError } from '../service/errors';
+import { describeReason, type PrintJob, storedJob } from '../service/print-job';
 import { matches, noneMatches, type PrinterFilter } from '../service/printer-filter';
 import type { CurrentScope, Scope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
@@ -161,7 +162,7 @@ export class Prints {
     if (!end || signal.aborted) return null;
     const { outcome, job, clusterId: endedOn = clusterId, isDisconnected } = end;
     if (outcome !== 'finished')
-      throw new PrintingError('PRINT_FAILED', isDisconnected ? DISCONNECTED : FAILURES[outcome], {
+      throw new PrintingError('PRINT_FAILED', isDisconnected ? DISCONNECTED : failureOf(outcome, job), {
         ids: { ...ids, clusterJobId, clusterId: endedOn },
       });
     onProgress(progress('finished', { ...at, clusterId: endedOn, percent: 100, job }));
@@ -174,6 +175,14 @@ const FAILURES = {
   aborted: phrase`The print was aborted.`,
   ended: phrase`The print left the printer, and neither its history nor the job’s record tells how it ended: check the printer.`,
 };
+
+/** Says that a print did not end well, and why, if the service says it. */
+function failureOf(outcome: keyof typeof FAILURES, job: PrintJob | null): Sentence {
+  // A print key may have stored the job of an earlier version.
+  const reason = job && describeReason(storedJob(job));
+  return reason ? phrase`${FAILURES[outcome]} The service says: ${reason}` : FAILURES[outcome];
+}
+
 const DISCONNECTED = phrase`The printer is no longer connected to the account, so the end of the print can’t be seen: check the printer.`;
 
 function report({ onResult }: PrintRequest, result: PrintResult, index: number): PrintingError | undefined {

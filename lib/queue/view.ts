@@ -1,6 +1,7 @@
 import { PrintingError } from '../service/errors';
 import { type Clock, isoTime } from '../time/clock';
 import { nextTurn } from '../time/concurrency';
+import { Sentence } from '../words/sentence';
 import { isPlateToClear, type PlateGate } from './model/gate';
 import { awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
 import { isPauseOver } from './model/queue-record';
@@ -348,6 +349,7 @@ export const printShape = (attempt: Attempt): QueuePrint => ({
   printerId: attempt.printerId,
   clusterJobId: attempt.clusterJobId,
   state: attempt.state,
+  reason: attempt.reason ? Sentence.from(attempt.reason) : null,
   startedAt: isoOrNull(attempt.startedAt),
   endedAt: isoOrNull(attempt.endedAt),
   seconds: attempt.seconds,

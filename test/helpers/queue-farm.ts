@@ -70,6 +70,8 @@ class Farm extends ScriptedService {
   /** Members of the statuses, and of their jobs in the queue, that differ, by cluster. */
   readonly changes = new Map<string, object>();
   readonly waiting = new Map<string, object>();
+  /** Members of jobs whose word names their end, by cluster. */
+  readonly ended = new Map<string, object>();
   /** Metadata of the stored jobs, by id. */
   readonly metadata = new Map<string, object>();
   /** Called before a read of a printer answers, and after the service has made a print. */
@@ -92,8 +94,9 @@ class Farm extends ScriptedService {
       const [began] = print.life.find(([, other]) => other === 'printing') ?? [Infinity];
       const elapsed = Math.min(60, Math.max(0, this.#ageOf(print) - began));
       const waiting = word === 'queued' ? this.waiting.get(clusterId) : undefined;
+      const ended = /^(failed|aborted)/.test(word) ? this.ended.get(clusterId) : undefined;
       const times = { time_total: 60, time_elapsed: elapsed };
-      return { uuid: print.uuid, cloud_job_id: print.jobId, status: word, ...times, ...waiting };
+      return { uuid: print.uuid, cloud_job_id: print.jobId, status: word, ...times, ...waiting, ...ended };
     };
     const jobs = shown.filter(({ word }) => !isOver(word));
     const isBusy = jobs.some(({ word }) => word !== 'queued');

@@ -249,7 +249,7 @@ describe('nodes/print-queue', () => {
       ...{ queueId: 'queue', queueName: 'Farm', item: queueItem(), clusterId: 'c1', clusterName: 'Left', value: null },
       print: {
         ...{ copy: 1, attempt: 1, clusterId: 'c1', clusterName: 'Left', printerId: null, clusterJobId: 'cj' },
-        ...{ state: 'printing', startedAt: null, endedAt: null, seconds: null, cost: null },
+        ...{ state: 'printing', reason: null, startedAt: null, endedAt: null, seconds: null, cost: null },
       },
       ...changes,
     });

@@ -1,7 +1,7 @@
 import { PrintingError } from '../../service/errors';
 import type { FileFacts } from '../../toolpath/facts';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
-import { phrase } from '../../words/sentence';
+import { phrase, type Sentence } from '../../words/sentence';
 import {
   type ChangeContext,
   concluded,
@@ -171,6 +171,8 @@ interface AttemptEnd {
   at: number;
   seconds: number | null;
   cost: number | null;
+  /** Why it did not end well; null if the service does not say it. */
+  reason: Sentence | null;
 }
 
 export const findAttempt = (record: ItemRecord, of: AttemptOf): Attempt | undefined =>
@@ -251,9 +253,9 @@ export function started(
 export function ended(record: ItemRecord, of: AttemptOf, end: AttemptEnd, context: EndContext): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found)) return record;
-  const { outcome, at, seconds, cost } = end;
+  const { outcome, at, ...figures } = end;
   const counts = outcome === 'failed';
-  const changed = withAttempt(record, found, { state: outcome, endedAt: at, seconds, cost, counts, recall: null });
+  const changed = withAttempt(record, found, { state: outcome, endedAt: at, ...figures, counts, recall: null });
   const after = withPrintEvent(changed, context, `print.${outcome}`, found, at);
   return concluded(withCopyAfter(after, found.copy, outcome, context), context);
 }
@@ -285,7 +287,7 @@ function settledAs(
   if (found?.state !== 'unknown') return record;
   const marked = withAttempt(record, found, { settledAs: outcome });
   if (outcome === 'not-printed') return recalled(marked, of, context);
-  return ended(marked, of, { outcome: 'finished', at: context.now, seconds: null, cost: null }, context);
+  return ended(marked, of, { outcome: 'finished', at: context.now, seconds: null, cost: null, reason: null }, context);
 }
 
 /**

@@ -161,6 +161,8 @@ export interface QueuePrint {
   printerId: string | null;
   clusterJobId: string | null;
   state: AttemptState;
+  /** Why it did not end well, if the service says it. */
+  reason: Sentence | null;
   startedAt: string | null;
   endedAt: string | null;
   seconds: number | null;
@@ -408,6 +410,8 @@ export interface Attempt {
   /** Time that it printed, s. */
   seconds: number | null;
   cost: number | null;
+  /** Why it did not end well, if the service says it; absent in older records. */
+  reason?: Pick<Sentence, 'pattern' | 'values'> | null;
   /** Types of its events so far: each happens once per attempt. */
   told: readonly QueueEventType[];
   /** Whether it counts against the retries. */

@@ -1,7 +1,8 @@
 import { type Dispatched, type KeyOf, Ledger } from '../../print/ledger';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
-import type { PrintJob } from '../../service/print-job';
+import { isEndDecided } from '../../service/job-words';
+import { describeReason, type PrintJob } from '../../service/print-job';
 import type { Lock } from '../../state/membership';
 import { type Deadline, underDeadline } from '../../time/deadline';
 import { AGAIN, retryUntil, WORK_IN_PROGRESS } from '../../time/retry';
@@ -323,6 +324,9 @@ export class Attempts {
     else if (listed || attempt.clusterJobId === null)
       await this.#change(itemId, (record) => changes.dispatched(record, attempt, id, this.#context));
     else if (past && endOf(past) !== 'ended') await this.#end(itemId, attempt, { outcome: endOf(past), job: past });
+    // The end of a print is decided while its printer is still occupied.
+    if (listed && endOf(listed) !== 'ended')
+      await this.#end(itemId, this.#find(itemId, attempt) ?? attempt, { outcome: endOf(listed), job: listed });
     if (!listed || !isCurrent || hasBegun(listed)) return;
     const why = isRefused(listed) ? 'changes' : isOvertaken(listed, status) ? 'overtaken' : null;
     if (why === null || attempt.recall) return;
@@ -480,7 +484,8 @@ export class Attempts {
     const seconds = job?.timeElapsed ?? null;
     const record = data.items.get(itemId);
     const cost = record ? costOfFile(rules.prices, record.files[attempt.file]?.facts ?? null, seconds) : null;
-    const end = { outcome, at: clock.now(), seconds, cost };
+    const reason = outcome === 'finished' || !job ? null : describeReason(job);
+    const end = { outcome, at: clock.now(), seconds, cost, reason };
     await this.#change(itemId, (now) => changes.ended(now, attempt, end, this.#context));
   }
 
@@ -597,8 +602,11 @@ const mayShowUp = ({ state, settledAs, told }: Attempt): boolean =>
   !told.includes('print.extra') &&
   (settledAs === 'not-printed' || told.includes('print.recalled'));
 
-const endOf = ({ state }: PrintJob): JobEnd['outcome'] =>
-  state === 'finished' || state === 'failed' || state === 'aborted' ? state : 'ended';
+const endOf = (job: PrintJob): JobEnd['outcome'] => {
+  const { state } = job;
+  const isEnd = state === 'finished' || state === 'failed' || state === 'aborted';
+  return isEnd && isEndDecided(job) ? state : 'ended';
+};
 
 /** Whether the job is certainly still there because its removal was refused or failed. */
 const isRefusal = ({ code, outcome, obstacle }: PrintingError): boolean =>
