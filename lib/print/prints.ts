@@ -160,7 +160,9 @@ export class Prints {
         warn(phrase`The end of a print could not be saved: ${asPrintingError(thrown).sentence}`);
       });
     if (!end || signal.aborted) return null;
-    const { outcome, job, clusterId: endedOn = clusterId, isDisconnected } = end;
+    const { outcome, clusterId: endedOn = clusterId, isDisconnected } = end;
+    // A print key may have stored the job of an earlier version.
+    const job = end.job && storedJob(end.job);
     if (outcome !== 'finished')
       throw new PrintingError('PRINT_FAILED', isDisconnected ? DISCONNECTED : failureOf(outcome, job), {
         ids: { ...ids, clusterJobId, clusterId: endedOn },
@@ -178,8 +180,7 @@ const FAILURES = {
 
 /** Says that a print did not end well, and why, if the service says it. */
 function failureOf(outcome: keyof typeof FAILURES, job: PrintJob | null): Sentence {
-  // A print key may have stored the job of an earlier version.
-  const reason = job && describeReason(storedJob(job));
+  const reason = job && describeReason(job);
   return reason ? phrase`${FAILURES[outcome]} The service says: ${reason}` : FAILURES[outcome];
 }
 

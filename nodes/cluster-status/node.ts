@@ -7,7 +7,7 @@ import type { Round } from '../../lib/watch/views/rounds';
 import type { Watch } from '../../lib/watch/views/watch';
 import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
-import { addChangeTexts } from '../shared/change-texts';
+import { addJobTexts } from '../shared/job-texts';
 import { clusterStatusText } from '../shared/cluster-status-text';
 import { isBlank, needsMessage, readText } from '../shared/inputs';
 import { translated, translatedError } from '../shared/language';
@@ -53,7 +53,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
       if (!payload) return [];
       const parts = group && { id: `${this.id}-${group.id}`, type: 'array', index: group.start + at };
       return {
-        payload: addChangeTexts(RED, payload),
+        payload: addJobTexts(RED, payload),
         raw,
         topic: clusterId,
         clusterId,
@@ -198,7 +198,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
 function eventMessage(RED: NodeAPI, client: Client, event: PrintEvent): NodeMessage {
   const { clusterId, printerId, job } = event;
   return {
-    payload: addChangeTexts(RED, structuredClone(event)),
+    payload: addJobTexts(RED, structuredClone(event)),
     topic: event.type,
     clusterId,
     ...(printerId ? { printerId } : {}),

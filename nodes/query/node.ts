@@ -4,7 +4,7 @@ import type { PreviewOf } from '../../lib/query/queries';
 import type { Query } from '../../lib/query/queries';
 import { PrintingError } from '../../lib/service/errors';
 import { readPrinterFilter } from '../../lib/service/printer-filter';
-import { addChangeTexts } from '../shared/change-texts';
+import { addJobTexts } from '../shared/job-texts';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { invalid, isBlank, read, readText } from '../shared/inputs';
@@ -101,7 +101,7 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
       const { payload, raw, ids, contentType } = await client.queries.ask(asked, { deadline });
       const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
       show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
-      const answer = { payload: addChangeTexts(RED, payload), raw, ...(contentType !== undefined && { contentType }) };
+      const answer = { payload: addJobTexts(RED, payload), raw, ...(contentType !== undefined && { contentType }) };
       send(Object.assign(msg, ids, answer, marks));
     },
   );

@@ -4,11 +4,12 @@ import type { LateResults } from '../../lib/print/late-results';
 import { plainProperties } from '../../lib/print/plain-properties';
 import { type Awaited, printResult, type PrintResult, type Progress } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
+import { stateOf } from '../../lib/service/job-words';
 import type { PrinterFilter } from '../../lib/service/printer-filter';
 import type { Scope } from '../../lib/state/store';
 import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
-import { addChangeTexts } from '../shared/change-texts';
+import { addJobTexts } from '../shared/job-texts';
 import { read, readFlag, readText } from '../shared/inputs';
 import { readChoice, readClusterIds, readSource } from '../shared/print-inputs';
 import { translated, translatedError } from '../shared/language';
@@ -94,7 +95,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       show(progressText(progress, awaited.size));
       const { rate: _rate, secondsLeft: _left, ahead: _ahead, ...payload } = progress;
       const message = { ...copyMessage(RED, passedOn), ...known(progress), ...marks };
-      send([null, { ...message, payload: addChangeTexts(RED, payload), topic: progress.stage }]);
+      send([null, { ...message, payload: addJobTexts(RED, payload), topic: progress.stage }]);
     };
     const onResult = (result: PrintResult, index: number) => {
       if (signal.aborted) return;
@@ -159,7 +160,7 @@ interface Note {
 
 /** Message properties of a result. */
 function resultOf(RED: NodeAPI, { error, raw, ...payload }: PrintResult): NodeMessage {
-  addChangeTexts(RED, payload);
+  addJobTexts(RED, payload);
   if (!error) return { raw, payload };
   return { raw, payload: { ...payload, error: { code: error.code, message: translated(RED, error.sentence) } } };
 }
@@ -185,6 +186,7 @@ function resultText({ job, printed, status, dryRun, duplicate }: PrintResult): S
   if (dryRun) return green('checked');
   if (!printed) return green('done');
   if (duplicate && !job) return green('duplicate');
-  if (status === 'wait_approval') return { fill: 'yellow', shape: 'ring', key: 'attention' };
+  if (stateOf({ status, serviceState: null }, null) === 'approval')
+    return { fill: 'yellow', shape: 'ring', key: 'attention' };
   return green(job ? 'finished' : 'dispatched');
 }

@@ -61,7 +61,7 @@ const ENDED = { ...OURS, clusterId: CLUSTER, printerId: null, state: 'finished',
 const WITH_PART = { ...AWAITING, current: { itemId: 'item 1', ...OURS } };
 const job = (clusterJobId: string, name: string, status: string) => ({
   ...{ printerId: 'printer 1', clusterJobId, name },
-  ...{ status, timeElapsed: status === 'queued' ? 0 : 30 },
+  ...{ status, state: status === 'wait_cleanup' ? 'aborted' : status, timeElapsed: status === 'queued' ? 0 : 30 },
 });
 
 describe('the flow of the board', () => {

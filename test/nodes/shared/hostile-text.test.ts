@@ -6,7 +6,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
 import { browserHashOf, callbackPage, pastedQuery, setBrowserCookie } from '../../../nodes/shared/admin/sign-in';
 import { connectionConfig, hostOf, signInConfig, typedAccount } from '../../../nodes/shared/admin/accounts';
-import { addChangeTexts } from '../../../nodes/shared/change-texts';
+import { addJobTexts } from '../../../nodes/shared/job-texts';
 import { readPrintJob } from '../../../lib/service/print-job';
 import { clusterStatusText } from '../../../nodes/shared/cluster-status-text';
 import { amountOr, isBlank, kindOf, ofMessage, read, readFlag, readText } from '../../../nodes/shared/inputs';
@@ -60,8 +60,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'admin/accounts.hostOf': (words) => hostOf(words),
   'admin/accounts.signInConfig': (words) => signInConfig({ authUrl: words, [words]: '' }, undefined),
   'admin/accounts.connectionConfig': (words) => connectionConfig({ signIn: 'token', apiToken: words }, undefined),
-  'change-texts.addChangeTexts': (words) =>
-    addChangeTexts(RED, [
+  'job-texts.addJobTexts': (words) =>
+    addJobTexts(RED, [
       readPrintJob({
         configuration_changes_required: ['material_change', words].map((type) => ({
           type_of_change: type,
