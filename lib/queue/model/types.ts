@@ -285,16 +285,16 @@ export async function itemEnd(
   }
 }
 
-function errorOf({ state, name, itemId }: QueueItem): PrintingError | null {
+function errorOf({ state, name, itemId, prints }: QueueItem): PrintingError | null {
   const shown = name ?? itemId;
   const details = { ids: { itemId } };
   switch (state) {
-    case 'failed':
-      return new PrintingError(
-        'PRINT_FAILED',
-        phrase`The prints of this item failed: ${shown}. Check the printers, then retry it.`,
-        details,
-      );
+    case 'failed': {
+      const failure = phrase`The prints of this item failed: ${shown}. Check the printers, then retry it.`;
+      const reason = prints.findLast((print) => print.state === 'failed')?.reason;
+      const sentence = reason ? phrase`${failure} The service says: ${reason}` : failure;
+      return new PrintingError('PRINT_FAILED', sentence, details);
+    }
     case 'cancelled':
       return new PrintingError('PRINT_FAILED', phrase`This item was removed from the queue: ${shown}.`, details);
     default:
