@@ -9,8 +9,15 @@ import type { Observation } from './observation';
  * Digest of everything in an observation that makes events or describes the queue, except figures. After an observation
  * that left no open question, an equal fingerprint means no event, and the same jobs except for their figures.
  */
-export function fingerprint({ status, jobs, history, faults, hostPrinterId }: Observation): string {
-  const seen: unknown[] = [status.name, status.hostGuid, status.online, status.maintenanceDue, hostPrinterId];
+export function fingerprint({ status, jobs, history, faults, hostPrinterId, namingEnds }: Observation): string {
+  const seen: unknown[] = [
+    status.name,
+    status.hostGuid,
+    status.online,
+    status.maintenanceDue,
+    hostPrinterId,
+    namingEnds,
+  ];
   for (const printer of status.printers) {
     const { printerId, name, status: is, firmware } = printer;
     const found = printerId === null ? undefined : faults.get(printerId);

@@ -5,7 +5,11 @@ import { answer, at, type Wire } from './observations';
 export const WAITING = ['queued', 'wait_approval', 'wait_user_action', 'sent_to_printer', 'pre_print'];
 export const UNDER_WAY = ['printing', 'pausing', 'paused', 'resuming', 'post_print', 'printing'];
 const ENDS = ['finished', 'failed', 'error', 'aborted'];
-const ODD = ['none', 'a_new_word', 'aborting', 'wait_cleanup', null];
+/** Words that name the end of a print while its job is still in the queue. */
+export const NAMED_ENDS = ['aborted', 'failed'].flatMap((kind) =>
+  ['post_print', 'wait_user_action', 'wait_cleanup', 'for_a_reason'].map((rest) => `${kind}_${rest}`),
+);
+const ODD = ['none', 'a_new_word', 'aborting', 'wait_cleanup', 'cancelled_wait_cleanup', null];
 export const MILESTONES = [10, 25, 50, 75, 100];
 
 /** State of one job at one moment. */
@@ -33,17 +37,22 @@ export const plausible: fc.Arbitrary<Moment[]> = fc
   .record({
     waiting: fc.array(pick(...WAITING), { maxLength: 3 }),
     working: fc.array(fc.tuple(pick(...UNDER_WAY), fc.integer({ min: 0, max: 100 })), { maxLength: 5 }),
-    end: pick(...ENDS, 'wait_cleanup', 'vanishes'),
+    end: pick(...ENDS, ...NAMED_ENDS, 'wait_cleanup', 'vanishes'),
+    /** How many of the words before its last one the printer names the end in; only where it names it. */
+    named: fc.nat(3),
     place: pick<Moment['place']>('queue', 'history', 'both', 'nowhere'),
     answer: pick<Moment['answer']>('record', 'gone', 'unanswered'),
   })
-  .map(({ waiting, working, end, place, answer }) => {
+  .map(({ waiting, working, end, named, place, answer }) => {
     const rising = working.map(([, percent]) => percent).sort((x, y) => x - y);
     const moments: Moment[] = [
       ...waiting.map((status) => ({ status, percent: null, place: 'queue' as const, answer })),
       ...working.map(([status], index) => ({ status, percent: rising[index] ?? 0, place: 'queue' as const, answer })),
     ];
     const percent = rising.at(-1) ?? 0;
+    const kind = /^(aborted|failed)/.exec(end)?.[0];
+    const words = kind ? NAMED_ENDS.filter((word) => word.startsWith(kind)).slice(0, named) : [];
+    for (const status of words) moments.push({ status, percent, place: 'queue', answer });
     moments.push({
       status: end === 'vanishes' ? 'printing' : end,
       percent,
@@ -56,7 +65,7 @@ export const plausible: fc.Arbitrary<Moment[]> = fc
 /** Arbitrary states in any order. */
 const implausible: fc.Arbitrary<Moment[]> = fc.array(
   fc.record({
-    status: pick(...WAITING, ...UNDER_WAY, ...ENDS, ...ODD),
+    status: pick(...WAITING, ...UNDER_WAY, ...ENDS, ...NAMED_ENDS, ...ODD),
     percent: fc.option(fc.integer({ min: -10, max: 150 })),
     place: pick('queue', 'queue', 'history', 'both', 'nowhere'),
     answer: pick('record', 'gone', 'unanswered'),
@@ -89,8 +98,13 @@ export const history = fc
     return { frames: frames.filter((_, time) => seen[time]) };
   });
 
-export const wireOf = (id: string, { status, percent }: Moment): Wire =>
-  percent === null ? { uuid: id, status } : at(id, status ?? '', percent, { status });
+/** The printer of a job in the group: the first two jobs share one. */
+const printerOf = (id: string): string => (id === JOBS[2] ? 'P2' : 'P1');
+
+export const wireOf = (id: string, { status, percent }: Moment): Wire => {
+  const on = { status, printer_uuid: printerOf(id) };
+  return percent === null ? { uuid: id, ...on } : at(id, status ?? '', percent, on);
+};
 
 export function view(frame: Frame) {
   const shown = (...places: Moment['place'][]) =>
@@ -98,6 +112,7 @@ export function view(frame: Frame) {
       places.includes(moment.place) ? [wireOf(JOBS[index] ?? '', moment)] : [],
     );
   return answer({
+    printers: ['P1', 'P2'].map((uuid) => ({ uuid, friendly_name: uuid, status: 'idle' })),
     is_online: frame.online,
     print_jobs: frame.queue === 'listed' ? shown('queue', 'both') : undefined,
     recently_completed: frame.history === 'listed' ? shown('history', 'both') : undefined,

@@ -9,6 +9,7 @@ import {
   history,
   JOBS,
   MILESTONES,
+  NAMED_ENDS,
   plausible,
   UNDER_WAY,
   view,
@@ -101,7 +102,7 @@ describe('any history of prints, polled at any times', () => {
   it('makes no events before a job was observed in the state', () => {
     const causes: Partial<Record<PrintEvent['type'], string[]>> = {
       'job.queued': WAITING,
-      'job.started': [...UNDER_WAY, 'wait_cleanup'],
+      'job.started': [...UNDER_WAY, 'wait_cleanup', 'cancelled_wait_cleanup'],
       'job.paused': ['pausing', 'paused', 'resuming'],
       'job.resumed': ['printing'],
       'job.attention': ['wait_approval', 'wait_user_action'],
@@ -113,6 +114,24 @@ describe('any history of prints, polled at any times', () => {
           const status = frames[time]?.moments[JOBS.indexOf(job?.clusterJobId ?? '')]?.status ?? '';
           assert(!words || words.includes(status), `${type} while ${status}`);
         }
+      });
+    });
+  });
+
+  it('reports an end that its word names at once, and as the word names it', () => {
+    check((polls, frames) => {
+      frames.forEach((frame, time) => {
+        if (frame.queue === 'missing') return;
+        JOBS.forEach((id, index) => {
+          const { status, place } = frame.moments[index] ?? assert.fail();
+          if ((place !== 'queue' && place !== 'both') || !NAMED_ENDS.includes(status ?? '')) return;
+          const [now = [], ...later] = polls.slice(time).map((events) => ofJob(events, id));
+          assert.deepEqual(later.flat(), []);
+          const isInHistory = place === 'both' && frame.history === 'listed';
+          const [end, ...others] = now.filter(({ type }) => END_TYPES.includes(type));
+          if (end && !isInHistory) assert.equal(end.type, `job.${/^[a-z]+/.exec(status ?? '')?.[0]}`);
+          assert.deepEqual(others, []);
+        });
       });
     });
   });
