@@ -81,6 +81,14 @@ export const TOOLPATH = {
   extruders: 16,
 } as const;
 
+/** Of a printer's material station. */
+export const STATION = {
+  /** Slots; a station of the service has six. */
+  slots: 32,
+  /** Extruders that its slots may feed; no printer of the service has more than two. */
+  extruders: 16,
+} as const;
+
 /** Of what a message requires of a printer (print queue, 3.2). */
 export const REQUIRE = {
   /** Values of one requirement. Every printer is compared with each. */

@@ -2,6 +2,7 @@ import { TOOLPATH } from '../rules/limits';
 import { phrase, type Sentence } from '../words/sentence';
 import { PrintingError } from './errors';
 import { amount, type Extent, extentBetween, type Json, number, record, records, text } from './json-readers';
+import { readMaterialWords } from './material';
 import type { StoredKind } from './stored-file';
 
 /** A row of the interface's "Supported file types". */
@@ -148,11 +149,9 @@ function readExtruders(wire: unknown): (Json | null)[] {
 
 function readMaterial(extruder: Json): StoredMaterial | null {
   const wire = record(extruder.material);
+  const { guid, brand, name: type, color } = readMaterialWords(wire);
   const material = {
-    guid: text(wire?.guid),
-    brand: text(wire?.brand),
-    type: text(wire?.material),
-    color: text(wire?.color),
+    ...{ guid, brand, type, color },
     volume: amount(extruder.estimated_material_volume),
     weight: amount(wire?.weight),
   };

@@ -5,6 +5,7 @@ import { few, PrintingError, withoutDots } from './errors';
 import { findToolpath, toolpath } from './file-types';
 import { type JobState, stateOf } from './job-words';
 import { amount, flag, type Json, line, number, record, records, text, time } from './json-readers';
+import { readMaterialWords } from './material';
 
 /**
  * A difference between printer and job that a person must resolve, or override if `overridable` (wire facts 8, 12.5).
@@ -145,21 +146,11 @@ function readMaterials(configuration: unknown, metadata: unknown): JobMaterial[]
   return found;
 }
 
-const NONE: Json = {};
-
 function readJobMaterial(wire: Json): JobMaterial {
-  const material = record(wire.material) ?? NONE;
-  const guid = text(material.guid);
-  const type = text(material.material);
-  return {
-    extruder: number(wire.extruder_index),
-    guid,
-    brand: text(material.brand),
-    type: guid === null && type === 'empty' ? null : type,
-    color: text(material.color),
-    volume: amount(wire.estimated_material_volume),
-    weight: amount(material.weight),
-  };
+  const material = record(wire.material);
+  const { guid, brand, name: type, color } = readMaterialWords(material);
+  const [volume, weight] = [amount(wire.estimated_material_volume), amount(material?.weight)];
+  return { extruder: number(wire.extruder_index), guid, brand, type, color, volume, weight };
 }
 
 function complete(known: JobMaterial, exact: JobMaterial): void {
@@ -167,7 +158,7 @@ function complete(known: JobMaterial, exact: JobMaterial): void {
 }
 
 const isUsed = ({ guid, brand, type, color, volume, weight }: JobMaterial): boolean =>
-  (guid ?? brand ?? type ?? color) !== null || volume !== null || weight !== null;
+  (guid ?? brand ?? type ?? color) !== null || (volume ?? 0) > 0 || (weight ?? 0) > 0;
 
 function readProblem(wire: Json): Problem {
   const code = line(wire.translation_key);
@@ -248,15 +239,17 @@ function brokenRule(name: string): Sentence | null {
 const refusal = (sentence: Sentence) => new PrintingError('INVALID_INPUT', sentence);
 
 /** Describes the change as an instruction for the person at the printer; extruders are counted from 1. */
-export function describeChange({ type, index, originName, targetName }: ChangeRequired): Sentence {
+export function describeChange({ type, index, originId, originName, targetName }: ChangeRequired): Sentence {
   const extruder = index === null ? null : index + 1;
   switch (type) {
     case 'material_change':
-    case 'material_insert':
+    case 'material_insert': {
+      const { name: loaded } = readMaterialWords({ guid: originId, material: originName });
       if (extruder === null) break;
       if (targetName === null) return phrase`Change the material of extruder ${extruder}.`;
-      if (originName === null) return phrase`Load ${targetName} in extruder ${extruder}.`;
-      return phrase`Load ${targetName} instead of ${originName} in extruder ${extruder}.`;
+      if (loaded === null) return phrase`Load ${targetName} in extruder ${extruder}.`;
+      return phrase`Load ${targetName} instead of ${loaded} in extruder ${extruder}.`;
+    }
     case 'print_core_change':
       if (extruder === null) break;
       if (targetName === null) return phrase`Change the print core of extruder ${extruder}.`;

@@ -1,10 +1,8 @@
+import { STATION } from '../rules/limits';
 import { amount, flag, type Json, line, number, record, records, text, time } from './json-readers';
+import { type MaterialWords, readMaterialWords } from './material';
 
-export interface Material {
-  guid: string | null;
-  brand: string | null;
-  name: string | null;
-  color: string | null;
+export interface Material extends MaterialWords {
   /** mm. */
   diameter: number | null;
   /** g/cm³. */
@@ -27,8 +25,11 @@ export interface Extruder {
 export interface Slot {
   /** Counted from 0. */
   index: number | null;
-  /** Extruder that the slot feeds, counted from 0 (left). */
+  /** Extruder that the slot feeds, counted from 0 (left); null: none. */
   extruder: number | null;
+  /** Print core that the slot serves. */
+  printCore: string | null;
+  /** Whether the extruder can print with the material of the slot. */
   compatible: boolean | null;
   material: Material | null;
   /** Rest of the material, from 0 to 1. */
@@ -92,7 +93,7 @@ export function readPrinter(wire: Json): Printer {
       updateStatus: text(wire.firmware_update_status),
     },
     extruders: records(wire.configuration).map(readExtruder),
-    slots: records(record(wire.material_station)?.material_slots).map(readSlot),
+    slots: records(record(wire.material_station)?.material_slots).slice(0, STATION.slots).map(readSlot),
     buildPlate: plate && { type: text(plate.type), temperature: number(plate.temperature) },
     chamber: chamber && { temperature: number(chamber.temperature) },
     airFilter: readAirFilter(record(wire.air_manager)),
@@ -112,12 +113,13 @@ function readExtruder(wire: Json): Extruder {
   };
 }
 
-/** Reads a slot of a material station (wire facts 6.2); an unknown rest is -1. */
+/** Reads a slot of a material station (wire facts 6.2): -1 is the extruder of a free slot, and an unknown rest. */
 function readSlot(wire: Json): Slot {
   const remaining = amount(wire.material_remaining);
   return {
     index: number(wire.slot_index),
-    extruder: number(wire.extruder_index),
+    extruder: amount(wire.extruder_index),
+    printCore: text(wire.print_core_id),
     compatible: flag(wire.compatible),
     material: wire.material_empty === true ? null : readMaterial(record(wire.material)),
     remaining: remaining === null ? null : Math.min(1, remaining),
@@ -134,19 +136,11 @@ function readAirFilter(wire: Json | null): AirFilter | null {
   return { status: text(wire.filter_status), age: seconds(wire.filter_age), limit: seconds(wire.filter_max_age) };
 }
 
-/** Reads a material; an empty bay reports the material `empty` (wire facts, trap 24). */
+/** Reads a material; null for an empty bay. */
 function readMaterial(wire: Json | null): Material | null {
-  if (!wire) return null;
-  const material = {
-    guid: text(wire.guid),
-    brand: text(wire.brand),
-    name: text(wire.material),
-    color: text(wire.color),
-    diameter: amount(wire.diameter),
-    density: amount(wire.density),
-  };
-  if (material.guid === null && material.name === 'empty') return null;
-  return Object.values(material).some((value) => value !== null) ? material : null;
+  const words = readMaterialWords(wire);
+  if (Object.values(words).every((word) => word === null)) return null;
+  return { ...words, diameter: amount(wire?.diameter), density: amount(wire?.density) };
 }
 
 /** The faults and errors of a printer by key (uuid, else code), each once; null if the answer has neither list. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { readClusterStatus, statusRecord } from '../../../lib/service/cluster';
 import { pluck } from '../../helpers/pluck';
+import { EMPTY_BAYS, extruder, freeSlot, slot, stationPrinter } from '../../helpers/station';
 
 const context = {
   clusterId: 'C1',
@@ -39,9 +40,11 @@ describe('readClusterStatus', () => {
             material_slots: [
               {
                 ...{ slot_index: 0, extruder_index: 1, compatible: true, material_remaining: 0.25 },
+                print_core_id: 'BB 0.4',
                 material: { guid: 'M1', brand: 'Generic', material: 'PLA', color: 'Red' },
               },
               { slot_index: 1, extruder_index: 1, compatible: false, material_remaining: -1, material_empty: true },
+              freeSlot(2),
             ],
           },
           build_plate: { type: 'glass', temperature: 60 },
@@ -88,11 +91,13 @@ describe('readClusterStatus', () => {
               {
                 index: 0,
                 extruder: 1,
+                printCore: 'BB 0.4',
                 compatible: true,
                 material: { guid: 'M1', brand: 'Generic', name: 'PLA', color: 'Red', diameter: null, density: null },
                 remaining: 0.25,
               },
-              { index: 1, extruder: 1, compatible: false, material: null, remaining: null },
+              { index: 1, extruder: 1, printCore: null, compatible: false, material: null, remaining: null },
+              { index: 2, extruder: null, printCore: null, compatible: false, material: null, remaining: null },
             ],
             buildPlate: { type: 'glass', temperature: 60 },
             chamber: { temperature: 38.5 },
@@ -117,6 +122,13 @@ describe('readClusterStatus', () => {
     assert.equal(status.history[0]?.state, 'finished');
     assert.equal(status.history[0].clusterId, 'C1');
   });
+
+  for (const [at, material] of EMPTY_BAYS.entries())
+    it(`reads form ${at + 1} of an empty bay as no material, in an extruder and in a slot`, () => {
+      const printers = [stationPrinter([slot(0, 0, material)], { configuration: [extruder(0, material)] })];
+      const [printer] = read({ printers }).printers;
+      assert.deepEqual([printer?.extruders[0]?.material, printer?.slots[0]?.material], [null, null]);
+    });
 
   it('makes a job in preparation current only if none is under way', () => {
     const jobs = [{ uuid: 'a', status: 'pre_print' }];

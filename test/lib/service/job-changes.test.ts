@@ -8,11 +8,21 @@ function sentenceOf(wire: Record<string, unknown>): string {
   return String(describeChange(change));
 }
 
+/** GUID of no material. */
+const NIL = '00000000-0000-0000-0000-000000000000';
+
 describe('describeChange', () => {
   const names = { origin_name: 'red PLA', target_name: 'blue PLA' };
   const cases: [Record<string, unknown>, string][] = [
     [{ type_of_change: 'material_change', index: 0, ...names }, 'Load blue PLA instead of red PLA in extruder 1.'],
     [{ type_of_change: 'material_insert', index: 1, target_name: 'blue PLA' }, 'Load blue PLA in extruder 2.'],
+    [
+      {
+        ...{ type_of_change: 'material_insert', index: 1, target_name: 'blue PLA', origin_name: 'empty' },
+        origin_id: NIL,
+      },
+      'Load blue PLA in extruder 2.',
+    ],
     [{ type_of_change: 'material_change', index: 1 }, 'Change the material of extruder 2.'],
     [
       { type_of_change: 'print_core_change', index: 0, origin_name: 'AA', target_name: 'BB' },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { JobState } from '../../../lib/service/job-words';
 import { describeReason, readPrintJob } from '../../../lib/service/print-job';
+import { EMPTY_BAYS } from '../../helpers/station';
 
 const full = {
   ...{ uuid: '6f1c0d5a-0000-4000-8000-000000000001', cloud_job_id: 'stored', cluster_id: 'cluster' },
@@ -57,6 +58,13 @@ describe('readPrintJob', () => {
       { ...nothing, extruder: 2, type: 'PVA', volume: 500 },
     ]);
   });
+
+  for (const [at, material] of EMPTY_BAYS.entries())
+    it(`needs nothing in an extruder that has form ${at + 1} of an empty bay`, () => {
+      const unused = { extruder_index: 1, material, estimated_material_volume: 0 };
+      const job = { configuration: [unused], source: { metadata: { extruders: [unused] } } };
+      assert.deepEqual(readPrintJob(job).materials, []);
+    });
 
   it('reads a note as text or as an object, and never the signed address of a preview', () => {
     assert.equal(readPrintJob({ note: { note: 'for Ada' } }).note, 'for Ada');

@@ -1,0 +1,31 @@
+import { text } from './json-readers';
+
+/** What the service says about a material wherever it names one; every member may be unknown. */
+export interface MaterialWords {
+  guid: string | null;
+  brand: string | null;
+  name: string | null;
+  color: string | null;
+}
+
+/** GUID that stands for no material (wire facts 6.2). */
+const NIL = /^\{?0{8}-0{4}-0{4}-0{4}-0{12}\}?$/;
+
+const EMPTY = 'empty';
+
+/** The GUID of a material; null for none, and for the one that stands for none. */
+export function materialGuid(value: unknown): string | null {
+  const guid = text(value);
+  return guid === null || NIL.test(guid) ? null : guid;
+}
+
+/**
+ * Reads the words of a material, each null for an empty bay. The service has two forms of one (wire facts 6.2): the
+ * material `empty` alone, and the nil GUID with the word `empty` in each field.
+ */
+export function readMaterialWords(wire: Readonly<Record<string, unknown>> | null | undefined): MaterialWords {
+  const guid = materialGuid(wire?.guid);
+  const [brand, name, color] = [text(wire?.brand), text(wire?.material), text(wire?.color)];
+  const isEmpty = guid === null && (name ?? brand ?? color)?.trim().toLowerCase() === EMPTY;
+  return isEmpty ? { guid, brand: null, name: null, color: null } : { guid, brand, name, color };
+}
