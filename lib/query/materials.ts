@@ -1,5 +1,6 @@
 import type { Material } from '../service/printer';
 import type { PrinterEntry } from '../service/cluster';
+import { offeredMaterials } from '../service/feeds';
 import { matchesMaterial, type MaterialFilter } from '../service/printer-filter';
 
 /** A material, and where it is loaded (reference 3.5, query `materials`). */
@@ -13,10 +14,12 @@ interface MaterialPlace {
   clusterId: string;
   printerId: string | null;
   name: string | null;
-  /** Extruder that has or gets the material, counted from 0 (left). */
+  /** Extruder that has or gets the material, counted from 0 (left); null: a slot that feeds none. */
   extruder: number | null;
   /** Slot of the material station; null for an extruder. */
   slot: number | null;
+  /** Whether the extruder can print with what the slot holds, as the service says; null for an extruder. */
+  compatible: boolean | null;
   /** mm³; null for a slot. */
   volumeLeft: number | null;
   /** Share from 0 to 1. */
@@ -25,15 +28,15 @@ interface MaterialPlace {
 
 /**
  * Sums the loaded materials of printers. A slot adds no volume, since the material that an extruder reports comes from
- * one.
+ * one. A slot from which no extruder can be fed matches no wanted material.
  */
 export function sumMaterials(
   printers: readonly PrinterEntry[],
   wanted: readonly MaterialFilter[] = [],
 ): LoadedMaterial[] {
   const found = new Map<string, LoadedMaterial>();
-  for (const { material, place } of printers.flatMap(placesOf)) {
-    if (wanted.length > 0 && !wanted.some((one) => matchesMaterial(one, material))) continue;
+  for (const { material, isOffered, place } of printers.flatMap(placesOf)) {
+    if (wanted.length > 0 && !(isOffered && wanted.some((one) => matchesMaterial(one, material)))) continue;
     const { guid, brand, name, color } = material;
     const key = guid ?? JSON.stringify([brand, name, color]).toLowerCase();
     const sum = found.get(key) ?? { guid, brand, name, color, volumeLeft: null, printers: [] };
@@ -44,14 +47,19 @@ export function sumMaterials(
   return [...found.values()];
 }
 
-function placesOf({ clusterId, printerId, name, extruders, slots }: PrinterEntry) {
-  const printer = { clusterId, printerId, name };
-  const loaded = extruders.flatMap(({ index, material, volumeLeft, volumeFull }) => {
+function placesOf(entry: PrinterEntry) {
+  const { clusterId, printerId, name, extruders, slots } = entry;
+  const offered = new Set(offeredMaterials(entry));
+  const found: { material: Material; isOffered: boolean; place: MaterialPlace }[] = [];
+  const add = (material: Material | null, where: Omit<MaterialPlace, 'clusterId' | 'printerId' | 'name'>) => {
+    if (!material) return;
+    found.push({ material, isOffered: offered.has(material), place: { clusterId, printerId, name, ...where } });
+  };
+  for (const { index, material, volumeLeft, volumeFull } of extruders) {
     const remaining = volumeLeft !== null && volumeFull ? Math.min(1, volumeLeft / volumeFull) : null;
-    return material ? { material, place: { ...printer, extruder: index, slot: null, volumeLeft, remaining } } : [];
-  });
-  const stored = slots.flatMap(({ index, extruder, material, remaining }) =>
-    material ? { material, place: { ...printer, extruder, slot: index, volumeLeft: null, remaining } } : [],
-  );
-  return [...loaded, ...stored];
+    add(material, { extruder: index, slot: null, compatible: null, volumeLeft, remaining });
+  }
+  for (const { index, extruder, compatible, material, remaining } of slots)
+    add(material, { extruder, slot: index, compatible, volumeLeft: null, remaining });
+  return found;
 }

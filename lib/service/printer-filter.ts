@@ -2,6 +2,7 @@ import { FILTER, TEXT } from '../rules/limits';
 import { phrase, type Sentence } from '../words/sentence';
 import type { PrinterEntry } from './cluster';
 import { PrintingError } from './errors';
+import { offeredMaterials } from './feeds';
 import { type Json, record, text } from './json-readers';
 import type { Material } from './printer';
 
@@ -142,10 +143,6 @@ export function matchesMaterial(wanted: MaterialFilter, material: Material): boo
   return MATERIAL_FIELDS.every((field) => wanted[field] === undefined || isSame(wanted[field], material[field]));
 }
 
-/** The materials in a printer's extruders, and in the slots of its material station. */
-const loadedMaterials = ({ extruders, slots }: Pick<PrinterEntry, 'extruders' | 'slots'>): Material[] =>
-  [...extruders, ...slots].flatMap(({ material }) => material ?? []);
-
 type Check = (filter: PrinterFilter, printer: PrinterEntry) => boolean;
 
 const CHECKS = {
@@ -158,8 +155,9 @@ const CHECKS = {
     return tags.every((tag) => present.has(tag));
   },
   material: ({ materials }, printer) => {
-    const loaded = loadedMaterials(printer);
-    return materials.every((wanted) => loaded.some((material) => matchesMaterial(wanted, material)));
+    if (materials.length === 0) return true;
+    const offered = offeredMaterials(printer);
+    return materials.every((wanted) => offered.some((material) => matchesMaterial(wanted, material)));
   },
   idle: ({ idle }, printer) => idle === null || idle === printer.idle,
 } satisfies Record<string, Check>;

@@ -21,7 +21,7 @@ describe('query/materials', () => {
       ],
       material_station: {
         material_slots: [
-          { slot_index: 0, extruder_index: 0, material: PLA, material_remaining: 0.25 },
+          { slot_index: 0, extruder_index: 0, compatible: true, material: PLA, material_remaining: 0.25 },
           { slot_index: 1, extruder_index: 0, material: { material: 'ABS', color: 'Blue' }, material_remaining: -1 },
         ],
       },
@@ -33,7 +33,7 @@ describe('query/materials', () => {
   it('sums each material over the printers, and shows where it is', () => {
     const [pla, abs, ...others] = sumMaterials(printers);
     assert.equal(others.length, 0);
-    const place = { printerId: null, extruder: 0, slot: null };
+    const place = { printerId: null, extruder: 0, slot: null, compatible: null };
     assert.deepEqual(pla, {
       guid: 'g',
       brand: 'Generic',
@@ -42,7 +42,7 @@ describe('query/materials', () => {
       volumeLeft: 150,
       printers: [
         { ...place, clusterId: 'a', name: 'a', volumeLeft: 100, remaining: 0.25 },
-        { ...place, clusterId: 'a', name: 'a', slot: 0, volumeLeft: null, remaining: 0.25 },
+        { ...place, clusterId: 'a', name: 'a', slot: 0, compatible: true, volumeLeft: null, remaining: 0.25 },
         { ...place, clusterId: 'b', name: 'b', volumeLeft: 50, remaining: null },
       ],
     });
@@ -61,5 +61,27 @@ describe('query/materials', () => {
 
   it('leaves out the materials that are not wanted', () => {
     assert.deepEqual(pluck(sumMaterials(printers, ['blue abs']), 'name'), ['ABS']);
+  });
+
+  it('lists a slot that is not compatible or feeds no extruder, and matches neither', () => {
+    const station = printer('d', {
+      material_station: {
+        material_slots: [
+          { slot_index: 0, extruder_index: 0, compatible: false, material: PLA },
+          { slot_index: 1, extruder_index: -1, compatible: true, material: PLA },
+          { slot_index: 2, extruder_index: 1, compatible: true, material: PLA },
+        ],
+      },
+    });
+    const places = (wanted: string[]) =>
+      sumMaterials([station], wanted).flatMap(({ printers: all }) =>
+        all.map(({ slot, extruder, compatible }) => [slot, extruder, compatible]),
+      );
+    assert.deepEqual(places([]), [
+      [0, 0, false],
+      [1, null, true],
+      [2, 1, true],
+    ]);
+    assert.deepEqual(places(['red PLA']), [[2, 1, true]]);
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { printerEntry, type PrinterEntry, readCluster } from '../../../lib/service/cluster';
 import { PrintingError } from '../../../lib/service/errors';
 import type { Json } from '../../../lib/service/json-readers';
+import { freeSlot, slot, spool, stationPrinter } from '../../helpers/station';
 import { threadTime } from '../../helpers/thread-time';
 import { matches, noneMatches, readPrinterFilter } from '../../../lib/service/printer-filter';
 
@@ -92,7 +93,9 @@ describe('service/printer-filter', () => {
           { material: { material: 'PLA', color: 'Blue' } },
           { material: { material: 'PVA', color: 'Red' } },
         ],
-        material_station: { material_slots: [{ material: { material: 'ABS' }, material_remaining: 1 }] },
+        material_station: {
+          material_slots: [{ extruder_index: 0, material: { material: 'ABS' }, material_remaining: 1 }],
+        },
       },
     );
     assert.equal(fits({ material: { name: 'PLA', color: 'Red' } }, two), false);
@@ -101,6 +104,13 @@ describe('service/printer-filter', () => {
     assert.equal(fits({ material: { name: 'ABS', color: 'Red' } }, two), false);
     assert.equal(fits({ material: { name: 'PLA', color: ' ' } }, two), true, 'a blank field is no criterion');
     assert.equal(fits({ material: 'PLA' }, printer({}, null)), false);
+  });
+
+  it('matches no slot that is not compatible, or that feeds no extruder', () => {
+    const ABS = spool('Blue', 'ABS');
+    const has = (...slots: Json[]) => fits({ material: 'blue ABS' }, printer({}, stationPrinter(slots)));
+    assert.equal(has(slot(0, 1, ABS)), true);
+    assert.equal(has(slot(0, 1, ABS, { compatible: false }), slot(1, -1, ABS), freeSlot(2)), false);
   });
 
   it('refuses what it does not know, with the cause', () => {
