@@ -46,7 +46,20 @@ function mixed(nth, name) {
 }
 const pick = (choices, nth, name) => choices[mixed(nth, name) % choices.length];
 
-/** A printer of one of 108 configurations; one of ten is free. */
+/** What is in an extruder, or in a slot that feeds it. */
+const sourceOf = (nth, slot) => ({
+  slot,
+  printCore: pick(CORES, nth, 'core'),
+  material: {
+    ...pick(COLORS, nth, slot === null ? 'color' : `color in slot ${slot}`),
+    brand: 'Generic',
+    diameter: 2.85,
+    density: 1.24,
+  },
+  volumeLeft: 20_000 + (mixed(nth, 'volume') % 300_000),
+});
+
+/** A printer of one of 108 configurations, one of eight with a station of three slots; one of ten is free. */
 const printerOf = (nth, isFree = nth % 10 === 0) => ({
   clusterId: `bench-cluster-${nth}`,
   printerId: `printer-${nth}`,
@@ -55,13 +68,7 @@ const printerOf = (nth, isFree = nth % 10 === 0) => ({
   extruders: [
     {
       printCore: pick(CORES, nth, 'core'),
-      material: {
-        ...pick(COLORS, nth, 'color'),
-        brand: 'Generic',
-        diameter: 2.85,
-        density: 1.24,
-      },
-      volumeLeft: 20_000 + (mixed(nth, 'volume') % 300_000),
+      sources: [sourceOf(nth, null), ...(nth % 8 === 0 ? [0, 1, 2].map((slot) => sourceOf(nth, slot)) : [])],
     },
   ],
   buildPlate: 'glass',
@@ -129,8 +136,9 @@ function isFit({ models, printCores, materials, volumes, tags }, printer) {
   if (!models.includes(printer.model)) return false;
   for (let at = 0; at < materials.length; at++) {
     const extruder = printer.extruders[at];
-    if (extruder.printCore !== printCores[at] || extruder.material.guid !== materials[at].guid) return false;
-    if (extruder.volumeLeft < volumes[at]) return false;
+    if (extruder.printCore !== printCores[at]) return false;
+    const isFed = ({ material, volumeLeft }) => material.guid === materials[at].guid && volumeLeft >= volumes[at];
+    if (!extruder.sources.some(isFed)) return false;
   }
   return tags.every((tag) => printer.tags.includes(tag));
 }

@@ -4,6 +4,8 @@ import { type Plan, Planner } from '../../lib/queue/plan/plan';
 import type { Requirement } from '../../lib/queue/model/requirement';
 import { printerKey, type PrinterReason, type QueuePrinter } from '../../lib/queue/model/types';
 import { type QueueRules, readRules } from '../../lib/queue/model/rules';
+import type { Feed } from '../../lib/service/feeds';
+import type { Material } from '../../lib/service/printer';
 import { phrase } from '../../lib/words/sentence';
 
 export const NOW = Date.parse('2026-06-10T12:00:00Z');
@@ -52,6 +54,12 @@ export const printer = (clusterId: string, state: Partial<QueuePrinter> = {}): Q
 });
 
 export const obstacle = (code: PrinterReason) => ({ code, sentence: phrase`It can't take a job: ${code}.` });
+
+/** What an extruder without slots can be fed: what is in it. */
+export const feed = (printCore: string | null, loaded: Material | null, volumeLeft: number | null): Feed => ({
+  printCore,
+  sources: [{ slot: null, printCore, material: loaded, volumeLeft }],
+});
 
 /** A material of which only the GUID and the name count. */
 export const material = (guid: string | null, name: string | null = null, color: string | null = null) => ({
@@ -125,14 +133,21 @@ const requirements = fc.record({
   nozzles: fc.array(maybe(some(0.4, 0.8)), { maxLength: 2 }),
 });
 
+/** What an extruder holds, or what is in a slot that feeds it. */
+const sources = fc.record({
+  slot: maybe(fc.nat({ max: 5 })),
+  printCore: maybe(some('AA 0.4', 'BB 0.4')),
+  material: maybe(some('red', 'blue').map((guid) => material(guid, 'PLA', guid))),
+  volumeLeft: maybe(some(50, 500)),
+});
+
 const printerStates = fc.record({
   model: maybe(some('X5', 'X3')),
   extruders: maybe(
     fc.array(
       fc.record({
         printCore: maybe(some('AA 0.4', 'BB 0.4')),
-        material: maybe(some('red', 'blue').map((guid) => material(guid, 'PLA', guid))),
-        volumeLeft: maybe(some(50, 500)),
+        sources: fc.array(sources, { minLength: 1, maxLength: 3 }),
       }),
       { minLength: 1, maxLength: 2 },
     ),

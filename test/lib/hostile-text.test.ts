@@ -47,6 +47,8 @@ import {
   readPrintJobs,
   storedJob,
 } from '../../lib/service/print-job';
+import { feedsOf, offeredMaterials } from '../../lib/service/feeds';
+import { materialGuid, readMaterialWords } from '../../lib/service/material';
 import { readFaults, readMaintenanceTask, readPrinter } from '../../lib/service/printer';
 import { readOverrides, target } from '../../lib/service/paths';
 import {
@@ -96,7 +98,8 @@ import {
 } from '../../lib/service/printer-filter';
 import { filterQueries, fits, readPrintJobFilter } from '../../lib/query/print-job-filter';
 import { costOf, readHours, readPrices, readRules } from '../../lib/queue/model/rules';
-import { readRequire, requirementOf } from '../../lib/queue/model/requirement';
+import type { QueuePrinter } from '../../lib/queue/model/types';
+import { readRequire, type Require, requirementOf } from '../../lib/queue/model/requirement';
 import { mismatchOf } from '../../lib/queue/plan/suitability';
 import {
   amountIn,
@@ -233,6 +236,11 @@ const filterOf = (words: string) => {
 };
 const printerOf = (words: string) =>
   printerEntry(readCluster(FIELDS(field(words))) ?? readCluster({ cluster_id: 'c' }) ?? assert.fail());
+/** A printer with a station whose slots hold materials of which only the text is known. */
+const stationOf = (words: string) => {
+  const slot = (index: number) => ({ slot_index: index, extruder_index: 0, material: { material: words } });
+  return readPrinter({ material_station: { material_slots: Array.from({ length: 100 }, (_, index) => slot(index)) } });
+};
 const refuse = (rule: Sentence) => new PrintingError('INVALID_INPUT', rule);
 /** A printer of which only the model is known. */
 const PRINTER = {
@@ -240,6 +248,15 @@ const PRINTER = {
   ...{ obstacle: null, lastUsedAt: null, usedFor: 0, freeAt: null },
 };
 const STRICT = { match: 'strict', material: 'guid' } as const;
+/** The sentence about what a printer lacks. `needs`: a model, which both have, unless it names another. */
+const mismatchText = (needs: Require, printer: QueuePrinter): string =>
+  String(
+    mismatchOf(
+      requirementOf({ models: ['A'], ...needs }, null, () => null),
+      printer,
+      STRICT,
+    )?.sentence,
+  );
 /** Returns the error in place of a throw, so that the next input is tried as well. */
 const attempt = (work: () => unknown): unknown => {
   try {
@@ -373,6 +390,10 @@ const READERS: Record<string, (words: string) => unknown> = {
         describeChange(readPrintJob({ configuration_changes_required: [changeOf(type, words)] }).changesRequired[0]!),
       ),
     ),
+  'service/feeds.feedsOf': (words) => feedsOf(stationOf(words)),
+  'service/feeds.offeredMaterials': (words) => offeredMaterials(stationOf(words)),
+  'service/material.materialGuid': (words) => materialGuid(words),
+  'service/material.readMaterialWords': (words) => readMaterialWords(FIELDS(words)),
   'service/printer.readPrinter': (words) => readPrinter(FIELDS(words)),
   'service/errors.isExpiredToken': (words) => isExpiredToken(403, { errors: [{ code: words }] }),
   'service/errors.readRefusal': (words) => readRefusal({ errors: [{ code: words, detail: words }] }),
@@ -636,14 +657,10 @@ const READERS: Record<string, (words: string) => unknown> = {
     ),
   'queue/model/requirement.requirementOf': (words) =>
     requirementOf({ models: [words], tags: [words] }, null, () => null),
-  'queue/plan/suitability.mismatchOf': (words) =>
-    String(
-      mismatchOf(
-        requirementOf({ models: [words], tags: [words] }, null, () => null),
-        PRINTER,
-        STRICT,
-      )?.sentence,
-    ),
+  'queue/plan/suitability.mismatchOf': (words) => [
+    mismatchText({ models: [words], tags: [words] }, PRINTER),
+    mismatchText({ materials: [{ type: `other ${words}` }] }, { ...PRINTER, extruders: feedsOf(stationOf(words)) }),
+  ],
   'rules/hours.parseHours': (words) => [parseHours(words), parseHours(words.slice(0, TEXT.matched))],
   'rules/queue-settings.readPrinterIds': (words) => [readPrinterIds(words), readPrinterIds([words])],
   'rules/queue-settings.readTags': (words) => [readTags(words), readTags({ [words]: [words] })],

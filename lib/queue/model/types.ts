@@ -1,5 +1,5 @@
 import { asPrintingError, PrintingError } from '../../service/errors';
-import type { Material } from '../../service/printer';
+import type { Feed } from '../../service/feeds';
 import type { Deadline } from '../../time/deadline';
 import type { FileFacts } from '../../toolpath/facts';
 import type { Source } from '../../upload/content';
@@ -483,7 +483,7 @@ export interface QueuePrinter {
   clusterName: string | null;
   /** Null members are unknown, such as those of a printer that is offline since the first sight. */
   model: string | null;
-  extruders: readonly PlannedExtruder[] | null;
+  extruders: readonly Feed[] | null;
   buildPlate: string | null;
   tags: readonly string[];
   /** The reason for which it can't print any item now; null: it is free. */
@@ -493,13 +493,6 @@ export interface QueuePrinter {
   usedFor: number;
   /** For the forecast: when its present print ends, ms since 1970; null: unknown or none. */
   freeAt: number | null;
-}
-
-export interface PlannedExtruder {
-  printCore: string | null;
-  material: Material | null;
-  /** mm³. */
-  volumeLeft: number | null;
 }
 
 /** Key of a printer within its account. */

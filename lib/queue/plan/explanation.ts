@@ -167,7 +167,7 @@ export class Explainer {
     let first: Mismatch | null = null;
     for (const { group, volumes } of files) {
       const { tools, place } = this.#verdictOf(group, fleet.kinds[at] ?? 0);
-      const low = tools ?? (volumes && lowMaterial(volumes, printer));
+      const low = tools ?? (volumes && lowMaterial(volumes, printer, group.suitedAt(at)));
       const found = low ?? place ?? choiceMismatch(group.requirement, printer);
       if (!found) return null;
       first ??= found;

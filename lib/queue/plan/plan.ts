@@ -114,10 +114,9 @@ export function findOnly(turn: Turn, fleet: Fleet): void {
 
 function onlyPrinter({ item, files }: Turn, fleet: Fleet): number {
   let only = NONE;
-  for (const { group, volumes } of files) {
-    const { suitable } = group;
-    for (const at of suitable) {
-      if (at === only || !accepts(item, volumes, at, fleet)) continue;
+  for (const file of files) {
+    for (const at of file.group.suitable) {
+      if (at === only || !accepts(item, file, at, fleet)) continue;
       if (only !== NONE) return SEVERAL;
       only = at;
     }
@@ -126,9 +125,9 @@ function onlyPrinter({ item, files }: Turn, fleet: Fleet): number {
 }
 
 /** Whether a printer that suits a file's group has enough material for it, and did not refuse the item. */
-export function accepts(item: PlanItem, volumes: TurnFile['volumes'], at: number, fleet: Fleet): boolean {
+export function accepts(item: PlanItem, { group, volumes }: TurnFile, at: number, fleet: Fleet): boolean {
   const printer = fleet.printers[at];
-  if (!printer || (volumes !== null && isLow(volumes, printer))) return false;
+  if (!printer || (volumes !== null && isLow(volumes, printer, group.suitedAt(at)))) return false;
   return item.refused.size === 0 || !item.refused.has(fleet.keyAt(at));
 }
 
@@ -283,7 +282,8 @@ class Run {
     return null;
   }
 
-  #printerFor(turn: Turn, { group, volumes }: Turn['files'][number], avoid: ReadonlySet<string>): number | null {
+  #printerFor(turn: Turn, file: TurnFile, avoid: ReadonlySet<string>): number | null {
+    const { group } = file;
     if (group.run !== this.#id) Object.assign(group, { run: this.#id, cursor: 0, isExhausted: false });
     if (group.isExhausted && turn.only < 0) return null;
     const { isSuitable } = group;
@@ -295,8 +295,7 @@ class Run {
         continue;
       }
       if (this.#isReserved(turn, at)) continue;
-      if ((avoid.size === 0 || !avoid.has(this.fleet.keyAt(at))) && accepts(turn.item, volumes, at, this.fleet))
-        return at;
+      if ((avoid.size === 0 || !avoid.has(this.fleet.keyAt(at))) && accepts(turn.item, file, at, this.fleet)) return at;
       isAnyLeft = true;
     }
     // A printer that is reserved for another item is kept from the whole group, so that equal items keep their order.
@@ -409,9 +408,10 @@ export class Planner {
     /** Printers of each group that are not wanted so far. */
     const left = new Map<RequirementGroup, readonly number[]>();
     for (const { item, files } of order)
-      for (const { group, volumes } of files) {
+      for (const file of files) {
+        const { group } = file;
         const others = (left.get(group) ?? group.suitable).filter((at) => {
-          if (!accepts(item, volumes, at, this.#fleet)) return true;
+          if (!accepts(item, file, at, this.#fleet)) return true;
           wanted.add(input.printers[at] as QueuePrinter);
           return false;
         });

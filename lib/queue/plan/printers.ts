@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClusterStatus } from '../../service/cluster';
+import { type Feed, feedsOf } from '../../service/feeds';
 import { isOver, isPlateWaiting, isUnderWay, occupiesPrinter } from '../../service/job-words';
 import { describeChange, describeReason, type PrintJob } from '../../service/print-job';
 import type { Fault, Printer } from '../../service/printer';
@@ -114,8 +115,7 @@ function present(
     // After a start, a printer whose status can't be read yet is known by its gate alone.
     clusterName: view?.status.name ?? gates.of(clusterId, printerId)?.clusterName ?? null,
     model: printer?.model ?? null,
-    extruders:
-      printer?.extruders.map(({ printCore, material, volumeLeft }) => ({ printCore, material, volumeLeft })) ?? null,
+    extruders: printer && knownFeedsOf(printer),
     buildPlate: printer?.buildPlate?.type ?? null,
     tags: rules.tags.get(clusterId) ?? [],
     obstacle,
@@ -123,6 +123,15 @@ function present(
     usedFor,
     freeAt: remaining === null ? null : now - (view?.age ?? 0) + remaining * 1000,
   };
+}
+
+const feeds = new WeakMap<Printer, readonly Feed[]>();
+
+/** What the extruders of a printer can be fed: the same objects as long as it shows the same status. */
+function knownFeedsOf(printer: Printer): readonly Feed[] {
+  const known = feeds.get(printer) ?? feedsOf(printer);
+  feeds.set(printer, known);
+  return known;
 }
 
 /** Jobs of someone else that may begin on any printer of the cluster: they precede all other obstacles. */
@@ -306,7 +315,11 @@ export class BoardCache {
 /** A printer without the figures that change while it prints: the plan needs them once it is free. */
 function decisive({ freeAt: _freeAt, ...printer }: QueuePrinter): object {
   if (printer.obstacle === null) return printer;
-  return { ...printer, extruders: printer.extruders?.map(({ volumeLeft: _volumeLeft, ...extruder }) => extruder) };
+  const extruders = printer.extruders?.map(({ printCore, sources }) => ({
+    printCore,
+    sources: sources.map(({ volumeLeft: _volumeLeft, ...source }) => source),
+  }));
+  return { ...printer, extruders };
 }
 
 function factsOf(input: BoardInput, clusterId: string): unknown[] {
@@ -323,9 +336,15 @@ function factsOf(input: BoardInput, clusterId: string): unknown[] {
   return facts;
 }
 
-/** Configuration that decides the service's second match: a printer that was refused may suit after its change. */
+/**
+ * Configuration that decides the service's second match: a printer that was refused may suit after its change. That a
+ * station loads a material of its slots, or takes it back, is none.
+ */
 export const configurationOf = ({ extruders, buildPlate }: Pick<QueuePrinter, 'extruders' | 'buildPlate'>): string =>
   JSON.stringify([
-    extruders?.map(({ printCore, material }) => [printCore, material?.guid, material?.name]),
+    extruders?.map(({ printCore, sources }) => {
+      const materials = new Map(sources.map(({ material }) => [material?.guid ?? material?.name, material]));
+      return [printCore, ...[...materials.values()].flatMap((material) => [material?.guid, material?.name])];
+    }),
     buildPlate,
   ]);

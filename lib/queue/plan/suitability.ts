@@ -1,3 +1,4 @@
+import type { Feed, Source } from '../../service/feeds';
 import { amount } from '../../service/json-readers';
 import type { Material } from '../../service/printer';
 import { folded, plain } from '../../service/printer-filter';
@@ -5,7 +6,7 @@ import type { MaterialNeed } from '../../toolpath/facts';
 import { phrase, type Sentence } from '../../words/sentence';
 import type { Requirement } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
-import { type PlannedExtruder, printerKey, type QueuePrinter, type Reason, type Suitability } from '../model/types';
+import { printerKey, type QueuePrinter, type Reason, type Suitability } from '../model/types';
 
 /** Why a printer does not suit a requirement. */
 export interface Mismatch extends Reason<Suitability> {
@@ -24,7 +25,7 @@ type MatchRules = Pick<QueueRules, 'match' | 'material'>;
 export function mismatchOf(requirement: Requirement, printer: QueuePrinter, rules: MatchRules): Mismatch | null {
   return (
     toolMismatch(requirement, printer, rules) ??
-    lowMaterial(requirement.volumes, printer) ??
+    lowMaterial(requirement.volumes, printer, suitedSources(requirement, printer, rules)) ??
     placeMismatch(requirement, printer) ??
     choiceMismatch(requirement, printer)
   );
@@ -63,29 +64,65 @@ export function choiceMismatch({ printers }: Requirement, { clusterId }: QueuePr
   return known('NOT_CHOSEN', () => phrase`It needs one of the printers ${printers.join(', ')}, not ${clusterId}.`);
 }
 
-/** Whether an extruder is known to have less material than a print consumes. */
-export function isLow(volumes: Requirement['volumes'], { extruders }: QueuePrinter): boolean {
-  if (extruders === null) return false;
-  for (let at = 0; at < volumes.length; at++) {
-    const needed = volumes[at] ?? null;
-    const left = extruders[at]?.volumeLeft ?? null;
-    if (needed !== null && left !== null && left < needed) return true;
-  }
-  return false;
+/** For each extruder, the places in its sources from which a requirement can be printed; null: each has one source. */
+export type Suited = readonly (readonly number[])[] | null;
+
+/** The sources of a printer that suit a requirement, whatever is left of them. */
+function suitedSources(requirement: Requirement, { extruders }: QueuePrinter, rules: MatchRules): Suited {
+  if (extruders === null || extruders.every(({ sources }) => sources.length === 1)) return null;
+  return extruders.map(({ sources }, at) => {
+    const isSuited = (source: Source) =>
+      !counts(toolOf(requirement, at, source.printCore), rules) &&
+      !counts(materialMismatch(requirement, at, [source], rules), rules);
+    return sources.flatMap((source, place) => (isSuited(source) ? place : []));
+  });
 }
 
+/** The most that is left in one source of an extruder, mm³; null: unknown. One spool has to last for a print. */
+function mostLeft(feed: Feed | undefined, suited: readonly number[] = FIRST): number | null {
+  let most: number | null = null;
+  for (const place of suited) {
+    const left = feed?.sources[place]?.volumeLeft ?? null;
+    if (left === null) return null;
+    most = Math.max(most ?? 0, left);
+  }
+  return most;
+}
+
+const FIRST = [0];
+
+/** The first extruder that is known to have less material than a print consumes; -1: none. */
+function lowExtruder(volumes: Requirement['volumes'], { extruders }: QueuePrinter, suited: Suited): number {
+  if (extruders === null) return -1;
+  for (let at = 0; at < volumes.length; at++) {
+    const needed = volumes[at] ?? null;
+    if (needed === null) continue;
+    const left = mostLeft(extruders[at], suited?.[at]);
+    if (left !== null && left < needed) return at;
+  }
+  return -1;
+}
+
+/** Whether an extruder is known to have less material than a print consumes. */
+export const isLow = (volumes: Requirement['volumes'], printer: QueuePrinter, suited: Suited): boolean =>
+  lowExtruder(volumes, printer, suited) >= 0;
+
 /** The first extruder with too little material, as a mismatch; null: none. */
-export function lowMaterial(volumes: Requirement['volumes'], printer: QueuePrinter): Mismatch | null {
-  if (!isLow(volumes, printer)) return null;
-  const at = volumes.findIndex((volume, index) => volume !== null && isLow(volumes.slice(0, index + 1), printer));
-  const [needed, left] = [volumes[at] ?? 0, printer.extruders?.[at]?.volumeLeft ?? 0].map((volume) =>
+export function lowMaterial(volumes: Requirement['volumes'], printer: QueuePrinter, suited: Suited): Mismatch | null {
+  const at = lowExtruder(volumes, printer, suited);
+  if (at < 0) return null;
+  const feed = printer.extruders?.[at];
+  const [needed = '', left = ''] = [volumes[at] ?? 0, mostLeft(feed, suited?.[at]) ?? 0].map((volume) =>
     (volume / 1000).toFixed(1),
   );
-  return known(
-    'MATERIAL_LOW',
-    () => phrase`Extruder ${at + 1} needs ${needed ?? ''} cm³ of material; it has ${left ?? ''} cm³.`,
+  return known('MATERIAL_LOW', () =>
+    feed && hasSlots(feed)
+      ? phrase`Extruder ${at + 1} needs ${needed} cm³ of material; its fullest slot has ${left} cm³.`
+      : phrase`Extruder ${at + 1} needs ${needed} cm³ of material; it has ${left} cm³.`,
   );
 }
+
+const hasSlots = ({ sources }: Feed): boolean => sources.some(({ slot }) => slot !== null);
 
 function modelMismatch({ models }: Requirement, { model }: QueuePrinter, strict: boolean): Mismatch | null {
   if (models === null || models.length === 0) return null;
@@ -99,32 +136,49 @@ function modelMismatch({ models }: Requirement, { model }: QueuePrinter, strict:
 }
 
 function extruderMismatch(requirement: Requirement, printer: QueuePrinter, rules: MatchRules): Mismatch | null {
-  const { printCores, nozzles, materials, volumes, sources } = requirement;
+  const { printCores, nozzles, materials, volumes } = requirement;
   const { extruders } = printer;
   const count = Math.max(printCores.length, nozzles.length, materials.length, volumes.length);
-  const counts = (found: Mismatch | null) => found !== null && (rules.match === 'strict' || !found.isUnknown);
   for (let at = 0; at < count; at++) {
     const isUsed = (printCores[at] ?? materials[at] ?? nozzles[at] ?? null) !== null || (volumes[at] ?? 0) > 0;
     if (isUsed && extruders !== null && at >= extruders.length)
       return known('PRINT_CORE', () => phrase`It needs extruder ${at + 1}; the printer has none.`);
-    const extruder = extruders?.[at] ?? null;
-    const found =
-      coreMismatch(at, printCores[at] ?? null, extruder) ?? nozzleMismatch(at, nozzles[at] ?? null, extruder);
-    if (counts(found)) return found;
+    const { printCore = null, sources = [] } = extruders?.[at] ?? {};
+    const found = toolOf(requirement, at, printCore) ?? slotsMismatch(requirement, at, sources);
+    if (counts(found, rules)) return found;
   }
   for (let at = 0; at < materials.length; at++) {
-    const need = materials[at] ?? null;
-    if (need === null) continue;
-    const criteria = criteriaOf(need, rules.material, sources.materials === 'message');
-    const found = materialMismatch(at, need, criteria, extruders?.[at]?.material ?? null);
-    if (counts(found)) return found;
+    // A slot of another print core does not count, although it may hold the right material.
+    const sources = extruders?.[at]?.sources.filter(
+      ({ printCore }) => !counts(toolOf(requirement, at, printCore), rules),
+    );
+    const found = materialMismatch(requirement, at, sources ?? [], rules);
+    if (counts(found, rules)) return found;
   }
   return null;
 }
 
-function coreMismatch(at: number, core: string | null, extruder: PlannedExtruder | null): Mismatch | null {
+/** Whether a mismatch speaks against a printer. */
+const counts = (found: Mismatch | null, { match }: MatchRules): boolean =>
+  found !== null && (match === 'strict' || !found.isUnknown);
+
+/** Mismatch of an extruder's needs with the print cores that all its slots serve; one slot for its core is enough. */
+function slotsMismatch(requirement: Requirement, at: number, sources: readonly Source[]): Mismatch | null {
+  const found = sources.map(({ printCore }) => toolOf(requirement, at, printCore));
+  if (found.length === 0 || found.includes(null)) return null;
+  const core = sources[0]?.printCore ?? '';
+  return known(
+    'PRINT_CORE',
+    () => phrase`The slots of extruder ${at + 1} serve the print core ${core}, which is not the one that it needs.`,
+  );
+}
+
+/** Mismatch of an extruder's needs with a print core. */
+const toolOf = ({ printCores, nozzles }: Requirement, at: number, printCore: string | null): Mismatch | null =>
+  coreMismatch(at, printCores[at] ?? null, printCore) ?? nozzleMismatch(at, nozzles[at] ?? null, printCore);
+
+function coreMismatch(at: number, core: string | null, found: string | null): Mismatch | null {
   if (core === null) return null;
-  const found = extruder?.printCore ?? null;
   if (found === null)
     return unknown(
       'PRINT_CORE',
@@ -135,8 +189,7 @@ function coreMismatch(at: number, core: string | null, extruder: PlannedExtruder
 }
 
 /** Compares diameters where the file names no print core; an unknown one is no obstacle. */
-function nozzleMismatch(at: number, diameter: number | null, extruder: PlannedExtruder | null): Mismatch | null {
-  const core = extruder?.printCore ?? null;
+function nozzleMismatch(at: number, diameter: number | null, core: string | null): Mismatch | null {
   // The names of print cores end in it: `AA+ 0.4`.
   const found = amount(core?.split(' ').at(-1));
   if (diameter === null || core === null || found === null || found === diameter) return null;
@@ -173,7 +226,29 @@ const PAIRS = [
   ['color', 'color'],
 ] as const;
 
-function materialMismatch(at: number, need: MaterialNeed, criteria: Criteria, loaded: Material | null) {
+/** Mismatch of an extruder's need with all sources, of which one is enough. */
+function materialMismatch(
+  { materials, sources: { materials: source } }: Requirement,
+  at: number,
+  sources: readonly Source[],
+  rules: MatchRules,
+): Mismatch | null {
+  const need = materials[at] ?? null;
+  if (need === null) return null;
+  const criteria = criteriaOf(need, rules.material, source === 'message');
+  const verdicts = sources.map(({ material }) => compare(criteria, material));
+  if (sources.length === 0) verdicts.push(compare(criteria, null));
+  if (verdicts.includes('same')) return null;
+  if (!verdicts.includes('different'))
+    return unknown(
+      'MATERIAL',
+      () => phrase`Extruder ${at + 1} needs the material ${namesOf(need, null)[0]}; it has none that is known.`,
+    );
+  const isUnknown = criteria.isStandIn === true || verdicts.includes('unknown');
+  return (isUnknown ? unknown : known)('MATERIAL', () => describeSources(at, need, sources));
+}
+
+function compare(criteria: Criteria, loaded: Material | null): 'same' | 'different' | 'unknown' {
   let [differs, isKnown] = [false, true];
   for (const [member, loadedMember] of PAIRS) {
     const wanted = criteria[member];
@@ -182,15 +257,22 @@ function materialMismatch(at: number, need: MaterialNeed, criteria: Criteria, lo
     isKnown &&= found !== null;
     differs ||= found !== null && !isSame(wanted, found);
   }
-  if (isKnown && !differs) return null;
-  const words = () => namesOf(need, loaded);
-  if (!differs)
-    return unknown(
-      'MATERIAL',
-      () => phrase`Extruder ${at + 1} needs the material ${words()[0]}; it has none that is known.`,
-    );
-  const say = () => phrase`Extruder ${at + 1} needs the material ${words()[0]}; it has ${words()[1]}.`;
-  return criteria.isStandIn ? unknown('MATERIAL', say) : known('MATERIAL', say);
+  return differs ? 'different' : isKnown ? 'same' : 'unknown';
+}
+
+/** Names a needed material, and what is in the extruder and in the slots that feed it. Slots are counted from 1. */
+function describeSources(at: number, need: MaterialNeed, sources: readonly Source[]): Sentence {
+  const names = sources.map(({ material }) => namesOf(need, material));
+  const wanted = names.map(([name]) => name).reduce((one, other) => (other.length > one.length ? other : one));
+  const held = sources.map(({ slot }, place) => ({ slot, name: names[place]?.[1] ?? '' }));
+  const slots = held.flatMap(({ slot, name }) => (slot === null ? [] : `${slot + 1}: ${name}`)).join(', ');
+  // A station has loaded what the extruder holds from one of the slots.
+  const own = held.find(
+    (one) => one.slot === null && !held.some(({ slot, name }) => slot !== null && name === one.name),
+  );
+  if (!slots) return phrase`Extruder ${at + 1} needs the material ${wanted}; it has ${own?.name ?? ''}.`;
+  if (!own) return phrase`Extruder ${at + 1} needs the material ${wanted}; its slots hold ${slots}.`;
+  return phrase`Extruder ${at + 1} needs the material ${wanted}; it has ${own.name}, and its slots hold ${slots}.`;
 }
 
 /** Whether a color is a code such as `#FF8000`, which can't be compared with a name. */
@@ -300,7 +382,8 @@ export class Fleet {
   /** Whether a printer has enough material for any item, as far as is known. */
   hasPlenty(at: number): boolean {
     const extruders = this.printers[at]?.extruders ?? [];
-    return extruders.every(({ volumeLeft }) => volumeLeft === null || this.#isAmple(volumeLeft));
+    const isPlenty = ({ volumeLeft }: Source) => volumeLeft === null || this.#isAmple(volumeLeft);
+    return extruders.every(({ sources }) => sources.every(isPlenty));
   }
 
   /** Key of a printer, as in the sets of an item. */
@@ -328,9 +411,12 @@ export class Fleet {
   /** Whether a printer has as much material as before, or enough for any item then and now. */
   #haveSameRest(one: QueuePrinter, other: QueuePrinter | undefined): boolean {
     if (one.extruders === other?.extruders) return true;
-    return (one.extruders ?? []).every(({ volumeLeft }, at) => {
-      const before = other?.extruders?.[at]?.volumeLeft ?? null;
-      return volumeLeft === before || (this.#isAmple(volumeLeft) && this.#isAmple(before));
+    return (one.extruders ?? []).every(({ sources }, at) => {
+      const others = other?.extruders?.[at]?.sources;
+      return sources.every(({ volumeLeft }, place) => {
+        const before = others?.[place]?.volumeLeft ?? null;
+        return volumeLeft === before || (this.#isAmple(volumeLeft) && this.#isAmple(before));
+      });
     });
   }
 
@@ -341,10 +427,7 @@ export class Fleet {
   #kindOf(printer: QueuePrinter): number {
     const { model, extruders, buildPlate, tags } = printer;
     // The rest of the material and the state of the printer are no part of its kind.
-    const tools = extruders?.map(({ printCore, material }) => [
-      printCore,
-      material && [material.guid, material.brand, material.name, material.color],
-    ]);
+    const tools = extruders?.map(({ printCore, sources }) => [printCore, ...sources.map(toolKey)]);
     const key = JSON.stringify([model, tools, buildPlate, tags]);
     let kind = this.#kindsByKey.get(key);
     if (kind === undefined) {
@@ -356,6 +439,13 @@ export class Fleet {
   }
 }
 
+/** A source without its rest; printers of one kind also explain a mismatch in the same words, so its slot counts. */
+const toolKey = ({ slot, printCore, material }: Source) => [
+  slot,
+  printCore,
+  material && [material.guid, material.brand, material.name, material.color],
+];
+
 /** Whether a printer consists of the same objects as before, as one that only began or ended a print. */
 const haveSameParts = (one: QueuePrinter, other: QueuePrinter): boolean =>
   one.extruders === other.extruders &&
@@ -365,6 +455,12 @@ const haveSameParts = (one: QueuePrinter, other: QueuePrinter): boolean =>
 
 const isAlike = (one: QueuePrinter | undefined, other: QueuePrinter | undefined): boolean =>
   one?.clusterId === other?.clusterId && one?.printerId === other?.printerId;
+
+/** Whether a kind of printer suits, and which sources of its extruders. */
+interface Fit {
+  isFit: boolean;
+  suited: Suited;
+}
 
 /** All files with the same requirement, apart from their volumes: they are compared with each kind of printer once. */
 export class RequirementGroup {
@@ -382,7 +478,7 @@ export class RequirementGroup {
   constructor(
     readonly id: number,
     readonly requirement: Requirement,
-    private readonly deps: { fleet: Fleet; rules: MatchRules; fits: (boolean | undefined)[] },
+    private readonly deps: { fleet: Fleet; rules: MatchRules; fits: (Fit | undefined)[] },
   ) {}
 
   /** Indexes of the printers that suit as they are configured, whatever is left of their material. */
@@ -407,9 +503,19 @@ export class RequirementGroup {
     return this.#isAmple;
   }
 
-  #isFit(kind: number): boolean {
+  /** The sources of a printer that suit. */
+  suitedAt(at: number): Suited {
+    return this.#fitOf(this.deps.fleet.kinds[at] ?? 0).suited;
+  }
+
+  #fitOf(kind: number): Fit {
     const { fleet, rules, fits } = this.deps;
-    return (fits[kind] ??= isFit(this.requirement, fleet.samples[kind] as QueuePrinter, rules));
+    const { requirement } = this;
+    const sample = fleet.samples[kind] as QueuePrinter;
+    return (fits[kind] ??= {
+      isFit: isFit(requirement, sample, rules),
+      suited: suitedSources(requirement, sample, rules),
+    });
   }
 
   #refresh(): void {
@@ -419,7 +525,7 @@ export class RequirementGroup {
     this.#suitable = [];
     this.#isSuitable = new Uint8Array(fleet.printers.length);
     for (let at = 0; at < fleet.kinds.length; at++) {
-      if (!this.#isFit(fleet.kinds[at] ?? 0)) continue;
+      if (!this.#fitOf(fleet.kinds[at] ?? 0).isFit) continue;
       if (choiceMismatch(this.requirement, fleet.printers[at] as QueuePrinter)) continue;
       this.#suitable.push(at);
       this.#isSuitable[at] = 1;
@@ -431,7 +537,7 @@ export class RequirementGroup {
 export class RequirementGroups {
   readonly #byKey = new Map<string, RequirementGroup>();
   /** Comparisons with each kind of printer, which groups that name different printers share. */
-  readonly #fits = new Map<string, (boolean | undefined)[]>();
+  readonly #fits = new Map<string, (Fit | undefined)[]>();
 
   constructor(private readonly deps: { fleet: Fleet; rules: MatchRules }) {}
 

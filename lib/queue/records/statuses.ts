@@ -73,7 +73,8 @@ export class ClusterViews {
     if (lateBy > 0 && lateBy <= LATE) return false;
     const printers = status.printers.length > 0 ? status.printers : (before?.printers ?? []);
     this.#seen.set(clusterId, { status, printers, at: this.#deps.clock.monotonic() });
-    for (const { extruders } of status.printers) for (const { material } of extruders) this.#learn(material);
+    for (const { extruders, slots } of status.printers)
+      for (const { material } of [...extruders, ...slots]) this.#learn(material);
     return true;
   }
 

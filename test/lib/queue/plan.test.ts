@@ -17,6 +17,7 @@ import {
   planInputs,
   printer,
   rulesOf,
+  feed,
 } from '../../helpers/queue-inputs';
 
 const MINUTE = 60_000;
@@ -234,7 +235,7 @@ describe('queue/plan', () => {
   });
 
   it('finds out that an added item needs more material than any printer has', () => {
-    const spool = [{ printCore: null, material: null, volumeLeft: 50 }];
+    const spool = [feed(null, null, 50)];
     const printers = ['c1', 'c2'].map((clusterId) => printer(clusterId, { extruders: spool }));
     const needs = (volume: number) => item(`v${volume}`, { files: [file({ volumes: [volume] })] });
     const [planner, rules] = [new Planner(), rulesOf()];
@@ -389,7 +390,7 @@ describe('queue/plan: wanted printers', () => {
   });
 
   it('leaves out printers with too little material and those that refused, for that item alone', () => {
-    const spool = (volumeLeft: number) => ({ extruders: [{ printCore: null, material: null, volumeLeft }] });
+    const spool = (volumeLeft: number) => ({ extruders: [feed(null, null, volumeLeft)] });
     const [low, full] = [printer('c1', { ...spool(100), obstacle: PLATE }), printer('c2', spool(1000))];
     const rules = rulesOf({ match: 'lenient', material: 'any' });
     const of = (...items: PlanInput['items']) => wanted({ items, printers: [low, full], rules });

@@ -3,14 +3,16 @@ import { type Requirement, requirementOf } from '../../../lib/queue/model/requir
 import { mismatchOf } from '../../../lib/queue/plan/suitability';
 import type { QueuePrinter } from '../../../lib/queue/model/types';
 import type { QueueRules } from '../../../lib/queue/model/rules';
-import { material, printer, requirement, rulesOf } from '../../helpers/queue-inputs';
+import type { Feed } from '../../../lib/service/feeds';
+import type { Material } from '../../../lib/service/printer';
+import { feed, material, printer, requirement, rulesOf } from '../../helpers/queue-inputs';
 
 const RED = { guid: 'g-red', type: 'PLA', brand: 'Generic', color: 'Red' };
-const loaded = (name: string | null, color: string | null, guid: string | null = null) => ({
-  printCore: 'AA 0.4',
-  material: { ...material(guid, name, color), brand: 'Generic' },
-  volumeLeft: 50_000,
+const generic = (name: string | null, color: string | null, guid: string | null = null) => ({
+  ...material(guid, name, color),
+  brand: 'Generic',
 });
+const loaded = (...words: Parameters<typeof generic>) => feed('AA 0.4', generic(...words), 50_000);
 
 const codeOf = (needs: Partial<Requirement>, state: Partial<QueuePrinter>, rules: Partial<QueueRules> = {}) =>
   mismatchOf(requirement(needs), printer('c1', state), rulesOf(rules))?.code ?? null;
@@ -87,7 +89,7 @@ describe('queue/suitability', () => {
   });
 
   it('compares the diameters of nozzles with print cores where the file names none', () => {
-    const cores = (printCore: string | null) => ({ extruders: [{ printCore, material: null, volumeLeft: null }] });
+    const cores = (printCore: string | null) => ({ extruders: [feed(printCore, null, null)] });
     const codes = ['AA 0.4', 'AA+ 0.8', 'mk14', null].map((core) => codeOf({ nozzles: [0.4] }, cores(core)));
     assert.deepEqual(codes, [null, 'PRINT_CORE', null, null]);
     const facts = {
@@ -103,7 +105,7 @@ describe('queue/suitability', () => {
   });
 
   it('accepts anything in an extruder without a need', () => {
-    const two = { extruders: [loaded('PLA', 'Red', 'g-red'), { printCore: null, material: null, volumeLeft: null }] };
+    const two = { extruders: [loaded('PLA', 'Red', 'g-red'), feed(null, null, null)] };
     assert.equal(codeOf({ printCores: ['AA 0.4', null], materials: [RED, null], volumes: [10, null] }, two), null);
     assert.equal(codeOf({ printCores: ['AA 0.4', 'BB 0.4'] }, two), 'PRINT_CORE');
     assert.equal(codeOf({ printCores: ['AA 0.8'] }, two), 'PRINT_CORE');
@@ -114,8 +116,8 @@ describe('queue/suitability', () => {
     const unknowns: [Partial<Requirement>, Partial<QueuePrinter>, string][] = [
       [{ models: ['X5'] }, { model: null }, 'MODEL'],
       [{ printCores: ['AA 0.4'] }, { extruders: null }, 'PRINT_CORE'],
-      [{ printCores: ['AA 0.4'] }, { extruders: [{ ...loaded('PLA', 'Red'), printCore: null }] }, 'PRINT_CORE'],
-      [{ materials: [RED] }, { extruders: [{ ...loaded('PLA', 'Red'), material: null }] }, 'MATERIAL'],
+      [{ printCores: ['AA 0.4'] }, { extruders: [feed(null, generic('PLA', 'Red'), 50)] }, 'PRINT_CORE'],
+      [{ materials: [RED] }, { extruders: [feed('AA 0.4', null, 50)] }, 'MATERIAL'],
     ];
     for (const [needs, state, code] of unknowns) {
       assert.equal(codeOf(needs, state), code);
@@ -123,7 +125,7 @@ describe('queue/suitability', () => {
       assert.equal(codeOf(needs, state, { match: 'lenient' }), null);
     }
     assert.equal(codeOf({ buildPlate: 'glass' }, { buildPlate: null }), null);
-    assert.equal(codeOf({ volumes: [10] }, { extruders: [{ ...loaded('PLA', 'Red'), volumeLeft: null }] }), null);
+    assert.equal(codeOf({ volumes: [10] }, { extruders: [feed('AA 0.4', generic('PLA', 'Red'), null)] }), null);
     assert.equal(codeOf({ models: ['X3'] }, { model: 'X5' }, { match: 'lenient' }), 'MODEL');
   });
 
@@ -161,5 +163,38 @@ describe('queue/suitability', () => {
   it('compares tags without case and number sign', () => {
     assert.equal(codeOf({ tags: ['#Clean'] }, { tags: ['clean '] }), null);
     assert.equal(codeOf({ tags: ['clean', 'big'] }, { tags: ['clean'] }), 'TAG');
+  });
+
+  it('names what is in an extruder that no slot holds beside its slots', () => {
+    const [own] = loaded('ABS', 'Black').sources;
+    assert.ok(own);
+    const slots = ['Red', 'Blue'].map((color, slot) => ({ ...own, slot, material: generic('PLA', color) }));
+    const text = (...sources: Feed['sources']) =>
+      textOf({ materials: [{ type: 'PVA' }] }, { extruders: [{ printCore: 'AA 0.4', sources }] });
+    const held = 'slots hold 1: Generic PLA Red, 2: Generic PLA Blue.';
+    assert.equal(text(own, ...slots), `Extruder 1 needs the material PVA; it has Generic ABS Black, and its ${held}`);
+    const taken = { ...own, material: generic('PLA', 'Red') };
+    assert.equal(text(taken, ...slots), `Extruder 1 needs the material PVA; its ${held}`);
+  });
+
+  it('lets an extruder of a station print what one slot is known to hold, and waits for none with lenient rules', () => {
+    const [own] = loaded('ABS', 'Black').sources;
+    assert.ok(own);
+    const isFed = (match: QueueRules['match'], ...materials: Material[]) =>
+      codeOf(
+        { materials: [RED] },
+        {
+          extruders: [
+            { printCore: 'AA 0.4', sources: materials.map((one, slot) => ({ ...own, slot, material: one })) },
+          ],
+        },
+        { match, material: 'type-color' },
+      ) === null;
+    const [red, blue, nameless] = [generic('PLA', 'Red'), generic('PLA', 'Blue'), generic('PLA', null)];
+    assert.deepEqual(
+      [isFed('strict', blue, red), isFed('strict', blue, nameless), isFed('strict', blue)],
+      [true, false, false],
+    );
+    assert.deepEqual([isFed('lenient', blue, nameless), isFed('lenient', blue)], [true, false]);
   });
 });
