@@ -32,10 +32,9 @@ export interface Ended {
   job: PrintJob | null;
 }
 
-/** Contents of an extruder, and the events that they caused. */
-export interface ExtruderCheckpoint {
+/** The material in an extruder or in a slot of a material station, and the events that it caused. */
+export interface MaterialCheckpoint {
   index: number;
-  printCore: string | null;
   material: Material | null;
   /** Number of spools so far, which identifies the present one. */
   loads: number;
@@ -43,10 +42,23 @@ export interface ExtruderCheckpoint {
   removing: ('printCore' | 'material')[];
   /** Lowest estimate of the rest of the present spool, percent; null if unknown. */
   left: number | null;
-  /** Print that is known to need more than is left. */
-  shortFor: string | null;
   /** Number of events per change, by type and observed facts; absent without any. */
   edges?: Record<string, number>;
+}
+
+/** Contents of an extruder. `material` is none while it holds what a material station has loaded. */
+export interface ExtruderCheckpoint extends MaterialCheckpoint {
+  printCore: string | null;
+  /** Print that is known to need more than is left. */
+  shortFor: string | null;
+  /** What the station has loaded last; absent before. */
+  loaded?: Material;
+}
+
+/** Contents of a slot. */
+export interface SlotCheckpoint extends MaterialCheckpoint {
+  /** Extruder that it feeds; null: none. */
+  extruder: number | null;
 }
 
 /** A plate that was not cleared after a print. */
@@ -67,6 +79,8 @@ export interface PrinterCheckpoint {
   /** Firmware versions that have become an event. */
   firmware: string[];
   extruders: ExtruderCheckpoint[];
+  /** Slots of its material station; absent without one, and in checkpoints of before they were followed. */
+  slots?: SlotCheckpoint[];
 }
 
 /** The state with which the next observation of a cluster is compared: plain JSON (reference 6). */

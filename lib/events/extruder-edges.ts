@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { isOnPrinter, type ClusterStatus } from '../service/cluster';
 import { isUnderWay } from '../service/job-words';
-import type { Extruder, Material, Printer } from '../service/printer';
-import type { ExtruderCheckpoint } from './checkpoint';
+import type { Extruder, Material, Printer, Slot } from '../service/printer';
+import type { ExtruderCheckpoint, MaterialCheckpoint, PrinterCheckpoint, SlotCheckpoint } from './checkpoint';
 import type { EventBuilder, EventType } from './print-event';
 import { RecurringEdges } from './edges';
 
-/** Extruders followed per printer. */
+/** Extruders, and slots, followed per printer. */
 const FOLLOWED = 16;
 /** Rise of the estimated rest from which it counts as another spool, percentage points. */
 const REFILL = 5;
@@ -16,77 +16,121 @@ interface Scene {
   printer: Printer;
 }
 
+type Followed = Pick<PrinterCheckpoint, 'extruders' | 'slots'>;
+
 /**
- * Returns the state of a printer's extruders after an observation, and adds the events of what was changed or runs low
- * (reference 3.3). Nothing that was there at first sight causes an event.
+ * Returns the state of a printer's extruders and slots after an observation, and adds the events of what was changed or
+ * runs low (reference 3.3). Nothing that was there at first sight causes an event.
  */
-export function followExtruders(
-  before: readonly ExtruderCheckpoint[] = [],
+export function followMaterials(
+  before: Followed | undefined,
   scene: Scene,
   builder: EventBuilder | null,
-): ExtruderCheckpoint[] {
-  const known = new Map(before.map((extruder) => [extruder.index, extruder]));
+): Pick<PrinterCheckpoint, 'extruders' | 'slots'> {
+  const slots = followSlots(before?.slots, scene, builder);
+  const isInSlot = (material: Material) =>
+    [...(before?.slots ?? []), ...slots].some((slot) => isSameMaterial(slot.material, material));
+  const known = new Map((before?.extruders ?? []).map((extruder) => [extruder.index, extruder]));
   for (const [index, extruder] of extrudersOf(scene.printer)) {
     const last = known.get(index);
-    known.set(index, last ? new ExtruderEdges(scene, extruder, last, builder).after : firstSight(scene, extruder));
+    known.set(
+      index,
+      last ? new ExtruderEdges(scene, extruder, last, isInSlot, builder).after : firstSight(scene, extruder, isInSlot),
+    );
+  }
+  return { extruders: [...known.values()], ...(slots.length > 0 && { slots }) };
+}
+
+function followSlots(before: readonly SlotCheckpoint[] = [], scene: Scene, builder: EventBuilder | null) {
+  const known = new Map(before.map((slot) => [slot.index, slot]));
+  for (const [index, slot] of slotsOf(scene.printer)) {
+    const last = known.get(index);
+    known.set(index, last ? new SlotEdges(scene, slot, last, builder).after : firstSightOfSlot(scene, slot));
   }
   return [...known.values()];
 }
 
-/** Facts of the extruders that may cause an event, for the fingerprint of an observation. */
-export const extruderFacts = (scene: Scene): unknown[] =>
-  [...extrudersOf(scene.printer)].map(([index, extruder]) => {
-    const { guid, brand, name, color } = extruder.material ?? {};
-    return [index, extruder.printCore, guid, brand, name, color, percentLeft(extruder), shortage(scene, extruder)?.id];
+/** Facts of extruders and slots that may cause an event, for the fingerprint of an observation. */
+export function materialFacts(scene: Scene): unknown[] {
+  const { printer } = scene;
+  const extruders = [...extrudersOf(printer)].map(([index, extruder]) => {
+    const { material, printCore } = extruder;
+    return [index, printCore, wordsOf(material), percentLeft(extruder), shortage(scene, extruder)?.id];
   });
+  if (printer.slots.length === 0) return extruders;
+  const slots = [...slotsOf(printer)].map(([index, slot]) => {
+    const { material, left } = spoolIn(slot, printer);
+    return [index, slot.extruder, wordsOf(material), left];
+  });
+  return [extruders, slots];
+}
+
+const wordsOf = (material: Material | null) =>
+  material && [material.guid, material.brand, material.name, material.color];
 
 /** Extruders of a printer by index, each once. */
-export function extrudersOf({ extruders }: Printer): Map<number, Extruder> {
-  const found = new Map<number, Extruder>();
-  for (const extruder of extruders.slice(0, FOLLOWED))
-    if (extruder.index !== null && !found.has(extruder.index)) found.set(extruder.index, extruder);
+export const extrudersOf = ({ extruders }: Printer): Map<number, Extruder> => byIndex(extruders);
+
+/** Slots of a printer by index, each once. */
+const slotsOf = ({ slots }: Printer): Map<number, Slot> => byIndex(slots);
+
+function byIndex<Part extends { index: number | null }>(parts: readonly Part[]): Map<number, Part> {
+  const found = new Map<number, Part>();
+  for (const part of parts.slice(0, FOLLOWED))
+    if (part.index !== null && !found.has(part.index)) found.set(part.index, part);
   return found;
 }
 
-const firstSight = (scene: Scene, extruder: Extruder): ExtruderCheckpoint => ({
-  index: extruder.index ?? 0,
-  printCore: extruder.printCore,
-  material: extruder.material,
-  loads: 0,
-  removing: [],
-  left: percentLeft(extruder),
-  shortFor: shortage(scene, extruder)?.id ?? null,
-});
+function firstSight(scene: Scene, extruder: Extruder, isInSlot: (material: Material) => boolean): ExtruderCheckpoint {
+  const { index, printCore, material } = extruder;
+  const loaded = material && isInSlot(material) ? material : null;
+  return {
+    index: index ?? 0,
+    printCore,
+    material: loaded ? null : material,
+    loads: 0,
+    removing: [],
+    left: loaded ? null : percentLeft(extruder),
+    shortFor: shortage(scene, extruder)?.id ?? null,
+    ...(loaded && { loaded }),
+  };
+}
 
-/** The edges of one extruder between two observations. */
-class ExtruderEdges {
-  readonly after: ExtruderCheckpoint;
+function firstSightOfSlot({ printer }: Scene, slot: Slot): SlotCheckpoint {
+  const { index, extruder, material } = slot;
+  const { left } = spoolIn(slot, printer);
+  return { index: index ?? 0, extruder, material, loads: 0, removing: [], left };
+}
+
+/** A spool at one moment. */
+interface Spool {
+  material: Material | null;
+  /** Rest, whole percent of a full spool. */
+  left: number | null;
+  /** mm³. */
+  volumeLeft: number | null;
+  volumeFull: number | null;
+}
+
+/** The edges of one place of a material between two observations. */
+abstract class MaterialEdges<State extends MaterialCheckpoint> {
+  readonly after: State;
 
   constructor(
-    private readonly scene: Scene,
-    private readonly extruder: Extruder,
-    before: ExtruderCheckpoint,
-    private readonly builder: EventBuilder | null,
+    protected readonly scene: Scene,
+    before: State,
+    protected readonly builder: EventBuilder | null,
+    /** Names the place in the id of an event. */
+    protected readonly subject: string,
   ) {
     this.after = { ...before, removing: [] };
-    this.#followPrintCore(before);
-    this.#followMaterial(before);
-    this.#followShortage(before);
   }
 
-  #followPrintCore(before: ExtruderCheckpoint): void {
-    const { index, printCore } = this.extruder;
-    if (printCore === before.printCore || (printCore === null && this.#isFirstLook(before, 'printCore'))) return;
-    this.after.printCore = printCore;
-    const [previous, value] = [before.printCore, printCore].map((core) => ({ extruder: index, printCore: core }));
-    this.#addChange('printcore.changed', previous, value);
-  }
-
-  #followMaterial(before: ExtruderCheckpoint): void {
-    const { index, material } = this.extruder;
+  /** @param places the place in the values of events, before and now */
+  protected followSpool(before: State, spool: Spool, places: readonly [object, object]): void {
+    const { material, left } = spool;
     const isChanged = !isSameMaterial(material, before.material);
-    if (isChanged && material === null && this.#isFirstLook(before, 'material')) return;
-    const left = percentLeft(this.extruder);
+    if (isChanged && material === null && this.isFirstLook(before, 'material')) return;
     const isRefilled = !isChanged && left !== null && before.left !== null && left >= before.left + REFILL;
     const isLoaded = isChanged || isRefilled;
     const known = isLoaded ? null : before.left;
@@ -96,61 +140,134 @@ class ExtruderEdges {
       left: left === null || known === null ? (left ?? known) : Math.min(left, known),
     });
     if (isChanged) {
-      const [previous, value] = [before.material, material].map((loaded) => ({ extruder: index, material: loaded }));
-      this.#addChange('material.changed', previous, value);
+      const [previous, value] = [before.material, material].map((loaded, at) => ({ ...places[at], material: loaded }));
+      this.addChange('material.changed', previous, value, spool.volumeLeft);
     }
-    // A new spool may be low from the start. A rest that was unknown before causes no event.
+    // A new spool may be low from the start, an emptied place is not. A rest that was unknown before causes no event.
     const from = isLoaded ? 100 : before.left;
-    if (left === null || from === null || left >= from) return;
+    if (left === null || from === null || left >= from || (isChanged && material === null)) return;
     const step = { of: 'lowMaterial', from, to: left } as const;
-    const subject = `${this.builder?.counted(this.#subject)}-${this.after.loads}`;
-    this.builder?.step('material.low', subject, step, { ...this.#printer, value: this.#low(null) });
-  }
-
-  /** Adds the event of a running print that needs more than is left, once per print. */
-  #followShortage(before: ExtruderCheckpoint): void {
-    const short = shortage(this.scene, this.extruder);
-    if (!short || short.id === before.shortFor) return;
-    this.after.shortFor = short.id;
-    const subject = `${this.#subject}/${short.id}`;
-    this.builder?.once('material.low', subject, { ...this.#printer, job: short.job, value: this.#low(short.needed) });
+    const subject = `${this.builder?.counted(this.subject)}-${this.after.loads}`;
+    this.builder?.step('material.low', subject, step, { ...this.printer, value: low(places[1], spool, null) });
   }
 
   /** Adds the event of another material or print core. The rest of the material helps to tell two changes apart. */
-  #addChange(type: EventType, previous: unknown, value: unknown): void {
+  protected addChange(type: EventType, previous: unknown, value: unknown, rest: number | null): void {
     if (!this.builder) return;
-    const facts = hash('sha256', JSON.stringify([previous, value, this.extruder.volumeLeft]), 'base64url').slice(0, 10);
-    const edges = new RecurringEdges(this.builder.counted(this.#subject), this.after.edges, this.builder);
-    edges.add(type, facts, { ...this.#printer, previous, value });
+    const facts = hash('sha256', JSON.stringify([previous, value, rest]), 'base64url').slice(0, 10);
+    const edges = new RecurringEdges(this.builder.counted(this.subject), this.after.edges, this.builder);
+    edges.add(type, facts, { ...this.printer, previous, value });
     if (edges.all) this.after.edges = edges.all;
   }
 
   /** Whether something is missing for the first time: a single answer without it doesn't prove its removal. */
-  #isFirstLook(before: ExtruderCheckpoint, what: 'printCore' | 'material'): boolean {
+  protected isFirstLook(before: State, what: 'printCore' | 'material'): boolean {
     if (before.removing.includes(what)) return false;
     this.after.removing.push(what);
     return true;
   }
 
-  #low(needed: number | null) {
-    const { index, material, volumeLeft, volumeFull } = this.extruder;
-    return { extruder: index, material, volumeLeft, volumeFull, needed, below: null };
-  }
-
-  get #printer() {
+  protected get printer() {
     const { printerId, name } = this.scene.printer;
     return { printerId, printerName: name };
   }
+}
 
-  get #subject(): string {
-    return `${this.scene.printer.printerId ?? ''}/${this.extruder.index ?? ''}`;
+class ExtruderEdges extends MaterialEdges<ExtruderCheckpoint> {
+  constructor(
+    scene: Scene,
+    private readonly extruder: Extruder,
+    before: ExtruderCheckpoint,
+    private readonly isInSlot: (material: Material) => boolean,
+    builder: EventBuilder | null,
+  ) {
+    super(scene, before, builder, `${scene.printer.printerId ?? ''}/${extruder.index ?? ''}`);
+    this.#followPrintCore(before);
+    this.#followMaterial(before);
+    this.#followShortage(before);
+  }
+
+  #followPrintCore(before: ExtruderCheckpoint): void {
+    const { index, printCore, volumeLeft } = this.extruder;
+    if (printCore === before.printCore || (printCore === null && this.isFirstLook(before, 'printCore'))) return;
+    this.after.printCore = printCore;
+    const [previous, value] = [before.printCore, printCore].map((core) => ({ extruder: index, printCore: core }));
+    this.addChange('printcore.changed', previous, value, volumeLeft);
+  }
+
+  /** What a station loads for a print, and takes back, stays the spool of its slot, and is no change. */
+  #followMaterial(before: ExtruderCheckpoint): void {
+    const { index, material, volumeLeft, volumeFull } = this.extruder;
+    const place = { extruder: index };
+    const isLoaded = (one: Material | null) =>
+      one !== null && (this.isInSlot(one) || isSameMaterial(one, before.loaded ?? null));
+    if (material && isLoaded(material) && !isSameMaterial(material, before.loaded ?? null))
+      this.after.loaded = material;
+    // A checkpoint of before slots were followed has it as the extruder's own.
+    const known = isLoaded(before.material) ? { ...before, material: null, left: null } : before;
+    const own = isLoaded(material)
+      ? { material: null, left: null, volumeLeft: null, volumeFull: null }
+      : { material, left: percentLeft(this.extruder), volumeLeft, volumeFull };
+    Object.assign(this.after, { material: known.material, left: known.left });
+    this.followSpool(known, own, [place, place]);
+  }
+
+  /** Adds the event of a running print that needs more than is left, once per print. */
+  #followShortage(before: ExtruderCheckpoint): void {
+    const { index, material, volumeLeft, volumeFull } = this.extruder;
+    const short = shortage(this.scene, this.extruder);
+    if (!short || short.id === before.shortFor) return;
+    this.after.shortFor = short.id;
+    const value = low({ extruder: index }, { material, volumeLeft, volumeFull }, short.needed);
+    this.builder?.once('material.low', `${this.subject}/${short.id}`, { ...this.printer, job: short.job, value });
   }
 }
 
+class SlotEdges extends MaterialEdges<SlotCheckpoint> {
+  constructor(scene: Scene, slot: Slot, before: SlotCheckpoint, builder: EventBuilder | null) {
+    const { index, extruder } = slot;
+    super(scene, before, builder, `${scene.printer.printerId ?? ''}/slot-${index ?? ''}`);
+    this.after.extruder = extruder;
+    this.followSpool(before, spoolIn(slot, scene.printer), [
+      { extruder: before.extruder, slot: index },
+      { extruder, slot: index },
+    ]);
+  }
+}
+
+const low = (place: object, { material, volumeLeft, volumeFull }: Omit<Spool, 'left'>, needed: number | null) => ({
+  ...place,
+  ...{ material, volumeLeft, volumeFull, needed, below: null },
+});
+
 /** Rest of the material, whole percent of a full spool. */
-function percentLeft({ volumeLeft, volumeFull }: Extruder): number | null {
+function percentLeft({ volumeLeft, volumeFull }: Pick<Extruder, 'volumeLeft' | 'volumeFull'>): number | null {
   if (volumeLeft === null || volumeFull === null || volumeFull <= 0) return null;
   return Math.min(100, Math.floor((100 * volumeLeft) / volumeFull));
+}
+
+/**
+ * The spool in a slot. Where the service does not know its share, the extruder's estimate stands in while the station has
+ * loaded it there; of several such slots with the same material, it stands for the first.
+ */
+function spoolIn(slot: Slot, printer: Printer): Spool {
+  const { material, remaining } = slot;
+  const extruder = slot.extruder === null ? undefined : extrudersOf(printer).get(slot.extruder);
+  const volumeFull = extruder?.volumeFull ?? null;
+  if (remaining !== null) {
+    const volumeLeft = volumeFull === null ? null : Math.round(remaining * volumeFull);
+    // A share such as 0.29 is slightly less than 29 % in binary.
+    return { material, left: Math.floor(100 * remaining + 1e-9), volumeLeft, volumeFull };
+  }
+  const isLoaded = (one: Slot) =>
+    one.extruder === slot.extruder &&
+    one.remaining === null &&
+    isSameMaterial(one.material, extruder?.material ?? null);
+  const isEstimated =
+    extruder && material !== null && [...slotsOf(printer).values()].find(isLoaded)?.index === slot.index;
+  return isEstimated
+    ? { material, left: percentLeft(extruder), volumeLeft: extruder.volumeLeft, volumeFull }
+    : { material, left: null, volumeLeft: null, volumeFull };
 }
 
 /** The print under way that needs more than is left; the printer's estimate is of before the print (wire facts 6.2). */

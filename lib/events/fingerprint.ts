@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { PrintJob } from '../service/print-job';
 import { advance, openQuestions } from './advance';
 import type { Checkpoint } from './checkpoint';
-import { extruderFacts } from './extruder-edges';
+import { materialFacts } from './extruder-edges';
 import type { Observation } from './observation';
 
 /**
@@ -29,7 +29,7 @@ export function fingerprint({ status, jobs, history, faults, hostPrinterId, nami
       firmware.latest,
       firmware.updateStatus,
       found && [...found.keys()],
-      extruderFacts({ status, printer }),
+      materialFacts({ status, printer }),
     );
   }
   seen.push(jobs?.length);

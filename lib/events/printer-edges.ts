@@ -2,7 +2,7 @@ import { isPlateWaiting } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
 import type { Checkpoint, Ended, PlateCheckpoint, PrinterCheckpoint } from './checkpoint';
 import { passed, type Thresholds } from './edges';
-import { followExtruders } from './extruder-edges';
+import { followMaterials } from './extruder-edges';
 import type { Observation } from './observation';
 import { type EventBuilder, ofJob } from './print-event';
 
@@ -85,7 +85,7 @@ function followPrinter(
     status: printer.status ?? previous,
     faults: faults ? [...faults.keys()] : (before?.faults ?? []),
     firmware,
-    extruders: followExtruders(before?.extruders, { status: seen.status, printer }, edges),
+    ...followMaterials(before, { status: seen.status, printer }, edges),
   };
 }
 

@@ -47,7 +47,7 @@ function feedOf(extruder: Extruder | undefined, slots: readonly FeedingSlot[]): 
     printCore: slot.printCore ?? printCore,
     material: slot.material,
     // The service knows a slot's share of a full spool alone, and the volume of one by the extruder.
-    volumeLeft: slot.remaining === null || !volumeFull ? null : slot.remaining * volumeFull,
+    volumeLeft: slot.remaining === null || !volumeFull ? null : Math.round(slot.remaining * volumeFull),
   }));
   if (material === null && stored.length > 0) return { printCore, sources: stored };
   return { printCore, sources: [{ slot: null, printCore, material, volumeLeft }, ...stored] };

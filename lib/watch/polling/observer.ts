@@ -269,7 +269,10 @@ const hasSameContents = (one: Checkpoint, other: Checkpoint): boolean =>
 
 /** Number of spools so far: the number identifies a spool in later events, so a restart must not count it again. */
 const loadsOf = ({ printers }: Checkpoint): number =>
-  printers.reduce((sum, { extruders }) => extruders.reduce((all, { loads }) => all + loads, sum), 0);
+  printers.reduce(
+    (sum, { extruders, slots = [] }) => [...extruders, ...slots].reduce((all, { loads }) => all + loads, sum),
+    0,
+  );
 
 const hasSameIds = (some: readonly { id: string }[], others: readonly { id: string }[]): boolean =>
   some.length === others.length && some.every(({ id }, at) => id === others[at]?.id);

@@ -5,6 +5,7 @@ import type { Checkpoint } from '../../../lib/events/checkpoint';
 import { fingerprint, isSettled } from '../../../lib/events/fingerprint';
 import type { Observation } from '../../../lib/events/observation';
 import { history, view } from './histories';
+import { slot } from '../../helpers/station';
 import { answer, at, job, minute, observation, type Wire } from './observations';
 
 /** Times of an observation, and figures that are rewritten without an event until one passes a threshold. */
@@ -87,6 +88,7 @@ describe('events/fingerprint', () => {
   const printer = (uuid: string): Wire => ({
     ...{ uuid, friendly_name: 'Left', status: 'printing', firmware_version: '1', latest_available_firmware: '2' },
     ...{ firmware_update_status: 'update_available', configuration: [extruder(0), extruder(1)] },
+    material_station: { material_slots: [slot(0, 0, material('M0')), slot(1, 1, material('M2')), slot(2, 1, null)] },
     ...{ faults: [{ code: 'E1', message: 'jam', severity: 'error', at: minute(1) }], errors: [] },
   });
   const full = answer({

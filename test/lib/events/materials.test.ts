@@ -6,6 +6,7 @@ import type { PrintEvent } from '../../../lib/events/print-event';
 import { eventsFor } from '../../../lib/events/edges';
 import type { ClusterIdentity } from '../../../lib/service/cluster';
 import { answer, at, minute, NO_THRESHOLDS, observation, type Wire } from './observations';
+import { EMPTY_BAYS, freeSlot, slot, stationPrinter } from '../../helpers/station';
 import { pluck } from '../../helpers/pluck';
 
 const FULL = 1000;
@@ -200,6 +201,154 @@ describe('advance: material and print cores', () => {
           if (type !== 'material.low') assert.notDeepEqual(previous, value);
         for (const [index, all] of polls.entries())
           for (const { type } of all) if (type === 'material.low') assert((loads[index]?.left ?? FULL) < FULL / 10);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('advance: slots of a material station', () => {
+  const GREEN = { ...RED, guid: 'green', color: 'Green' };
+  /** A printer that holds red and blue for its first extruder; idle, that one is empty. */
+  const station = (slots: Wire[], inExtruder: Wire = EMPTY, left?: number): Wire =>
+    answer({
+      printers: [
+        stationPrinter(slots, {
+          uuid: 'P1',
+          configuration: [{ ...extruder(left, inExtruder), original_material_volume: FULL }],
+        }),
+      ],
+    });
+  const two = (red: Wire | null = RED, more: Wire = {}) => [slot(0, 0, red, more), slot(1, 0, BLUE)];
+  const share = (remaining: number) => two(RED, { material_remaining: remaining });
+
+  it('makes no events of what a station loads for a print and takes back', () => {
+    const loads = [EMPTY, RED, RED, EMPTY, EMPTY, BLUE, BLUE, RED, EMPTY, EMPTY];
+    for (const first of [EMPTY, RED])
+      assert.deepEqual(typesOf([first, ...loads].map((material) => station(two(), material, 500))).flat(), []);
+  });
+
+  it('makes no events of the unloading where the spool was taken from its slot meanwhile', () => {
+    const polls = [
+      [RED, EMPTY],
+      [RED, RED],
+      [null, RED],
+      [null, RED],
+      [GREEN, RED],
+      [GREEN, EMPTY],
+      [GREEN, EMPTY],
+    ] as const;
+    assert.deepEqual(
+      eventsOf(polls.map(([inSlot, inExtruder]) => station(two(inSlot), inExtruder))).map((all) =>
+        all.map(({ type, value }) => [type, (value as { slot?: number }).slot]),
+      ),
+      [[], [], [], [['material.changed', 0]], [['material.changed', 0]], [], []],
+    );
+  });
+
+  it('makes no events when an answer lacks the station', () => {
+    const bare = loaded([extruder(500, RED)]);
+    assert.deepEqual(typesOf([station(two()), station(two(), RED), bare, bare, station(two(), RED)]).flat(), []);
+  });
+
+  it('reports another material in a slot, and a removed one once two polls in a row lack it', () => {
+    for (const bay of EMPTY_BAYS) {
+      const empty = two(bay, { material_empty: false });
+      const events = eventsOf([two(), two(GREEN), empty, empty, two()].map((slots) => station(slots)));
+      assert.deepEqual(pluck(events, 'length'), [0, 1, 0, 1, 1]);
+      const shown = events.flat().map(({ type, printerId, previous, value }) => {
+        const [from, to] = [previous, value].map((about) => {
+          const { extruder: index, slot: at, material } = about as { extruder: number; slot: number; material: Wire };
+          return [index, at, material?.color];
+        });
+        return [type, printerId, from, to];
+      });
+      assert.deepEqual(shown, [
+        ['material.changed', 'P1', [0, 0, 'Red'], [0, 0, 'Green']],
+        ['material.changed', 'P1', [0, 0, 'Green'], [0, 0, undefined]],
+        ['material.changed', 'P1', [0, 0, undefined], [0, 0, 'Red']],
+      ]);
+    }
+  });
+
+  it('reports a spool by hand in an extruder, which no slot holds', () => {
+    const [event] = eventsOf([station(two()), station(two(), GREEN)]).flat();
+    const { extruder: index, slot: at, material } = event!.value as Wire & { material: Wire };
+    assert.deepEqual([event?.type, index, at, material.color], ['material.changed', 0, undefined, 'Green']);
+  });
+
+  it('reports a slot that becomes free without a low material', () => {
+    const free = [freeSlot(0), slot(1, 0, BLUE)];
+    const gone = [station(two()), station(free), station(free)];
+    const [event, ...others] = eventsOf(gone).flat();
+    assert.deepEqual([event?.type, others], ['material.changed', []]);
+    assert.deepEqual(event?.value, { extruder: null, slot: 0, material: null });
+    const empty = two(null, { material_remaining: 0 });
+    assert.deepEqual(typesOf([station(two()), station(empty), station(empty)]).flat(), ['material.changed']);
+  });
+
+  it('reports low material once per spool and share, however often the station loads it', () => {
+    const prints = [0.12, 0.09, 0.08, 0.04].flatMap((left) => [
+      station(share(left)),
+      station(share(left), RED, left * FULL),
+      station(share(left), RED, left * FULL),
+      station(share(left)),
+      station(share(left)),
+    ]);
+    const low = eventsOf(prints).flat();
+    assert.deepEqual(pluck(low, 'type'), ['material.low']);
+    const { material, ...value } = low[0]!.value as Record<string, unknown>;
+    assert.deepEqual(value, { extruder: 0, slot: 0, volumeLeft: 90, volumeFull: FULL, needed: null, below: 10 });
+    assert.equal((material as typeof RED).color, 'Red');
+    const again = [...prints, station(share(1)), station(share(0.09))];
+    assert.deepEqual(pluck(eventsOf(again).flat(), 'type'), ['material.low', 'material.low']);
+  });
+
+  it('reports it once by the estimate in the extruder, where the share in the slot is unknown', () => {
+    const idle = station(share(-1));
+    const prints = [120, 90, 80].flatMap((left) => [idle, station(share(-1), RED, left), idle, idle]);
+    const low = eventsOf(prints).flat();
+    assert.deepEqual(
+      low.map(({ type, value }) => [
+        type,
+        (value as { slot: number }).slot,
+        (value as { volumeLeft: number }).volumeLeft,
+      ]),
+      [['material.low', 0, 90]],
+    );
+  });
+
+  it('compares shares in whole percent as they are written', () => {
+    const polls = [0.5, 0.29, 0.28].map((left) => station(share(left)));
+    assert.deepEqual(typesOf(polls, { ...thresholds, lowMaterial: 29 }), [[], [], ['material.low']]);
+  });
+
+  it('continues from a checkpoint of before slots were followed', () => {
+    for (const inExtruder of [RED, EMPTY]) {
+      const old = advance(null, observation(loaded([extruder(120, inExtruder)]))).checkpoint;
+      const polls = [station(share(0.12), RED, 120), station(share(0.12)), station(share(0.12)), station(share(0.09))];
+      assert.deepEqual(pluck(eventsOf(polls, thresholds, old), 'length'), [0, 0, 0, 1]);
+    }
+  });
+
+  it('reports no change of a material, and no id twice, in any sequence of loads', () => {
+    const load = fc.record({
+      inSlots: fc.tuple(...[0, 1].map(() => fc.constantFrom(RED, BLUE, GREEN, null))),
+      loads: fc.constantFrom(0, 1, null),
+      left: fc.integer({ min: 0, max: 100 }),
+    });
+    fc.assert(
+      fc.property(fc.array(load, { minLength: 2, maxLength: 12 }), (loads) => {
+        const events = eventsOf(
+          loads.map(({ inSlots, loads: from, left }) => {
+            const slots = inSlots.map((material, at) => slot(at, 0, material, { material_remaining: left / 100 }));
+            const inExtruder = from === null ? null : inSlots[from];
+            return station(slots, inExtruder ?? EMPTY, inExtruder ? left * 10 : undefined);
+          }),
+        ).flat();
+        assert.equal(new Set(events.map(({ id }) => id)).size, events.length);
+        for (const { type, value } of events)
+          assert.equal(typeof (value as { slot: unknown }).slot, 'number', `${type} of the extruder`);
       }),
       { numRuns: 300 },
     );
