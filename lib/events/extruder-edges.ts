@@ -72,7 +72,7 @@ const wordsOf = (material: Material | null) =>
 export const extrudersOf = ({ extruders }: Printer): Map<number, Extruder> => byIndex(extruders);
 
 /** Slots of a printer by index, each once. */
-const slotsOf = ({ slots }: Printer): Map<number, Slot> => byIndex(slots);
+export const slotsOf = ({ slots }: Printer): Map<number, Slot> => byIndex(slots);
 
 function byIndex<Part extends { index: number | null }>(parts: readonly Part[]): Map<number, Part> {
   const found = new Map<number, Part>();

@@ -106,6 +106,11 @@ export const PRINTER_FAMILIES: readonly Family<PrinterFigures>[] = [
     spools.map(({ labels, full }) => sample(labels, full)).join(''),
   ),
   gauge(
+    'material_slot_remaining_ratio',
+    'Rest of the material in a slot of a material station, share of a full spool, 0 to 1.',
+    ({ slots }, sample) => slots.map(({ labels, remaining }) => sample(labels, remaining)).join(''),
+  ),
+  gauge(
     'maintenance_due',
     '1 if maintenance of the printer is due, 0 if it is not.',
     ({ labels, maintenanceDue }, sample) => sample(labels, maintenanceDue),

@@ -1,4 +1,4 @@
-import { extrudersOf } from '../events/extruder-edges';
+import { extrudersOf, slotsOf } from '../events/extruder-edges';
 import type { EndType, PrintEvent } from '../events/print-event';
 import { type ClusterStatus, isOnPrinter } from '../service/cluster';
 import { isPlateWaiting, isUnderWay } from '../service/job-words';
@@ -81,12 +81,21 @@ export const RESULTS = {
 
 export type Result = (typeof RESULTS)[EndType];
 
+/** Shared by all printers without a station, as there are thousands. */
+const NONE: SlotFigure[] = [];
+
 /** Volumes of one extruder, mm³. */
 export interface Spool {
   index: number;
   labels: string;
   left: number | null;
   full: number | null;
+}
+
+/** Rest in a slot of a material station, share of a full spool. */
+export interface SlotFigure {
+  labels: string;
+  remaining: number;
 }
 
 /** The figures of one printer: numbers only, as there are thousands. Null: unknown, without a sample. */
@@ -101,6 +110,8 @@ export class PrinterFigures {
   remaining: number | null = null;
   maintenanceDue: number | null = null;
   spools: Spool[] = [];
+  /** Slots whose rest is known; empty without a station. */
+  slots: SlotFigure[] = NONE;
   /** Time since which its plate is known to wait, monotonic ms; null if it does not. */
   plateSince: number | null = null;
   readonly prints: Record<Result, number> = { finished: 0, failed: 0, aborted: 0, ended: 0 };
@@ -129,7 +140,10 @@ export class PrinterFigures {
     const percent = job?.progress ?? null;
     this.progress = percent === null ? null : percent / 100;
     this.remaining = job?.timeRemaining ?? null;
-    if (printer) this.#readSpools(printer);
+    if (printer) {
+      this.#readSpools(printer);
+      this.#readSlots(printer);
+    }
     const plate = status.jobs.find((one) => isPlateWaiting(one) && isMine(one))?.clusterJobId ?? null;
     if (plate !== this.#plate) this.plateSince = plate === null ? null : now;
     this.#plate = plate;
@@ -145,6 +159,18 @@ export class PrinterFigures {
     this.#name = name;
     this.labels = `${this.owner},${labelOf('printer', this.printerId)},${labelOf('name', name)}`;
     this.spools = [];
+  }
+
+  #readSlots(printer: Printer): void {
+    if (printer.slots.length === 0) {
+      this.slots = NONE;
+      return;
+    }
+    this.slots = [...slotsOf(printer)].flatMap(([index, { extruder, material, remaining }]) =>
+      material === null || remaining === null
+        ? []
+        : { labels: `${this.labels},extruder="${extruder ?? ''}",slot="${index}"`, remaining },
+    );
   }
 
   #readSpools(printer: Printer): void {

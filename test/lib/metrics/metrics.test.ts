@@ -8,6 +8,7 @@ import type { ClusterIdentity } from '../../../lib/service/cluster';
 import { readPrintJob } from '../../../lib/service/print-job';
 import { answer, at, CLUSTER, observation, type Wire } from '../events/observations';
 import { ManualClock } from '../../helpers/manual-clock';
+import { slot, stationPrinter } from '../../helpers/station';
 import { MemoryStore } from '../../helpers/memory-store';
 
 const extruder = (index: number, left: number) => ({
@@ -71,6 +72,17 @@ describe('metrics', () => {
     assert.deepEqual(samples('material_full_mm3'), { 'extruder="0"': 100_000, 'extruder="1"': 100_000 });
     assert.deepEqual(samples('maintenance_due'), { '': 1 });
     assert.match(text(), /printer_online\{account="a1",cluster="C1",printer="P1",name="Left"\} 1\n/);
+  });
+
+  it('shows the share in each slot of a material station whose material and share are known', () => {
+    const PLA = { material: 'PLA' };
+    const slots = [slot(0, 0, PLA), slot(1, 1, PLA, { material_remaining: 0.25, compatible: false }), slot(2, 1, null)];
+    const free = { ...slot(3, -1, PLA), material_remaining: 1 };
+    see({ printers: [stationPrinter([...slots, free, slot(4, 0, PLA, { material_remaining: -1 })])] });
+    const shares = { 'extruder="0",slot="0"': 0.5, 'extruder="1",slot="1"': 0.25, 'extruder="",slot="3"': 1 };
+    assert.deepEqual(samples('material_slot_remaining_ratio'), shares);
+    see({ printers: [printer()] });
+    assert.deepEqual(samples('material_slot_remaining_ratio'), {});
   });
 
   it('has no sample for a figure that is not known', () => {
