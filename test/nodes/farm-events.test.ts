@@ -3,6 +3,8 @@ import type { NodeMessage } from 'node-red';
 import type { PrintEvent } from '../../lib/events/print-event';
 import type { ClusterStatus } from '../../lib/service/cluster';
 import type { Simulator } from '../../simulator';
+import type { Json } from '../../lib/service/json-readers';
+import { EMPTY_BAYS, extruder, freeSlot, slot, spool, stationPrinter } from '../helpers/station';
 import type { Definition, Flow, Inbox } from '../helpers/flow';
 import { pluck } from '../helpers/pluck';
 import type { TurnedTime } from '../helpers/turned-time';
@@ -77,7 +79,9 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       assert.deepEqual(first, { index: 0, printCore: 'AA 0.4', volumeLeft: SPOOL / 4, volumeFull: SPOOL, material });
       assert.deepEqual(second, { index: 1, printCore: 'AA 0.8', volumeLeft: null, volumeFull: null, material: null });
       assert.equal(slots.length, 6);
-      assert.deepEqual(slots[0], { index: 0, extruder: 0, compatible: true, material, remaining: 0.25 });
+      assert.deepEqual(slots[0], {
+        ...{ index: 0, extruder: 0, printCore: 'AA 0.4', compatible: true, material, remaining: 0.25 },
+      });
       assert.deepEqual([slots[1]?.remaining, slots[2]?.material], [null, null]);
       assert.ok(chamber?.temperature);
       assert.deepEqual(airFilter, { status: 'peak_performance', age: 0, limit: 1500 * 3600 });
@@ -234,6 +238,70 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       await watch();
       await poll(3);
       assert.deepEqual(events.all, []);
+    });
+  });
+
+  describe('a material station', () => {
+    const RED = spool('Red');
+    const GREEN = spool('Green');
+    /** Shows the first printer with slots for its first extruder, and what the station has loaded there. */
+    const shows = (slots: Json[], loaded: Json | null = null) => {
+      const configuration = [extruder(0, loaded), extruder(1)];
+      simulator.faults.clear();
+      simulator.faults.add({
+        ...{ endpoint: 'clusterStatus', times: 'always' },
+        transform: (body) => {
+          const { data } = body as { data: { printers: Json[] } };
+          data.printers = data.printers.map((printer) => ({ ...printer, ...stationPrinter(slots, { configuration }) }));
+          return body;
+        },
+      });
+    };
+    const holding = (remaining: number, ...others: Json[]) => [
+      slot(0, 0, RED, { material_remaining: remaining }),
+      slot(1, 1, EMPTY_BAYS[1] ?? null, { material_empty: false }),
+      slot(2, 0, GREEN, { compatible: false }),
+      freeSlot(3),
+      ...others,
+    ];
+
+    it('shows each slot, and no material in an empty or a free one', async () => {
+      shows(holding(0.5), EMPTY_BAYS[1]);
+      await watch();
+      const [printer] = statusOf(status.all[0]).printers;
+      assert.deepEqual(pluck(printer!.extruders, 'material'), [null, null]);
+      assert.deepEqual(
+        printer!.slots.map(({ material, ...slotOf }) => ({ ...slotOf, material: material?.color ?? null })),
+        [
+          { index: 0, extruder: 0, printCore: 'AA 0.4', compatible: true, remaining: 0.5, material: 'Red' },
+          { index: 1, extruder: 1, printCore: 'AA 0.4', compatible: true, remaining: 0.5, material: null },
+          { index: 2, extruder: 0, printCore: 'AA 0.4', compatible: false, remaining: 0.5, material: 'Green' },
+          { index: 3, extruder: null, printCore: null, compatible: false, remaining: null, material: null },
+        ],
+      );
+    });
+
+    it('reports no change while it loads for prints, one of a slot, and low material once per spool', async () => {
+      shows(holding(0.12));
+      await watch([node({ lowMaterial: 10 })]);
+      const low: unknown[] = [];
+      for (const remaining of [0.09, 0.08, 0.07]) {
+        for (const loaded of [RED, null]) {
+          shows(holding(remaining), loaded);
+          await poll(3);
+        }
+        assert.deepEqual(of('material.changed'), []);
+        low.push(valuesOf('material.low').map(({ slot: at, below }) => [at, below]));
+        await restart(() => undefined, [node({ lowMaterial: 10 })]);
+      }
+      assert.deepEqual(low, [[[0, 10]], [], []]);
+      shows([...holding(0.07), slot(4, 1, null)]);
+      await poll(2);
+      shows([...holding(0.07), slot(4, 1, GREEN)]);
+      await poll(2);
+      const [value, ...more] = valuesOf('material.changed');
+      const { material, ...place } = value as { material: { color: string } };
+      assert.deepEqual([place, material.color, more], [{ extruder: 1, slot: 4 }, 'Green', []]);
     });
   });
 

@@ -10,6 +10,7 @@ import type { PrintJob } from '../../lib/service/print-job';
 import type { Simulator } from '../../simulator';
 import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
 import { pluck } from '../helpers/pluck';
+import { EMPTY_BAYS, freeSlot, slot, spool, stationPrinter } from '../helpers/station';
 import { clustersOf, NodeBench } from './support';
 
 const GCODE = ';TIME:600\nG28\n';
@@ -119,6 +120,33 @@ describe('nodes/query', () => {
       assert.deepEqual([material?.name, material?.brand, material?.printers.length], ['PLA', 'Generic', 1]);
       assert.equal(material?.volumeLeft, material?.printers[0]?.volumeLeft);
       assert.ok(Number(material?.volumeLeft) > 0);
+    });
+
+    it('finds what an idle printer with a material station can print, and lists its other slots', async () => {
+      const slots = [slot(0, 0, spool('Pink')), slot(1, 1, spool('Gold'), { compatible: false }), freeSlot(2)];
+      simulator.faults.add({
+        ...{ endpoint: 'clusters', times: 'always' },
+        transform: (body) => {
+          const [first] = (body as { data: { host_printer: object }[] }).data;
+          Object.assign(first!.host_printer, stationPrinter([...slots, slot(3, 1, EMPTY_BAYS[1] ?? null)]));
+          return body;
+        },
+      });
+      await deploy({ query: 'printers' });
+      const found = async (filter: unknown) => pluck((await ask<PrinterEntry[]>({ filter })).payload, 'clusterId');
+      assert.deepEqual(await found({ material: 'pink PLA', idle: true }), [clusters()[0]?.clusterId]);
+      assert.deepEqual(await found({ material: 'gold PLA' }), []);
+      await deploy({ query: 'materials' });
+      const places = async (filter: object) =>
+        (await ask<LoadedMaterial[]>({ filter })).payload.map(({ color, printers }) => [
+          color,
+          ...printers.map(({ slot: at, compatible }) => [at, compatible]),
+        ]);
+      assert.deepEqual(await places({ name: 'Station' }), [
+        ['Pink', [0, true]],
+        ['Gold', [1, false]],
+      ]);
+      assert.deepEqual(await places({ material: ['pink PLA'] }), [['Pink', [0, true]]]);
     });
 
     describe('preview', () => {
