@@ -18,12 +18,20 @@ interface ComboboxOptions {
   note: JQuery;
   /** Meaning of an empty field. */
   blank: string;
-  /** Undefined if there is nothing to choose from; rejects with an Error that names the next step. */
-  load: () => Promise<Choice[]> | undefined;
+  /**
+   * Undefined if there is nothing to choose from; rejects with an Error that names the next step. `search` is blank
+   * unless the list is long.
+   */
+  load: (search: string) => Promise<Choice[]> | undefined;
+  /** Length of a list that may go on: what is typed then also searches the rest. */
+  most?: number | undefined;
   /** Text of the field; undefined while the field contains something else, such as a property's name. */
   value: () => string | undefined;
   choose: (value: string) => void;
 }
+
+/** Pause in the typing after which a long list is searched, ms. */
+const PAUSE = 300;
 
 export interface Combobox {
   refresh: () => Promise<void>;
@@ -34,7 +42,7 @@ export interface Combobox {
  * Turns a text field into a combobox: it suggests choices that match the input, and shows the chosen one by name
  * without focus. Names are user input, so they are only ever set as text.
  */
-export function combobox({ input, note, blank, load, value, choose }: ComboboxOptions): Combobox {
+export function combobox({ input, note, blank, load, most = Infinity, value, choose }: ComboboxOptions): Combobox {
   const id = input.attr('id') ?? '';
   let choices: Choice[] = [];
   let turn = 0;
@@ -43,6 +51,9 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
   let loaded = false;
   /** Whether to open the list once it has loaded. */
   let wanted = false;
+  /** Whether the list without a search may go on. */
+  let isLong = false;
+  let searching: number | undefined;
 
   const chosen = $('<div>', { class: 'remote-printing-chosen', id: `${id}-chosen` }).insertAfter(input);
   // The list belongs to the row, since elements around the field may clip it.
@@ -75,7 +86,7 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
     if (choice) chosen.append(line(choice));
     input.attr('placeholder', isText ? blank : '');
     const isStrange = loaded && isText && !choice && value() !== '' && !value()?.includes('${');
-    if (loaded) note.text(isStrange ? text('picker.other') : '');
+    if (loaded) note.text(isLong ? text('picker.more', { count: most }) : isStrange ? text('picker.other') : '');
     if (!isText) close();
   }
 
@@ -168,9 +179,10 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
     act();
   }
 
-  async function refresh(): Promise<void> {
+  async function refresh(search = ''): Promise<void> {
     const mine = ++turn;
-    const loading = load();
+    window.clearTimeout(searching);
+    const loading = load(search);
     loaded = false;
     if (loading) note.text(text('picker.loading'));
     let found: Choice[] = [];
@@ -185,6 +197,7 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
     if (mine !== turn || !input[0]?.isConnected) return;
     choices = found;
     loaded = found.length > 0;
+    if (search === '') isLong = found.length >= most;
     note.text(message);
     show();
     if (wanted) open();
@@ -196,7 +209,12 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
     input.trigger('select');
     open();
   });
-  input.on('input', open);
+  input.on('input', () => {
+    open();
+    if (!isLong) return;
+    window.clearTimeout(searching);
+    searching = window.setTimeout(() => void refresh(value() ?? ''), PAUSE);
+  });
   input.on('keydown', onKey);
   show();
   return { refresh, show };

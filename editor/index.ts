@@ -2,7 +2,16 @@ import { closeAccountDialog, openAccountDialog } from './account-dialog';
 import { amountInput } from './amount-input';
 import { showWhile, showZero } from './fields';
 import { hoursInput } from './hours-input';
-import { fileInput, itemInput, memberInput, printerInput, printJobInput, rangeInput, valueInput } from './inputs';
+import {
+  fileInput,
+  itemInput,
+  memberInput,
+  printerInput,
+  printJobInput,
+  rangeInput,
+  storedJobInput,
+  valueInput,
+} from './inputs';
 import { chooseOnly, useOnly } from './only-parent';
 import { addKeywords } from './palette-search';
 import { pricesInput } from './prices-input';
@@ -20,6 +29,7 @@ const shared = {
   printerInput,
   memberInput,
   printJobInput,
+  storedJobInput,
   itemInput,
   fileInput,
   hoursInput,

@@ -1,3 +1,4 @@
+import { STORED_JOBS } from '../lib/rules/limits';
 import { OFFERED_RANGES } from '../lib/rules/ranges';
 import { combobox, type Choice } from './combobox';
 import { typedText } from './fields';
@@ -37,17 +38,19 @@ export function rangeInput(name: string): JQuery {
   return valueInput(name, [{ value: 'relative', label: text('range'), icon: 'fa fa-calendar', autoComplete }]);
 }
 
-type Load = (account: string | undefined) => Promise<Choice[]> | undefined;
+/** Loads a list; `search` only if the list without it has `most` choices. */
+type Load = (account: string | undefined, search: string) => Promise<Choice[]> | undefined;
 
 /** TypedInput that also suggests items of the selected account by name. */
-function listInput(name: string, { blank, load, follow, types = [] }: ListInput): void {
+function listInput(name: string, { blank, load, follow, most, types = [] }: ListInput): void {
   const field = valueInput(name, [{ value: 'str', label: text('picker.byName'), icon: 'fa fa-list' }, ...types]);
   const note = $('<div role="status" class="remote-printing-note">').appendTo(field.closest('.form-row'));
   const box = combobox({
     input: $(`#node-input-${name}-shown`),
     note,
     blank,
-    load: () => load(typedText('#node-input-account')),
+    load: (search) => load(typedText('#node-input-account'), search),
+    most,
     value: () => textIn(name),
     choose: (value) => field.typedInput('value', value),
   });
@@ -63,6 +66,8 @@ interface ListInput {
   load: Load;
   /** Fields besides the account that the list depends on. */
   follow: JQuery;
+  /** Length of a list that may go on. */
+  most?: number;
   types?: TypeName[];
 }
 
@@ -92,23 +97,33 @@ export const printJobInput = (name: string, blank: string): void =>
     follow: $('#node-input-cluster'),
   });
 
+/** Input for an uploaded print file. */
+export const storedJobInput = (name: string, blank: string): void =>
+  listInput(name, {
+    blank,
+    load: (account, search) => lists.storedJobs(account, search),
+    follow: $(),
+    most: STORED_JOBS,
+  });
+
 /** Input for the item of a query: a print job, an uploaded print file, or an item without a list. */
 export const itemInput = (name: string): void =>
   listInput(name, {
     blank: '',
-    load(account) {
+    load(account, search) {
       switch (typedText('#node-input-query')) {
         case 'print-job':
           return ofCluster((cluster) => lists.printJobs(account, cluster));
         case 'preview':
-          return ofCluster((cluster) => lists.printJobs(account, cluster)) ?? lists.storedJobs(account);
+          return ofCluster((cluster) => lists.printJobs(account, cluster)) ?? lists.storedJobs(account, search);
         case 'stored-job':
-          return lists.storedJobs(account);
+          return lists.storedJobs(account, search);
         default:
           return undefined;
       }
     },
     follow: $('#node-input-query, #node-input-cluster'),
+    most: STORED_JOBS,
     types: ['json'],
   });
 
@@ -116,8 +131,10 @@ export const itemInput = (name: string): void =>
 export const fileInput = (name: string, blank: string): void =>
   listInput(name, {
     blank,
-    load: (account) => (typedText('#node-input-kind') === 'job' ? lists.storedJobs(account) : undefined),
+    load: (account, search) =>
+      typedText('#node-input-kind') === 'job' ? lists.storedJobs(account, search) : undefined,
     follow: $('#node-input-kind'),
+    most: STORED_JOBS,
   });
 
 const ofCluster = <T>(load: (cluster: string) => T): T | undefined => {

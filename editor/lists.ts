@@ -20,6 +20,14 @@ interface ListedJob {
   createdAt: string | null;
 }
 
+interface StoredJob {
+  jobId: string;
+  name: string | null;
+  fileSize: number | null;
+  uploadedAt: string | null;
+  uploadedBy: string | null;
+}
+
 /** Lists of an account's items; each rejects with an Error that names the next step. */
 export const lists = {
   clusters: async (account: string | undefined): Promise<Choice[]> => {
@@ -47,23 +55,31 @@ export const lists = {
     return jobs.flatMap(({ clusterJobId, ...job }) => (clusterJobId ? [jobChoice(clusterJobId, job)] : []));
   },
 
-  /** Uploaded print files, by `jobId`, without duplicates. */
-  async storedJobs(account: string | undefined): Promise<Choice[]> {
-    const jobs = await jobsOf(account, '');
-    const files = new Map<string, Choice>();
-    for (const { jobId, name } of jobs)
-      if (jobId && !files.has(jobId)) files.set(jobId, { value: jobId, name: name || jobId, details: [] });
-    return [...files.values()];
+  /** Uploaded print files, by `jobId`, newest first; the runtime searches those that a long list leaves out. */
+  async storedJobs(account: string | undefined, search: string): Promise<Choice[]> {
+    const jobs = await accountList<StoredJob>(account, `/stored-jobs?search=${encodeURIComponent(search)}`);
+    return jobs.map(({ jobId, name, fileSize, uploadedAt, uploadedBy }) => ({
+      value: jobId,
+      name: name || jobId,
+      details: [...some(sizeIn(fileSize)), ...some(localTime(uploadedAt)), ...some(uploadedBy)],
+    }));
   },
 };
 
 const jobsOf = (account: string | undefined, cluster: string) =>
-  accountList<ListedJob>(account, cluster ? `/jobs?cluster=${encodeURIComponent(cluster)}` : '/jobs');
+  accountList<ListedJob>(account, `/jobs?cluster=${encodeURIComponent(cluster)}`);
 
 function jobChoice(value: string, { name, state, printerName, createdAt }: Omit<ListedJob, 'clusterJobId'>): Choice {
-  const made = createdAt === null ? null : new Date(createdAt).toLocaleString();
-  const details = [text(`job.${state}`), ...some(printerName), ...some(made)];
+  const details = [text(`job.${state}`), ...some(printerName), ...some(localTime(createdAt))];
   return { value, name: name || value, details, current: state === 'printing' };
+}
+
+const localTime = (at: string | null): string | null => (at === null ? null : new Date(at).toLocaleString());
+
+function sizeIn(bytes: number | null): string | null {
+  if (bytes === null) return null;
+  const [size, unit] = bytes < 1e6 ? [bytes / 1e3, 'kB'] : [bytes / 1e6, 'MB'];
+  return `${size.toLocaleString(undefined, { maximumFractionDigits: 1 })} ${unit}`;
 }
 
 const some = (words: string | null): string[] => (words ? [words] : []);

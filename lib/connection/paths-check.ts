@@ -16,7 +16,13 @@ import { phrase, type Sentence } from '../words/sentence';
 import type { Ask, Asked, Check } from './check';
 
 /** The overridable calls that only read (reference 7), except the user's, which has its own check. */
-export const READING = ['printJobs', 'maintenance', 'actionStatus', 'getReport'] as const satisfies Overridable[];
+export const READING = [
+  'storedJobs',
+  'printJobs',
+  'maintenance',
+  'actionStatus',
+  'getReport',
+] as const satisfies Overridable[];
 type Reading = (typeof READING)[number];
 
 const PATIENCE = 10_000;
@@ -45,7 +51,7 @@ export async function checkPath(
   const limit = deadline.within(PATIENCE, { cure: phrase`try again` });
   try {
     const { host, path } = target(name, ids, paths);
-    const query = name === 'printJobs' ? '?limit=1' : '';
+    const query = name === 'storedJobs' || name === 'printJobs' ? '?limit=1' : '';
     const answer = await ask({ host, path: path + query }, limit);
     const plain = statusSays(answer, call);
     if (plain) return check(...plain);

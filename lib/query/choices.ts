@@ -1,5 +1,6 @@
 import { currentUser, readCurrentUser, type CurrentUser } from '../account/current-user';
 import type { ApiClient } from '../account/api-client';
+import { type ListedJob, listStoredJobs } from '../library/stored-jobs';
 import { type Cluster, readClusterStatus, statusRecord } from '../service/cluster';
 import type { PathOverrides } from '../service/paths';
 import { readPages } from '../account/pages';
@@ -27,6 +28,10 @@ export class Choices {
     const { service, overrides } = this.deps;
     const { data } = await this.#withTimeout((deadline) => readCurrentUser(service, overrides, deadline));
     return currentUser(data).organizations;
+  }
+
+  storedJobs(search: string): Promise<ListedJob[]> {
+    return this.#withTimeout((deadline) => listStoredJobs(this.deps.service, search, deadline));
   }
 
   /** Returns a printer's queue and history; without a printer, the jobs of all printers that the service lists. */

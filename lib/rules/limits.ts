@@ -46,6 +46,9 @@ export const TEXT = {
   setting: 16_000,
 } as const;
 
+/** Stored jobs to choose from in a form, after the search. */
+export const STORED_JOBS = 1_000;
+
 /** Of a filter that a message gives; more is refused. */
 export const FILTER = {
   /** Characters of one value, which goes into an address. No name of a print job is as long. */

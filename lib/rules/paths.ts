@@ -33,6 +33,7 @@ export type Sureness = 'documented' | 'sample' | 'inferred';
 /** The calls whose method and path a user can override (reference 7). */
 export const OVERRIDABLE_CALLS = {
   currentUser: { call: 'GET {auth_url}/users/current', sure: 'inferred' },
+  storedJobs: { call: 'GET {storage}/jobs', sure: 'documented' },
   printerAction: {
     call: 'POST /connect/v1/clusters/{cluster_id}/printers/{printer_id}/action/{action}',
     sure: 'documented',

@@ -814,6 +814,7 @@ const OTHERS: Record<string, string> = {
   'files/leftovers.*': 'gets no text',
   'files/scratch.*': 'gets no text',
   'library/library.Library': 'reads answers by readStored and readFile',
+  'library/stored-jobs.listStoredJobs': 'asynchronous: tested with its limits',
   'control/job-control.JobControl': 'asks by dispatchAction',
   'time/retry.*': 'gets no text',
   'time/clock.*': 'gets no text',

@@ -154,6 +154,8 @@ export function accountEndpoints(RED: NodeAPI) {
       }));
     }),
 
+    'stored-jobs': handle((request) => choices(request, (all) => all.storedJobs(text(request.query.search) ?? ''))),
+
     diagnostics: handle(async (request) => {
       const asked = await client(request);
       return {

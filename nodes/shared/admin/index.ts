@@ -21,7 +21,7 @@ export function addAdminEndpoints(RED: NodeAPI): void {
     );
 
   route('get', '/accounts/:id', canRead, () => about().state);
-  for (const list of ['clusters', 'workspaces', 'jobs'] as const) {
+  for (const list of ['clusters', 'workspaces', 'jobs', 'stored-jobs'] as const) {
     route('get', `/accounts/:id/${list}`, canRead, () => about()[list]);
     // Uses typed settings that aren't deployed.
     route('post', `/accounts/:id/typed/${list}`, canWrite, () => about()[list]);

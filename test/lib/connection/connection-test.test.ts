@@ -11,7 +11,7 @@ import { pluck } from '../../helpers/pluck';
 
 const NEED_TOKEN = [
   ...['user', 'workspace', 'clusters', 'path.currentUser'],
-  ...['path.printJobs', 'path.maintenance', 'path.actionStatus', 'path.getReport'],
+  ...['path.storedJobs', 'path.printJobs', 'path.maintenance', 'path.actionStatus', 'path.getReport'],
 ];
 
 describe('connection/connection-test', () => {
@@ -53,7 +53,7 @@ describe('connection/connection-test', () => {
     const since = simulator.requests.count();
     const { checks, find } = await test();
     assert.deepEqual(wrong(checks), []);
-    assert.deepEqual(pluck(checks.slice(0, 13), 'name'), [
+    assert.deepEqual(pluck(checks.slice(0, 14), 'name'), [
       'apiHost',
       'accountHost',
       'clock',
@@ -64,7 +64,7 @@ describe('connection/connection-test', () => {
     assert.match(find('user').detail, new RegExp(simulator.users[0]!.name));
     assert.match(find('workspace').detail, new RegExp(simulator.users[0]!.organizations[0]!.organizationName));
     assert.match(find('clusters').detail, /^3 printers found: /);
-    assert.equal(checks.filter(({ name }) => name.startsWith('described.')).length, 10);
+    assert.equal(checks.filter(({ name }) => name.startsWith('described.')).length, 11);
     assert.ok(simulator.requests.list().slice(since).length > 10);
     assert.ok(
       simulator.requests
@@ -162,6 +162,7 @@ describe('connection/connection-test', () => {
   describe('a path', () => {
     const MOVED: [name: string, endpoint: string, call: string][] = [
       ['printJobs', 'printJobs', 'GET /connect/v1/jobs'],
+      ['storedJobs', 'jobs', 'GET /slicer/v1/stored_jobs'],
       ['maintenance', 'pendingMaintenance', 'GET /connect/v1/clusters/{cluster_id}/pending_maintenance'],
       ['actionStatus', 'actionStatus', 'GET /connect/v1/clusters/{cluster_id}/actions/{action_id}'],
       ['getReport', 'getReport', 'GET /report/v1/report/{report_id}'],
