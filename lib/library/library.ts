@@ -40,6 +40,11 @@ export interface Stored {
   raw: Json;
 }
 
+interface UploadOptions extends Limits {
+  mediaType?: string | undefined;
+  onStage: (stage: UploadStage, progress: UploadProgress) => void;
+}
+
 export interface FetchOptions extends Limits {
   /** Where to save the content; null: into memory, up to `MOST_BYTES_IN_MEMORY`. */
   path: string | null;
@@ -62,21 +67,17 @@ export class Library {
   constructor(private readonly deps: LibraryDeps) {}
 
   /**
-   * Stores a file under its own name and waits for the confirmation (interface, endpoints 3 to 6). Throws INVALID_INPUT,
-   * UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED, UPLOAD_FAILED after retries, and
+   * Stores a file under its own name and waits for the confirmation (interface, endpoints 3 to 6). A `mediaType`
+   * replaces the type of the file's extension. Throws INVALID_INPUT, UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED, UPLOAD_FAILED after retries, and
    * the service's refusals. Always consumes a stream.
    */
-  async upload(
-    source: Source,
-    kind: StoredKind,
-    { onStage, deadline }: Limits & { onStage: (stage: UploadStage, progress: UploadProgress) => void },
-  ): Promise<Stored> {
+  async upload(source: Source, kind: StoredKind, { mediaType, onStage, deadline }: UploadOptions): Promise<Stored> {
     const { signal } = deadline;
     signal.throwIfAborted();
     const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
     try {
       const name = fileNameOf(source);
-      const { contentType } = storedType(kind, name);
+      const { contentType } = storedType(kind, name, mediaType);
       checkFileName(name);
       const content = await openContent(source, deadline);
       try {

@@ -6,15 +6,20 @@ import type { Deadline } from '../time/deadline';
 import type { Source } from '../upload/content';
 import type { Wait } from './late-results';
 
+/** Where a print's file comes from: it is uploaded first, or is stored at the service already. */
+export type PrintSource = Source | { kind: 'stored'; jobId: string };
+
 export interface PrintRequest {
   /** Opened on demand: a repeat of a print key needs no file. */
-  source: () => Promise<Source>;
+  source: () => Promise<PrintSource>;
   /** Clusters to print on; empty with `print: false` or `chooseIdle`. */
   clusterIds: string[];
   /** Prints on the first idle printer that this filter matches. */
   chooseIdle?: PrinterFilter | undefined;
   /** Blank: the file's own name. */
   jobName: string;
+  /** Replaces the type of the file's extension. */
+  mediaType?: string | undefined;
   /** Blank: every request prints. */
   printKey: string;
   print: boolean;

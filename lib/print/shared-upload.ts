@@ -3,7 +3,10 @@ import type { Uploaded, Uploads } from '../upload/uploads';
 import { progress, type PrintRequest } from './print-request';
 import { phrase } from '../words/sentence';
 
-/** The one upload of a request, shared by its clusters. Nothing is sent unless a cluster needs the file. */
+/**
+ * The one stored file of a request, shared by its clusters: uploaded, but not unless a cluster needs it, or stored
+ * already.
+ */
 export class SharedUpload {
   readonly #uploads: Uploads;
   readonly #request: PrintRequest;
@@ -16,7 +19,7 @@ export class SharedUpload {
     this.#request = request;
   }
 
-  /** Resolves when the file itself is valid; the service has not received a request about it by then. */
+  /** Resolves when the file itself is valid; by then the service was asked about a stored job only. */
   async check(): Promise<void> {
     await Promise.race([this.#inOrder.opened, this.#send()]);
   }
@@ -43,10 +46,13 @@ export class SharedUpload {
   }
 
   async #start(): Promise<Uploaded> {
-    const { source, jobName, compress, reuseUpload, dryRun, deadline, onProgress } = this.#request;
+    const { source, jobName, mediaType, compress, reuseUpload, dryRun, deadline, onProgress } = this.#request;
     onProgress(progress('preparing'));
-    return this.#uploads.send(await source(), {
+    const from = await source();
+    if (from.kind === 'stored') return this.#uploads.stored(from.jobId, deadline);
+    return this.#uploads.send(from, {
       ...(jobName ? { jobName } : {}),
+      mediaType,
       compress,
       reuse: reuseUpload,
       dryRun,

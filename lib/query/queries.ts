@@ -8,7 +8,6 @@ import { fetchImage, type Image } from '../picture/image';
 import { PAGES, PICTURE } from '../rules/limits';
 import { printerEntry, type PrinterEntry, readClusterStatus, statusRecord } from '../service/cluster';
 import { asPrintingError, type Ids, PrintingError, revised, withIds } from '../service/errors';
-import { readMetadata } from '../service/file-types';
 import { type Json, record, records, text } from '../service/json-readers';
 import type { PathOverrides } from '../service/paths';
 import { type PrintJob, readPrintJob } from '../service/print-job';
@@ -158,8 +157,7 @@ export class Queries {
   async #stored(kind: StoredKind, id: string, limits: Limits): Promise<QueryAnswer> {
     const ref = { kind, id };
     const { file, raw } = readFile(ref, await readStored(this.deps.service, ref, limits));
-    const payload = kind === 'job' ? { ...file, metadata: readMetadata(raw.metadata) } : file;
-    return { payload, raw, ids: storedIds(ref) };
+    return { payload: file, raw, ids: storedIds(ref) };
   }
 
   async #currentUser({ deadline }: Limits): Promise<QueryAnswer> {

@@ -362,12 +362,12 @@ type FileStorage = Pick<QueueParts, 'uploads' | 'service'>;
 async function storeFile(
   { uploads }: FileStorage,
   source: Source,
-  { jobName, deadline, onProgress }: Pick<AddRequest, 'jobName' | 'deadline' | 'onProgress'>,
+  { jobName, mediaType, deadline, onProgress }: Pick<AddRequest, 'jobName' | 'mediaType' | 'deadline' | 'onProgress'>,
 ): Promise<ItemFile> {
   const facts = await factsOfFile(source, deadline).catch(() => null);
   const stored = await uploads.send(source, {
     ...(jobName ? { jobName } : {}),
-    ...{ compress: false, reuse: true, dryRun: false, deadline },
+    ...{ mediaType, compress: false, reuse: true, dryRun: false, deadline },
     onStage: (_, { percent }) => onProgress(percent),
   });
   const read = factsOfMetadata(stored.raw?.metadata);

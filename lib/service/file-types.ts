@@ -1,8 +1,5 @@
-import { TOOLPATH } from '../rules/limits';
 import { phrase, type Sentence } from '../words/sentence';
 import { PrintingError } from './errors';
-import { amount, type Extent, extentBetween, type Json, number, record, records, text } from './json-readers';
-import { readMaterialWords } from './material';
 import type { StoredKind } from './stored-file';
 
 /** A row of the interface's "Supported file types". */
@@ -25,6 +22,8 @@ export const TOOLPATHS: readonly FileType[] = [
   row('.gcode', 'text/plain', 'Toolpath'),
   row('.gcode.gz', 'application/gzip', 'Toolpath'),
   row('.ufp', 'application/x-ufp', 'Toolpath'),
+  // Not in the interface: some models accept nothing else (wire facts 4.1).
+  row('.makerbot', 'application/x-makerbot', 'Toolpath'),
 ];
 
 /** Types that can only be stored, for the files upload endpoint. */
@@ -50,14 +49,18 @@ const UNSLICED = ['.stl', '.3mf', '.obj', '.step', '.stp'];
 /** The toolpath type of a file name, in any case. Undefined for anything else. */
 export const findToolpath = (name: string): FileType | undefined => find(TOOLPATHS, name);
 
-/** The toolpath type of a file name. Throws UNSUPPORTED_FILE_TYPE. */
-export function toolpath(name: string): FileType {
+/** What an upload states about its file. */
+type SentType = Pick<FileType, 'extension' | 'contentType'>;
+
+/** The toolpath type of a file name, or the given media type in its place. Throws UNSUPPORTED_FILE_TYPE. */
+export function toolpath(name: string, mediaType?: string): SentType {
+  if (mediaType !== undefined) return { extension: fileExtension(name), contentType: mediaType };
   const found = findToolpath(name);
   if (found) return found;
   const allowed = inWords(TOOLPATHS);
   const sentence = UNSLICED.some((extension) => endsIn(name, extension))
     ? phrase`"${name}" is a model: slice it to G-code first (only ${allowed} files can be printed).`
-    : phrase`"${name}" can't be printed: only ${allowed} files can.`;
+    : phrase`"${name}" can't be printed: only ${allowed} files can, unless msg.mediaType gives the type.`;
   throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
 }
 
@@ -66,8 +69,12 @@ const BY_KIND: Record<StoredKind, { types: readonly FileType[]; words: Sentence 
   file: { types: PROJECT_FILES, words: phrase`project file` },
 };
 
-/** The type of a file to store as `kind`. Throws UNSUPPORTED_FILE_TYPE with the kind that accepts it. */
-export function storedType(kind: StoredKind, name: string): FileType {
+/**
+ * The type of a file to store as `kind`, or the given media type in its place. Throws UNSUPPORTED_FILE_TYPE with the
+ * kind that accepts it.
+ */
+export function storedType(kind: StoredKind, name: string, mediaType?: string): SentType {
+  if (mediaType !== undefined) return { extension: fileExtension(name), contentType: mediaType };
   const own = BY_KIND[kind];
   const other = BY_KIND[kind === 'job' ? 'file' : 'job'];
   const found = find(own.types, name);
@@ -75,7 +82,7 @@ export function storedType(kind: StoredKind, name: string): FileType {
   const takes = ({ types, words }: typeof own) => phrase`the kind "${words}" accepts ${inWords(types)} files`;
   const cure = find(other.types, name)
     ? phrase`choose the kind "${other.words}"; ${takes(own)}`
-    : phrase`${takes(own)}, ${takes(other)}`;
+    : phrase`${takes(own)}, ${takes(other)}, and msg.mediaType gives any other type`;
   throw new PrintingError('UNSUPPORTED_FILE_TYPE', phrase`"${name}" can't be stored as a ${own.words}: ${cure}.`);
 }
 
@@ -85,83 +92,31 @@ const find = (types: readonly FileType[], name: string) => types.find(({ extensi
 const endsIn = (name: string, extension: string): boolean =>
   name.length > extension.length && name.slice(-extension.length).toLowerCase() === extension;
 
+/** The extension of a file name, in lower case and with its dot; blank without one. */
+export const fileExtension = (name: string): string =>
+  findToolpath(name)?.extension ?? /.(\.[^.\s]+)$/.exec(name)?.[1]?.toLowerCase() ?? '';
+
 function inWords(types: readonly FileType[]): Sentence {
   const extensions = types.map(({ extension }) => extension);
   return phrase`${extensions.slice(0, -1).join(', ')} and ${extensions.at(-1) ?? ''}`;
 }
 
-/** Facts that the service has found in a stored job's file (reference 3.5). Null: unknown. */
-interface StoredMetadata {
-  model: string | null;
-  generator: { name: string | null; version: string | null } | null;
-  /** By extruder, from 0; null: unused or unknown. */
-  printCores: (string | null)[];
-  /** Diameters, mm. */
-  nozzles: (number | null)[];
-  materials: (StoredMaterial | null)[];
-  buildPlate: string | null;
-  /** Estimated duration, s. */
-  seconds: number | null;
-  /** Extent of the print, mm. */
-  size: Extent | null;
+/** A type and a subtype of RFC 6838, section 4.2, without parameters: the upload's header must equal it. */
+const MEDIA_TYPE = /^[a-z\d][a-z\d!#$&^_.+-]{0,126}\/[a-z\d][a-z\d!#$&^_.+-]{0,126}$/;
+
+/** Reads the media type that a message gives, in lower case; undefined for a blank one. Throws INVALID_INPUT. */
+export function readMediaType(given: unknown): string | undefined {
+  const words = typeof given === 'string' ? given.trim().toLowerCase() : given;
+  if (words === undefined || words === null || words === '') return undefined;
+  if (typeof words === 'string' && MEDIA_TYPE.test(words)) return words;
+  throw new PrintingError('INVALID_INPUT', phrase`The media type must look like text/x-gcode: correct msg.mediaType.`);
 }
 
-interface StoredMaterial {
-  guid: string | null;
-  brand: string | null;
-  type: string | null;
-  color: string | null;
-  /** Needed volume, mm³. */
-  volume: number | null;
-  /** g. */
-  weight: number | null;
-}
-
-/** Reads the metadata of a stored job (wire facts 4.1); null before the service has parsed the file. */
-export function readMetadata(wire: unknown): StoredMetadata | null {
-  const metadata = record(wire);
-  if (!metadata) return null;
-  const generator = record(metadata.generator);
-  const extruders = readExtruders(metadata.extruders);
-  return {
-    model: text(metadata.machine_variant),
-    generator: generator && { name: text(generator.name), version: text(generator.version) },
-    printCores: extruders.map((extruder) => text(extruder?.print_core_id)),
-    nozzles: extruders.map((extruder) => amount(extruder?.nozzle_diameter)),
-    materials: extruders.map((extruder) => extruder && readMaterial(extruder)),
-    buildPlate: text(record(metadata.build_plate)?.type),
-    seconds: amount(record(metadata.print)?.estimated_time),
-    size: readSize(record(metadata.print)),
-  };
-}
-
-/** The extruders by their index, or by their place in the list without one; null in gaps. */
-function readExtruders(wire: unknown): (Json | null)[] {
-  const extruders: (Json | null)[] = [];
-  for (const [place, extruder] of records(wire).slice(0, TOOLPATH.extruders).entries()) {
-    const index = number(extruder.extruder_index) ?? place;
-    if (!Number.isInteger(index) || index < 0 || index >= TOOLPATH.extruders) continue;
-    while (extruders.length <= index) extruders.push(null);
-    extruders[index] = extruder;
-  }
-  return extruders;
-}
-
-function readMaterial(extruder: Json): StoredMaterial | null {
-  const wire = record(extruder.material);
-  const { guid, brand, name: type, color } = readMaterialWords(wire);
-  const material = {
-    ...{ guid, brand, type, color },
-    volume: amount(extruder.estimated_material_volume),
-    weight: amount(wire?.weight),
-  };
-  return Object.values(material).some((value) => value !== null) ? material : null;
-}
-
-function readSize(print: Json | null): Extent | null {
-  const [least, most] = [record(print?.min_size), record(print?.max_size)];
-  return extentBetween(
-    (axis) => least?.[axis],
-    (axis) => most?.[axis],
+/** Throws INVALID_INPUT for a file that is compressed on its way, but given another type than that of gzip. */
+export function checkCompressedType(mediaType: string | undefined): void {
+  if (mediaType === undefined || mediaType === 'application/gzip') return;
+  throw new PrintingError(
+    'INVALID_INPUT',
+    phrase`A compressed file is application/gzip, but msg.mediaType is ${mediaType}: leave it out, or turn the compression off.`,
   );
 }

@@ -2,7 +2,7 @@ import { PROBLEMS, TEXT } from '../rules/limits';
 import { phrase, type Sentence } from '../words/sentence';
 import { shown } from '../words/shown';
 import { few, PrintingError, withoutDots } from './errors';
-import { findToolpath, toolpath } from './file-types';
+import { fileExtension, findToolpath, toolpath } from './file-types';
 import { type JobState, stateOf } from './job-words';
 import { amount, flag, type Json, line, number, record, records, text, time } from './json-readers';
 import { readMaterialWords } from './material';
@@ -199,13 +199,14 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 /**
  * The name of a stored toolpath: `wanted`, or the file's own if that is blank; always with the extension of the sent
  * file (reference 3.4). Throws INVALID_INPUT for a name that the service would reject (wire facts 4.1) and for one
- * whose extension contradicts the file's, UNSUPPORTED_FILE_TYPE for a file that is not a toolpath.
+ * whose extension contradicts the file's, UNSUPPORTED_FILE_TYPE for a file that is not a toolpath, unless its media
+ * type is given.
  */
-export function jobName(wanted: string | undefined, fileName: string, compress: boolean): string {
+export function jobName(wanted: string | undefined, fileName: string, compress: boolean, mediaType?: string): string {
   const name = wanted?.trim() ? wanted : fileName;
-  const own = toolpath(fileName).extension;
+  const own = toolpath(fileName, mediaType).extension;
   const sent = compress && own === '.gcode' ? '.gcode.gz' : own;
-  const given = findToolpath(name)?.extension;
+  const given = sent === '' || fileExtension(name) === sent ? sent : findToolpath(name)?.extension;
   const full = given === sent ? name : given === undefined ? name + sent : given === own ? `${name}.gz` : null;
   if (full === null)
     throw refusal(
@@ -233,6 +234,7 @@ function brokenRule(name: string): Sentence | null {
   if (FORBIDDEN.test(name)) return phrase`${quoted} contains one of \\ / : * ? " < > |`;
   if (CONTROL.test(name)) return phrase`${quoted} contains a control character`;
   if (DEVICE.test(name)) return phrase`${quoted} is a reserved device name`;
+  if (fileExtension(name) === '') return phrase`${quoted} has no extension`;
   return null;
 }
 

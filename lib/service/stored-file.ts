@@ -1,6 +1,8 @@
 import type { Ids } from './errors';
 import type { EndpointName, PathParameter } from './paths';
-import { number, text, time, type Json } from './json-readers';
+import { TOOLPATH } from '../rules/limits';
+import { amount, type Extent, extentBetween, type Json, number, record, records, text, time } from './json-readers';
+import { readMaterialWords } from './material';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Kinds of stored files: `job` is a printable toolpath, `file` any other file (interface, What the service does 2). */
@@ -59,8 +61,18 @@ export interface StoredFile {
   uploadedAt: string | null;
 }
 
+/** What only a stored job has (wire facts 4.1). */
+export interface StoredJob extends StoredFile {
+  /** The service's status of its analysis of the file. */
+  parsingStatus: string | null;
+  projectId: string | null;
+  /** Name of the user; null also for a deleted one. */
+  uploadedBy: string | null;
+  metadata: StoredMetadata | null;
+}
+
 /** Reads an upload record (interface, Upload record; wire facts 4.1, 4.3). */
-export function readStoredFile({ kind, id }: StoredRef, wire: Json): StoredFile {
+export function readStoredFile({ kind, id }: StoredRef, wire: Json): StoredFile | StoredJob {
   return {
     ...(kind === 'job' ? { jobId: id } : { fileId: id }),
     name: text(wire[STORAGE[kind].nameField]) ?? text(wire.file_name) ?? text(wire.job_name),
@@ -68,5 +80,87 @@ export function readStoredFile({ kind, id }: StoredRef, wire: Json): StoredFile 
     contentType: text(wire.content_type),
     status: text(wire.status),
     uploadedAt: time(wire.uploaded_at),
+    ...(kind === 'job' && {
+      parsingStatus: text(wire.parsing_status),
+      projectId: text(wire.library_project_id),
+      uploadedBy: text(wire.username),
+      metadata: readMetadata(wire.metadata),
+    }),
   };
+}
+
+/** Facts that the service has found in a stored job's file (reference 3.5). Null: unknown. */
+interface StoredMetadata {
+  model: string | null;
+  generator: { name: string | null; version: string | null } | null;
+  /** By extruder, from 0; null: unused or unknown. */
+  printCores: (string | null)[];
+  /** Diameters, mm. */
+  nozzles: (number | null)[];
+  materials: (StoredMaterial | null)[];
+  buildPlate: string | null;
+  /** Estimated duration, s. */
+  seconds: number | null;
+  /** Extent of the print, mm. */
+  size: Extent | null;
+}
+
+interface StoredMaterial {
+  guid: string | null;
+  brand: string | null;
+  type: string | null;
+  color: string | null;
+  /** Needed volume, mm³. */
+  volume: number | null;
+  /** g. */
+  weight: number | null;
+}
+
+/** Reads the metadata of a stored job (wire facts 4.1); null before the service has parsed the file. */
+export function readMetadata(wire: unknown): StoredMetadata | null {
+  const metadata = record(wire);
+  if (!metadata) return null;
+  const generator = record(metadata.generator);
+  const extruders = readExtruders(metadata.extruders);
+  return {
+    model: text(metadata.machine_variant),
+    generator: generator && { name: text(generator.name), version: text(generator.version) },
+    printCores: extruders.map((extruder) => text(extruder?.print_core_id)),
+    nozzles: extruders.map((extruder) => amount(extruder?.nozzle_diameter)),
+    materials: extruders.map((extruder) => extruder && readMaterial(extruder)),
+    buildPlate: text(record(metadata.build_plate)?.type),
+    seconds: amount(record(metadata.print)?.estimated_time),
+    size: readSize(record(metadata.print)),
+  };
+}
+
+/** The extruders by their index, or by their place in the list without one; null in gaps. */
+function readExtruders(wire: unknown): (Json | null)[] {
+  const extruders: (Json | null)[] = [];
+  for (const [place, extruder] of records(wire).slice(0, TOOLPATH.extruders).entries()) {
+    const index = number(extruder.extruder_index) ?? place;
+    if (!Number.isInteger(index) || index < 0 || index >= TOOLPATH.extruders) continue;
+    while (extruders.length <= index) extruders.push(null);
+    extruders[index] = extruder;
+  }
+  return extruders;
+}
+
+function readMaterial(extruder: Json): StoredMaterial | null {
+  const wire = record(extruder.material);
+  const { guid, brand, name: type, color } = readMaterialWords(wire);
+  const material = {
+    ...{ guid, brand, type, color },
+    volume: amount(extruder.estimated_material_volume),
+    weight: amount(wire?.weight),
+  };
+  return Object.values(material).some((value) => value !== null) ? material : null;
+}
+
+function readSize(print: Json | null): Extent | null {
+  const [least, most] = [record(print?.min_size), record(print?.max_size)];
+  return extentBetween(
+    (axis) => least?.[axis],
+    (axis) => most?.[axis],
+  );
 }

@@ -1,5 +1,5 @@
 import { TOOLPATH } from '../rules/limits';
-import { readMetadata } from '../service/file-types';
+import { readMetadata } from '../service/stored-file';
 import type { Deadline } from '../time/deadline';
 import { type Content, openContent, type Source } from '../upload/content';
 import { bytesAt, inflateHead } from './bytes';

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import type { ApiClient } from '../account/api-client';
 import { tidied } from '../files/file-calls';
 import type { Http } from '../http/http';
-import { PrintingError } from '../service/errors';
-import { toolpath } from '../service/file-types';
+import { asPrintingError, PrintingError, withIds } from '../service/errors';
+import { checkCompressedType, toolpath } from '../service/file-types';
 import { type Json, number, record, text } from '../service/json-readers';
 import { jobName } from '../service/print-job';
+import { readStoredFile, storedIds } from '../service/stored-file';
 import type { CurrentScope, Key, Scope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
@@ -130,6 +131,8 @@ async function waitIfSame(other: Send, hash: Send['hash'], deadline: Deadline): 
 export interface UploadOptions {
   /** Blank: the file's own name. */
   jobName?: string;
+  /** Replaces the type of the file's extension. */
+  mediaType?: string | undefined;
   /** Compress `.gcode` to `.gcode.gz`. */
   compress: boolean;
   /** Reuse an earlier upload of the same bytes, and record this one. */
@@ -146,10 +149,11 @@ export interface UploadOptions {
 export interface Uploaded {
   /** Null after a dry run, unless an upload would be reused. */
   jobId: string | null;
-  jobName: string;
+  /** Null if the record of an earlier upload lacks it, as is each of the next two. */
+  jobName: string | null;
   /** As sent, bytes. */
-  fileSize: number;
-  contentType: string;
+  fileSize: number | null;
+  contentType: string | null;
   /** The service's status; null after a dry run. */
   status: string | null;
   reusedUpload: boolean;
@@ -212,10 +216,12 @@ export class Uploads {
     signal.throwIfAborted();
     const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
     try {
+      const { mediaType } = options;
+      if (options.compress) checkCompressedType(mediaType);
       const fileName = fileNameOf(source);
-      const packs = options.compress && toolpath(fileName).extension === '.gcode';
-      const name = jobName(options.jobName, fileName, packs);
-      const { contentType } = toolpath(name);
+      const packs = options.compress && toolpath(fileName, mediaType).extension === '.gcode';
+      const name = jobName(options.jobName, fileName, packs, mediaType);
+      const { contentType } = toolpath(name, mediaType);
       const scope = await options.deadline.wait(this.deps.scope());
       const content = await openContent(source, options.deadline);
       const kind = { scope, type: packs ? `${contentType} packed` : contentType, size: content.size };
@@ -234,6 +240,24 @@ export class Uploads {
     } finally {
       release?.();
     }
+  }
+
+  /**
+   * Returns a stored job in place of an upload, wherever its file came from (interface, endpoint 10). Throws NOT_FOUND
+   * unless its file is uploaded, and the errors of the service's call.
+   */
+  async stored(jobId: string, deadline: Deadline): Promise<Uploaded> {
+    const ref = { kind: 'job' as const, id: jobId };
+    const ids = storedIds(ref);
+    const raw = await readStored(this.deps.service, ref, { deadline }).catch((thrown: unknown) => {
+      throw withIds(asPrintingError(thrown), ids);
+    });
+    if (!isUploaded(raw)) {
+      const sentence = phrase`The stored job has no uploaded file (status ${text(raw.status) ?? '?'}): finish its upload, or choose another one.`;
+      throw new PrintingError('NOT_FOUND', sentence, { ids });
+    }
+    const { name: jobName, fileSize, contentType, status } = readStoredFile(ref, raw);
+    return { jobId, jobName, fileSize, contentType, status, reusedUpload: true, raw };
   }
 
   /** Resolves when all uploads are recorded, and temporary files are deleted. */

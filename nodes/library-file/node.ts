@@ -1,5 +1,6 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { PrintingError } from '../../lib/service/errors';
+import { readMediaType } from '../../lib/service/file-types';
 import { storedIds, type StoredKind, type StoredRef } from '../../lib/service/stored-file';
 import type { UploadProgress, UploadStage } from '../../lib/upload/progress';
 import { clientOf } from '../shared/account-link';
@@ -30,8 +31,9 @@ export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<t
   const upload = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {
     const name = (await readText(RED, this, ofMessage('jobName'), msg)) ?? '';
     const source = await readSource(RED, this, { kind: from, file }, msg, name);
+    const mediaType = readMediaType(msg.mediaType);
     const onStage = (stage: UploadStage, progress: UploadProgress) => show(stageText(stage, progress));
-    const { ref, file: payload, raw } = await client.library.upload(source, kind, { deadline, onStage });
+    const { ref, file: payload, raw } = await client.library.upload(source, kind, { mediaType, deadline, onStage });
     return { ...storedIds(ref), payload, raw };
   };
 

@@ -1,6 +1,7 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import type { AddRequest } from '../../lib/queue/model/types';
 import { readRequire } from '../../lib/queue/model/requirement';
+import { readMediaType } from '../../lib/service/file-types';
 import { phrase } from '../../lib/words/sentence';
 import type { Settings } from '../shared/definition';
 import { invalid, read, readText } from '../shared/inputs';
@@ -25,6 +26,7 @@ export async function readAddition(
     source: isStored ? null : () => readSource(RED, node, { kind, file }, msg, jobName),
     jobId: jobId ?? null,
     jobName,
+    mediaType: isStored ? undefined : readMediaType(msg.mediaType),
     queueKey: (await readText(RED, node, settings.queueKey, msg)) ?? null,
     copies: readCopies(await read(RED, node, settings.copies, msg)) ?? 1,
     priority: readPriority(await read(RED, node, settings.priority, msg)) ?? 0,

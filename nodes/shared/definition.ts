@@ -54,7 +54,7 @@ interface Typed extends Common {
   /** Message property that a blank field reads (reference 2.2); null for none. */
   message: string | null;
   /** Field of editor/inputs.ts; a plain value if missing. */
-  input?: 'range' | 'printer' | 'member' | 'printJob' | 'item' | 'file';
+  input?: 'range' | 'printer' | 'member' | 'printJob' | 'storedJob' | 'item' | 'file';
   /** Key of the text in the empty field, unless it is `placeholder.<property>`. */
   placeholder?: string;
   /** Labels and tips of the row, each for one value of the property `by`: the keys of their texts. */

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
+import type { PrintSource } from '../../lib/print/print-request';
 import type { Source } from '../../lib/upload/content';
 import { invalid, isBlank, kindOf, readText, type Setting } from './inputs';
 import { phrase } from '../../lib/words/sentence';
@@ -34,7 +35,21 @@ export function readChoice({
   return onlyOne || !isEmptyFilter(filter) ? { filter, onlyOne } : undefined;
 }
 
-/** Reads the source of a print: a file's path, or a Buffer, string or Readable in the payload (reference 3.4). */
+/** Reads the source of a print: a stored job, or one of `readSource`. Throws INVALID_INPUT. */
+export async function readPrintSource(
+  RED: NodeAPI,
+  node: Node,
+  { source: kind, file, storedJob }: { source: string; file: Setting; storedJob: Setting },
+  msg: NodeMessage,
+  jobName: string,
+): Promise<PrintSource> {
+  if (kind !== 'stored') return readSource(RED, node, { kind, file }, msg, jobName);
+  const jobId = await readText(RED, node, storedJob, msg);
+  if (jobId === undefined) throw invalid(phrase`Choose a stored job in the node or set msg.jobId.`);
+  return { kind: 'stored', jobId };
+}
+
+/** Reads the source of an upload: a file's path, or a Buffer, string or Readable in the payload (reference 3.4). */
 export async function readSource(
   RED: NodeAPI,
   node: Node,

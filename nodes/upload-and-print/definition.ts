@@ -1,5 +1,7 @@
 import type { NodeDefinition } from '../shared/definition';
 
+const UPLOADS = { source: ['file', 'payload'] };
+
 export const definition = {
   outputs: ['result', 'progress'],
   parent: 'account',
@@ -7,9 +9,9 @@ export const definition = {
     source: {
       kind: 'select',
       default: 'file',
-      options: ['file', 'payload'],
+      options: ['file', 'payload', 'stored'],
       icon: 'sign-in',
-      meaning: '`file`, or `payload`: the content in `msg.payload`',
+      meaning: '`file`; `payload`: the content in `msg.payload`; `stored`: a stored job, without an upload',
     },
     file: {
       kind: 'typed',
@@ -20,11 +22,21 @@ export const definition = {
       when: { source: 'file' },
       meaning: 'the path',
     },
+    storedJob: {
+      kind: 'typed',
+      default: '',
+      message: 'jobId',
+      input: 'storedJob',
+      icon: 'archive',
+      when: { source: 'stored' },
+      meaning: 'the ID of the stored job, also of one that was uploaded in the web interface',
+    },
     jobName: {
       kind: 'typed',
       default: '',
       message: 'jobName',
       icon: 'cube',
+      when: UPLOADS,
       meaning: "without one: the file's name",
     },
     print: { kind: 'checkbox', default: true, meaning: '`false` uploads only' },
@@ -58,8 +70,13 @@ export const definition = {
       when: { print: true },
       meaning: '`false` only puts the job into the queue',
     },
-    reuseUpload: { kind: 'checkbox', default: true, meaning: 'what was uploaded before is not uploaded again' },
-    compress: { kind: 'checkbox', default: false, meaning: 'sends G-code as `.gcode.gz`' },
+    reuseUpload: {
+      kind: 'checkbox',
+      default: true,
+      when: UPLOADS,
+      meaning: 'what was uploaded before is not uploaded again',
+    },
+    compress: { kind: 'checkbox', default: false, when: UPLOADS, meaning: 'sends G-code as `.gcode.gz`' },
     dryRun: { kind: 'checkbox', default: false, meaning: 'reads only; `msg.dryRun` (a boolean) counts as well' },
     timeout: {
       kind: 'amount',

@@ -5,13 +5,14 @@ import { plainProperties } from '../../lib/print/plain-properties';
 import { type Awaited, printResult, type PrintResult, type Progress } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
 import { stateOf } from '../../lib/service/job-words';
+import { readMediaType } from '../../lib/service/file-types';
 import type { PrinterFilter } from '../../lib/service/printer-filter';
 import type { Scope } from '../../lib/state/store';
 import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
 import { addJobTexts } from '../shared/job-texts';
 import { read, readFlag, readText } from '../shared/inputs';
-import { readChoice, readClusterIds, readSource } from '../shared/print-inputs';
+import { readChoice, readClusterIds, readPrintSource } from '../shared/print-inputs';
 import { translated, translatedError } from '../shared/language';
 import { NodeWaits } from '../shared/node-waits';
 import { markFailed } from '../shared/on-input';
@@ -110,8 +111,9 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     const readRequest = async () => {
       const jobName = (await readText(RED, this, settings.jobName, msg)) ?? '';
       return {
-        source: () => readSource(RED, this, { kind: settings.source, file: settings.file }, msg, jobName),
+        source: () => readPrintSource(RED, this, settings, msg, jobName),
         jobName,
+        mediaType: settings.source === 'stored' ? undefined : readMediaType(msg.mediaType),
         printKey: (await readText(RED, this, settings.printKey, msg)) ?? '',
         startNow: settings.startNow,
         waitFor: settings.waitFor === 'finished' ? ('finished' as const) : ('dispatched' as const),

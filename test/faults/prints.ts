@@ -1,10 +1,11 @@
 import { getEventListeners } from 'node:events';
 import { Readable } from 'node:stream';
-import type { PrintResult } from '../../lib/print/print-request';
+import type { PrintResult, PrintSource } from '../../lib/print/print-request';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { closed, Deadline } from '../../lib/time/deadline';
 import type { Fault } from '../../simulator';
-import { holdStream, type Source } from '../../lib/upload/content';
+import { holdStream } from '../../lib/upload/content';
+import { storeElsewhere } from '../helpers/print-request';
 import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
 import { hostileAnswerHazard, hostileHazard, STORED } from './hostile';
@@ -63,7 +64,9 @@ class PrintsRun {
       const at = chance.is(0.4) ? 0 : chance.whole(0, horizon * 0.8);
       const wanted = chance.is(0.15) ? clusterIds : [chance.pick(clusterIds)];
       const timeout = chance.pick([3, 10, 25, 40, 120, 600]);
-      const source = chance.is(0.25) ? chance.pick(['failing', 'endless', 'slow', 'spent', 'whole'] as const) : 'bytes';
+      const source = chance.is(0.25)
+        ? chance.pick(['failing', 'endless', 'slow', 'spent', 'whole', 'stored'] as const)
+        : 'bytes';
       life.at(at, () => this.#send(key, wanted, timeout, source));
     }
     if (chance.is(0.5)) this.#loseAnswer(keys, clusterIds, chance.whole(0, horizon * 0.5));
@@ -251,8 +254,9 @@ class PrintsRun {
 const mayBeSent = ({ printed, duplicate, error }: Pick<PrintResult, 'printed' | 'duplicate' | 'error'>): boolean =>
   error ? error.outcome !== 'not-sent' : printed && !duplicate;
 
-/** Returns a file to print, from memory or from a stream that may be unusable. */
-function sourceOf(kind: string, name: string, world: World): { made: Source; stream: Readable | undefined } {
+/** Returns a file to print: stored, from memory or from a stream that may be unusable. */
+function sourceOf(kind: string, name: string, world: World): { made: PrintSource; stream: Readable | undefined } {
+  if (kind === 'stored') return { made: { kind, jobId: storeElsewhere(world.simulator, name) }, stream: undefined };
   const bytes = Buffer.from(`;TIME:600\n${`;${name}\n`.repeat(80)}G28\n`);
   if (kind === 'bytes') return { made: { kind: 'bytes', bytes, name }, stream: undefined };
   let sent = 0;

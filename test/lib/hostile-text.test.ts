@@ -35,7 +35,14 @@ import {
   withoutAddresses,
   withoutDots,
 } from '../../lib/service/errors';
-import { findToolpath, readMetadata, storedType, toolpath } from '../../lib/service/file-types';
+import {
+  checkCompressedType,
+  fileExtension,
+  findToolpath,
+  readMediaType,
+  storedType,
+  toolpath,
+} from '../../lib/service/file-types';
 import { isKnownStatus, stateOf } from '../../lib/service/job-words';
 import {
   checkFileName,
@@ -63,7 +70,7 @@ import {
   text,
   time,
 } from '../../lib/service/json-readers';
-import { readStoredFile, storedId } from '../../lib/service/stored-file';
+import { readMetadata, readStoredFile, storedId } from '../../lib/service/stored-file';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { shown } from '../../lib/words/shown';
 import { decodeMessage, encodeMessage } from '../../lib/postgres/channel';
@@ -368,6 +375,9 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/errors.asPrintingError': (words) => asPrintingError(words),
   'service/errors.few': (words) => few(words, phrase`it`),
   'service/file-types.findToolpath': (words) => findToolpath(words),
+  'service/file-types.fileExtension': (words) => [fileExtension(words), fileExtension(`${words}.${words}`)],
+  'service/file-types.readMediaType': (words) => [readMediaType(words), readMediaType(`a/${words}`)],
+  'service/file-types.checkCompressedType': (words) => checkCompressedType(words),
   'service/file-types.storedType': (words) => storedType('file', words),
   'service/file-types.toolpath': (words) => toolpath(words),
   'service/print-job.checkFileName': (words) => checkFileName(words),
@@ -409,7 +419,7 @@ const READERS: Record<string, (words: string) => unknown> = {
       () => words,
       () => words,
     ),
-  'service/file-types.readMetadata': (words) => readMetadata(FIELDS(words)),
+  'service/stored-file.readMetadata': (words) => readMetadata(FIELDS(words)),
   'service/stored-file.readStoredFile': (words) => readStoredFile({ kind: 'job', id: words }, FIELDS(words)),
   'service/stored-file.storedId': (words) => storedId('job', FIELDS(words)),
   'service/json-readers.flag': (words) => flag(words),

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { NodeMessage } from 'node-red';
-import type { StoredFile } from '../../lib/service/stored-file';
+import type { StoredFile, StoredJob } from '../../lib/service/stored-file';
 import type { Simulator } from '../../simulator';
 import { OtherStorage } from '../helpers/other-storage';
 import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
@@ -96,6 +96,17 @@ describe('nodes/library-file', () => {
       assert.equal(stored(message).name, 'b.stl');
     });
 
+    it('stores a file of the type that msg.mediaType gives', async () => {
+      await deploy({ kind: 'job' });
+      const job = stored(await done({ payload: GCODE, filename: 'part.nc', mediaType: 'text/x-gcode' }));
+      assert.deepEqual([job.name, job.contentType], ['part.nc', 'text/x-gcode']);
+      await failed({ payload: GCODE, filename: 'part.nc', mediaType: 'gcode' }, 'INVALID_INPUT', /msg\.mediaType/);
+      await deploy();
+      const file = stored(await done(payload({ filename: 'scan.jfif', mediaType: 'image/jpeg' })));
+      assert.deepEqual([file.name, file.contentType], ['scan.jfif', 'image/jpeg']);
+      await failed(payload({ filename: 'scan.jfif' }), 'UNSUPPORTED_FILE_TYPE', /msg\.mediaType/);
+    });
+
     it('names the kind that accepts a refused file', async () => {
       await deploy();
       await failed(payload({ filename: 'part.gcode' }), 'UNSUPPORTED_FILE_TYPE', /choose the kind "print job"/);
@@ -166,10 +177,16 @@ describe('nodes/library-file', () => {
       ['job', 'part.gcode', GCODE],
     ] as const)
       it(`returns the record of a stored ${kind}`, async () => {
+        simulator.world.setParsing({ seconds: 0 });
         const ids = await uploaded('info', { kind }, { payload: content, filename: name });
         const message = await done({ ...ids, payload: 'old', other: 1 });
-        const { uploadedAt: _, contentType: __, ...rest } = stored(message);
-        assert.deepEqual(rest, { ...ids, name, fileSize: content.length, status: 'uploaded' });
+        const { uploadedAt: _, contentType: __, metadata, ...rest } = stored(message) as StoredJob;
+        const ofJob = { parsingStatus: 'success', projectId: null, uploadedBy: simulator.users[0]?.username };
+        assert.deepEqual(rest, {
+          ...{ ...ids, name, fileSize: content.length, status: 'uploaded' },
+          ...(kind === 'job' && ofJob),
+        });
+        assert.equal(metadata?.seconds, kind === 'job' ? 60 : undefined);
         assert.equal((message.raw as { file_size: number }).file_size, content.length);
         assert.equal(message.other, 1);
       });

@@ -3,6 +3,7 @@ import type { QueueItem } from '../../lib/queue/model/types';
 import { startSimulator, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Inbox } from '../helpers/flow';
 import { TurnedTime } from '../helpers/turned-time';
+import { codeOf } from './support';
 
 const GCODE = ';FLAVOR:Marlin\n;TIME:600\nG28\nG1 X1 Y1 E1\n';
 const QUEUE = {
@@ -58,6 +59,23 @@ describe('nodes/print-queue: at the simulator', () => {
       [true, (payload as QueueItem).itemId, 2],
     );
     assert.equal(caught.all.length, 0);
+  });
+
+  it('prints a file of the type that msg.mediaType gives', async () => {
+    const item = { payload: GCODE, filename: 'cube.nc' };
+    for (const [index, [msg, code]] of (
+      [
+        [item, 'UNSUPPORTED_FILE_TYPE'],
+        [{ ...item, mediaType: 'nc' }, 'INVALID_INPUT'],
+      ] as const
+    ).entries()) {
+      flow.send('node', msg);
+      assert.equal(codeOf(await time.until(caught.at(index))), code);
+    }
+    flow.send('node', { ...item, mediaType: 'text/x-gcode' });
+    const { state, name } = (await time.until(answers.at(0))).payload as QueueItem;
+    const [job] = simulator.world.storedJobs();
+    assert.deepEqual([state, name, job?.contentType], ['finished', 'cube.nc', 'text/x-gcode']);
   });
 
   it('counts its items and the wait of each copy in the metrics', async () => {

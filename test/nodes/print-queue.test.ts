@@ -71,7 +71,7 @@ describe('nodes/print-queue', () => {
       assert.deepEqual([name, typeof deadline, typeof onProgress], ['add', 'object', 'function']);
       const undefinedOnes = Object.keys(request).filter((key) => request[key] === undefined);
       assert.deepEqual(undefinedOnes.sort(), [
-        ...['alternatives', 'costCode', 'deadlineAt', 'notBefore', 'orderId', 'owner', 'require'],
+        ...['alternatives', 'costCode', 'deadlineAt', 'mediaType', 'notBefore', 'orderId', 'owner', 'require'],
       ]);
       assert.deepEqual(JSON.parse(JSON.stringify(request)), {
         source: { kind: 'file', path },

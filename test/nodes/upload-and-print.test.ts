@@ -102,6 +102,7 @@ describe('nodes/upload-and-print', () => {
       ['part.gcode.gz', 'application/gzip'],
       ['part.ufp', 'application/x-ufp'],
       ['PART.GCODE', 'text/plain'],
+      ['part.makerbot', 'application/x-makerbot'],
     ] as const)
       it(`sends ${name} as ${contentType}`, async () => {
         const bytes = name.endsWith('.gz') ? gzipSync(GCODE) : Buffer.from(GCODE);
@@ -127,6 +128,43 @@ describe('nodes/upload-and-print', () => {
       const got = result(await printed(payload({ printKey: 'k' })));
       gateway.close();
       assert.deepEqual([got.printed, got.duplicate, count('print')], [true, false, 1]);
+    });
+
+    for (const [filename, mediaType, contentType, jobName] of [
+      ['part.NC', 'text/x-gcode', 'text/x-gcode', 'Order 17.nc'],
+      ['part.gcode', ' Text/X-GCode ', 'text/x-gcode', 'Order 17.gcode'],
+      ['part.gcode', '', 'text/plain', 'Order 17.gcode'],
+      ['part.makerbot', 'application/x-ufp', 'application/x-ufp', 'Order 17.makerbot'],
+    ] as const)
+      it(`sends ${filename} with msg.mediaType "${mediaType}" as ${contentType}, named ${jobName}`, async () => {
+        // A snapshot in front of the node sets the type of its picture.
+        const got = result(
+          await printed(payload({ filename, mediaType, jobName: 'Order 17', contentType: 'image/jpeg' })),
+        );
+        assert.deepEqual([got.printed, got.jobName, got.contentType], [true, jobName, contentType]);
+        assert.equal(simulator.world.storedJob(got.jobId ?? '').contentType, contentType);
+      });
+
+    it('reuses an upload of the same type only', async () => {
+      const uploads = async (mediaType?: string) => result(await printed(payload({ mediaType }))).reusedUpload;
+      assert.deepEqual([await uploads(), await uploads('text/x-gcode')], [false, false]);
+      assert.deepEqual([await uploads('text/x-gcode'), await uploads(), count('registerUpload')], [true, true, 2]);
+    });
+
+    it('refuses a msg.mediaType that is none, and names it as the cure for an unknown extension', async () => {
+      for (const mediaType of ['gcode', 'text/plain; charset=utf-8', 5, ['text/plain']])
+        await failed(payload({ mediaType }), 'INVALID_INPUT');
+      const { message } = (await failed(payload({ filename: 'part.nc' }), 'UNSUPPORTED_FILE_TYPE')).error as Error;
+      assert.match(message, /msg\.mediaType/);
+      await failed(payload({ filename: 'part', mediaType: 'text/x-gcode' }), 'INVALID_INPUT');
+      assert.equal(count('registerUpload'), 0);
+    });
+
+    it('compresses only what is of the type of gzip', async () => {
+      await deploy({ compress: true });
+      await failed(payload({ mediaType: 'text/x-gcode' }), 'INVALID_INPUT');
+      const got = result(await printed(payload({ mediaType: 'application/gzip' })));
+      assert.deepEqual([got.jobName, got.contentType], ['cube.gcode.gz', 'application/gzip']);
     });
 
     it('names the job by msg.jobName plus the extension of the file', async () => {

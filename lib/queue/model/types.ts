@@ -56,6 +56,8 @@ export interface AddRequest extends ItemChanges {
   /** The stored job to print, in place of a source. */
   jobId: string | null;
   jobName: string;
+  /** Replaces the type of the file's extension. */
+  mediaType?: string | undefined;
   queueKey: string | null;
   /** Covers the upload. */
   deadline: Deadline;

@@ -10,14 +10,15 @@ import { underDeadline } from '../../../lib/time/deadline';
 import { startSimulator, type Fault, type Simulator } from '../../../simulator';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { MemoryStore } from '../../helpers/memory-store';
-import { PRINT, printingsOf } from '../../helpers/print-request';
+import { PRINT, printingsOf, stored, storeElsewhere } from '../../helpers/print-request';
 import { picker, seeded, withSeed } from '../../helpers/seeded';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
 
-/** Prints on a named printer, and on one that is chosen for each message. */
+/** Prints on a named printer, a file or a stored job, and on a printer that is chosen for each message. */
 const WAYS = [
   { way: 'a named printer', runs: 120, printers: 1, choice: {} },
+  { way: 'a named printer, of a stored job,', runs: 80, printers: 1, choice: {}, isStored: true },
   {
     way: 'the first idle printer',
     runs: 80,
@@ -60,7 +61,7 @@ const REFUSALS: Omit<Fault, 'endpoint'>[] = [
 const STORE_FAULTS: StoreFault[] = ['unreadable', 'unwritable', 'crash-before', 'crash-after'];
 const MOST_STEPS = 16;
 
-for (const { way, runs, printers, choice } of WAYS)
+for (const { way, runs, printers, choice, isStored = false } of WAYS)
   describe(`print/prints on ${way} under lost answers, crashes, store faults and short timeouts`, function () {
     let time: TurnedTime;
     let simulator: Simulator;
@@ -130,6 +131,8 @@ for (const { way, runs, printers, choice } of WAYS)
           const refused = random() < 0.15;
           const jobName = `run-${run}.gcode`;
           const printKey = keyed ? `key-${run}` : '';
+          const jobId = isStored ? storeElsewhere(simulator, jobName) : '';
+          const what = { jobName, printKey, ...(isStored && { source: stored(jobId) }) };
           simulator.faults.clear();
           simulator.faults.add({ endpoint: 'print', ...pick(refused ? REFUSALS : DISPATCH_FAULTS) });
           if (random() < 0.3)
@@ -148,7 +151,7 @@ for (const { way, runs, printers, choice } of WAYS)
           if (random() < 0.5)
             runtime.fail(pick(STORE_FAULTS), Math.floor(random() * MOST_STEPS), pick([1, 5, MOST_STEPS]));
 
-          const first = await print({ jobName, printKey }, pick([600, 600, 20, 3]));
+          const first = await print(what, pick([600, 600, 20, 3]));
           const crashed = runtime.crashed;
           const printed = printings(jobName);
           assert.ok(printed <= 1, `${printed} prints`);
@@ -164,7 +167,7 @@ for (const { way, runs, printers, choice } of WAYS)
           // Repeat the print under the same faults, in a new runtime if the old one has crashed.
           if (crashed) await restart();
           if (!keyed) return runtime.mend();
-          const again = await print({ jobName, printKey }, pick([600, 20]));
+          const again = await print(what, pick([600, 20]));
           assert.ok(printings(jobName) <= 1, `${printings(jobName)} prints after a repeat: ${again.error?.code}`);
           if (again.error && printed === 0 && again.error.code !== 'PRINT_OUTCOME_UNKNOWN' && !runtime.crashed)
             assert.equal(printings(jobName), 0, `reported as ${again.error.code}, but it prints`);
@@ -173,15 +176,16 @@ for (const { way, runs, printers, choice } of WAYS)
           runtime.mend();
           simulator.faults.clear();
           const before = printings(jobName);
-          const second = await print({ jobName, printKey });
+          const second = await print(what);
           assert.equal(second.error, undefined);
           assert.equal(second.result?.printed, true);
           assert.equal(second.result.duplicate, before === 1);
           assert.equal(printings(jobName), 1);
-          const third = await print({ jobName, printKey });
+          const third = await print(what);
           assert.equal(third.result?.duplicate, true);
           assert.equal(third.result.clusterJobId, second.result.clusterJobId);
           assert.equal(printings(jobName), 1);
+          if (isStored) assert.equal(second.result.jobId, jobId);
         }),
       );
 

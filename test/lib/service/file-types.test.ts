@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { PrintingError } from '../../../lib/service/errors';
-import { findToolpath, PROJECT_FILES, storedType, toolpath, TOOLPATHS } from '../../../lib/service/file-types';
+import {
+  checkCompressedType,
+  fileExtension,
+  findToolpath,
+  PROJECT_FILES,
+  readMediaType,
+  storedType,
+  toolpath,
+  TOOLPATHS,
+} from '../../../lib/service/file-types';
 
 const unsupported = (words: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PrintingError);
@@ -11,13 +20,14 @@ const unsupported = (words: RegExp) => (error: unknown) => {
 };
 
 describe('service/file-types', () => {
-  it('lists the rows of the interface', () => {
+  it('lists the rows of the interface, and .makerbot beyond it', () => {
     const rows = (types: typeof TOOLPATHS) =>
       types.map(({ extension, contentType, type }) => `${extension} ${contentType} ${type}`);
     assert.deepEqual(rows(TOOLPATHS), [
       '.gcode text/plain Toolpath',
       '.gcode.gz application/gzip Toolpath',
       '.ufp application/x-ufp Toolpath',
+      '.makerbot application/x-makerbot Toolpath',
     ]);
     assert.deepEqual(rows(PROJECT_FILES), [
       '.3mf application/vnd.ms-package.3dmanufacturing-3dmodel+xml Mesh',
@@ -47,7 +57,7 @@ describe('service/file-types', () => {
     for (const name of ['a.stl', 'a.3MF', 'a.obj', 'a.step', 'a.stp'])
       assert.throws(
         () => toolpath(name),
-        unsupported(/is a model: slice it to G-code first \(only \.gcode, \.gcode\.gz and \.ufp files/),
+        unsupported(/is a model: slice it to G-code first \(only \.gcode, \.gcode\.gz, \.ufp and \.makerbot files/),
       );
   });
 
@@ -55,7 +65,9 @@ describe('service/file-types', () => {
     for (const name of ['a.gz', 'a.txt', 'gcode', '.gcode', '.gcode.gz', '.ufp', 'a.gcode ', ''])
       assert.throws(
         () => toolpath(name),
-        unsupported(/can't be printed: only \.gcode, \.gcode\.gz and \.ufp files can/),
+        unsupported(
+          /can't be printed: only \.gcode, \.gcode\.gz, \.ufp and \.makerbot files can, unless msg\.mediaType gives the type\.$/,
+        ),
       );
     for (const name of ['a', 'a.zip', '.stl'])
       for (const kind of ['file', 'job'] as const)
@@ -63,7 +75,7 @@ describe('service/file-types', () => {
           () => storedType(kind, name),
           (error: Error) =>
             unsupported(/"project file" accepts \.3mf, .* and \.txt files/)(error) &&
-            unsupported(/"print job" accepts \.gcode, \.gcode\.gz and \.ufp files/)(error),
+            unsupported(/"print job" accepts \.gcode, \.gcode\.gz, \.ufp and \.makerbot files/)(error),
         );
   });
 
@@ -80,6 +92,56 @@ describe('service/file-types', () => {
         assert.equal(findToolpath(stem + type.extension), type);
         assert.equal(findToolpath(`${stem}${type.extension}.`), undefined);
       }),
+    );
+  });
+
+  it('takes a given media type for any extension, known or not', () => {
+    const mediaType = 'text/x-gcode';
+    for (const [name, extension] of [
+      ['part.XYZ', '.xyz'],
+      ['part.gcode', '.gcode'],
+      ['part.gcode.gz', '.gcode.gz'],
+      ['part.tar.gz', '.gz'],
+      ['part', ''],
+      ['.gcode', ''],
+    ] as const) {
+      assert.deepEqual(toolpath(name, mediaType), { extension, contentType: mediaType });
+      for (const kind of ['job', 'file'] as const)
+        assert.deepEqual(storedType(kind, name, mediaType), { extension, contentType: mediaType });
+      assert.equal(fileExtension(name), extension);
+    }
+  });
+
+  it('names msg.mediaType as the cure for an extension that it does not know', () => {
+    assert.throws(() => storedType('file', 'a.zip'), unsupported(/msg\.mediaType gives any other type/));
+    assert.throws(() => storedType('job', 'a.zip'), unsupported(/msg\.mediaType gives any other type/));
+  });
+
+  it('reads a media type in lower case, and nothing else', () => {
+    for (const blank of [undefined, null, '', '  ']) assert.equal(readMediaType(blank), undefined);
+    assert.equal(readMediaType(' Text/X-GCode '), 'text/x-gcode');
+    assert.equal(
+      readMediaType('application/vnd.ms-package.3dmanufacturing-3dmodel+xml'),
+      PROJECT_FILES[0]?.contentType,
+    );
+    const longest = `${'a'.repeat(127)}/${'b'.repeat(127)}`;
+    assert.equal(readMediaType(longest), longest);
+    for (const wrong of [
+      ...['text', 'text/', '/plain', 'text/plain; charset=utf-8', 'text/plain/x', 'text /plain', 'te\nxt/plain', 'ä/b'],
+      ...['.a/b', '*/*', `${longest}b`, 1, true, ['text/plain'], { type: 'text/plain' }],
+    ])
+      assert.throws(
+        () => readMediaType(wrong),
+        (error: unknown) => error instanceof PrintingError && error.code === 'INVALID_INPUT',
+        String(wrong),
+      );
+  });
+
+  it('accepts no other type than that of gzip for a compressed file', () => {
+    for (const good of [undefined, 'application/gzip']) checkCompressedType(good);
+    assert.throws(
+      () => checkCompressedType('text/plain'),
+      (error: unknown) => error instanceof PrintingError && error.code === 'INVALID_INPUT',
     );
   });
 });

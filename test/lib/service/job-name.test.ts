@@ -52,6 +52,18 @@ describe('service/job-name', () => {
     refuses(['a.gcode', 'part.stl', false], /slice it/, 'UNSUPPORTED_FILE_TYPE');
   });
 
+  it('gets an extension that only a given media type explains', () => {
+    const mediaType = 'text/x-gcode';
+    assert.equal(jobName('', 'Part.NC', false, mediaType), 'Part.NC');
+    assert.equal(jobName('Order 17', 'part.NC', false, mediaType), 'Order 17.nc');
+    assert.equal(jobName('Order 17.nc', 'part.nc', false, mediaType), 'Order 17.nc');
+    assert.equal(jobName('a.gcode', 'part', false, mediaType), 'a.gcode');
+    assert.equal(jobName('a', 'part.gcode', true, 'application/gzip'), 'a.gcode.gz');
+    refuses(['a.ufp', 'part.nc', false, mediaType], /sent as \.nc/);
+    refuses(['', 'part', false, mediaType], /"part" has no extension/);
+    refuses(['a:b', 'part.nc', false, mediaType], /contains one of/);
+  });
+
   it('is rejected if the service would reject it', () => {
     refuses([' a', 'p.gcode', false], /starts with a space/);
     refuses(['..a', 'p.gcode', false], /two dots/);

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { readStoredFile, storedId, storedIds } from '../../../lib/service/stored-file';
+import { readMetadata, readStoredFile, storedId, storedIds } from '../../../lib/service/stored-file';
 
 describe('service/stored-file', () => {
   it('reads a library file and a stored job', () => {
-    const common = { file_size: 12, content_type: 'x/y', status: 'uploaded', uploaded_at: '2024-03-01T07:15:00.250Z' };
+    const common = {
+      ...{ file_size: 12, content_type: 'x/y', status: 'uploaded', uploaded_at: '2024-03-01T07:15:00.250Z' },
+      ...{ parsing_status: 'success', library_project_id: 'p', username: 'Ada', metadata: { machine_variant: 'X' } },
+    };
     const read = { fileSize: 12, contentType: 'x/y', status: 'uploaded', uploadedAt: '2024-03-01T07:15:00.250Z' };
     assert.deepEqual(readStoredFile({ kind: 'file', id: 'f' }, { file_name: 'a.stl', ...common }), {
       fileId: 'f',
@@ -15,6 +18,8 @@ describe('service/stored-file', () => {
       jobId: 'j',
       name: 'a.gcode',
       ...read,
+      ...{ parsingStatus: 'success', projectId: 'p', uploadedBy: 'Ada' },
+      metadata: readMetadata({ machine_variant: 'X' }),
     });
   });
 
@@ -35,7 +40,10 @@ describe('service/stored-file', () => {
     assert.deepEqual(readStoredFile({ kind: 'file', id: 'f' }, {}), {
       ...{ fileId: 'f', name: null, fileSize: null, contentType: null, status: null, uploadedAt: null },
     });
-    const field = fc.constantFrom('file_name', 'job_name', 'file_size', 'content_type', 'status', 'uploaded_at');
+    const field = fc.constantFrom(
+      ...['file_name', 'job_name', 'file_size', 'content_type', 'status', 'uploaded_at', 'parsing_status'],
+      ...['library_project_id', 'username'],
+    );
     fc.assert(
       fc.property(
         fc.dictionary(field, fc.anything()),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { factsOfMetadata } from '../../../lib/toolpath/read-facts';
-import { readMetadata } from '../../../lib/service/file-types';
+import { readMetadata } from '../../../lib/service/stored-file';
 
 const GUID = '03f24266-0291-43c2-a6da-5211892a2699';
 const METADATA = {

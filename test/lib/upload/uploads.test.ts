@@ -184,7 +184,11 @@ describe('upload/uploads', () => {
       for (const [source, code, words, jobName] of [
         [await file('part.stl', text(10)), 'UNSUPPORTED_FILE_TYPE', /slice it/],
         [await file('part.stl', text(10)), 'UNSUPPORTED_FILE_TYPE', /slice it/, 'part.gcode'],
-        [inMemory(text(10), 'notes.txt'), 'UNSUPPORTED_FILE_TYPE', /\.gcode\.gz and \.ufp/],
+        [
+          inMemory(text(10), 'notes.txt'),
+          'UNSUPPORTED_FILE_TYPE',
+          /\.ufp and \.makerbot files can, unless msg\.mediaType/,
+        ],
         [await part(), 'INVALID_INPUT', /job name/, 'a/b'],
         [at(join(folder, 'none.gcode')), 'FILE_NOT_READABLE', /no file/],
         [at(join(folder, 'folder.gcode')), 'FILE_NOT_READABLE', /not a file/],
@@ -574,6 +578,7 @@ describe('upload/uploads', () => {
         assert.equal((await send(...given)).reusedUpload, false);
       await anew(inMemory(Buffer.from(bytes).fill(';', 100, 101), 'part.gcode'), { reuse });
       await anew(inMemory(bytes, 'part.ufp'), { reuse });
+      await anew(inMemory(bytes, 'part.gcode'), { reuse, mediaType: 'text/x-gcode' });
       await anew(await file('part.gcode', bytes), { reuse: false });
       await anew(
         await file('part.gcode', bytes),

@@ -137,6 +137,7 @@ const OTHERS: Record<string, string> = {
   'node-waits.NodeWaits': 'passes on waits',
   'metrics-setting.metricsOf': 'reads settings.js and the settings of a node',
   'on-input.onInput': 'passes on messages by plainMessage, readable and markFailed',
+  'print-inputs.readPrintSource': 'reads by readSource and readText',
   'printing-text.printingText': 'gets the numbers of a job that was read',
   'queue-link.isQueue': 'gets a node',
   'queue-link.queueOf': 'gets the id of a node',
