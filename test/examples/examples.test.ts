@@ -476,6 +476,51 @@ describe('the examples', () => {
     assert.equal((await bench.prints('lamp-cover.gcode')).length, 2);
   });
 
+  example('print again: repeats the print that failed last, once for each failure', async (bench) => {
+    await bench.import('19-print-the-last-one-again');
+    await bench.press('print it again');
+    await bench.untilShown('nothing to print again', /No print has failed/);
+    await printAndWatch(bench, 'print something small');
+    const earlier = await bench.prints('square.gcode');
+    const [running] = earlier.filter(({ status }) => status === 'printing');
+    await bench.press('abort all prints');
+    await bench.untilShown('can be printed again', /square\.gcode/);
+    await bench.pass(CLEARING);
+    for (const _ of ['first', 'second']) await bench.press('print it again');
+    await bench.untilShown('printed again', /square\.gcode \(before\)/);
+    const known = new Set(earlier.map(({ uuid }) => uuid));
+    const repeats = (await bench.prints('square.gcode')).filter(({ uuid }) => !known.has(uuid));
+    assert.deepEqual(
+      repeats.map(({ clusterId, jobId }) => [clusterId, jobId]),
+      [[running?.clusterId, running?.jobId]],
+    );
+    assert.deepEqual(bench.complaints(), []);
+    await bench.press('abort all prints');
+    await bench.pass(CLEARING);
+  });
+
+  example('library: prints the newest stored file once, and a chosen one at each press', async (bench) => {
+    await bench.import('20-print-from-the-library');
+    await bench.press('upload something small');
+    await bench.untilShown('uploaded', /square\.gcode/);
+    const count = async () => (await bench.prints('square.gcode')).length;
+    const before = await count();
+    for (const shown of [/square\.gcode$/, /square\.gcode \(before\)/]) {
+      await bench.press('print the newest');
+      await bench.untilShown('printed', shown);
+    }
+    assert.equal(await count(), before + 1);
+    const [printed] = (await bench.prints('square.gcode')).slice(-1);
+    await bench.import('20-print-from-the-library', {}, (node) =>
+      node.name === 'the chosen file' ? { ...node, storedJob: printed?.jobId } : node,
+    );
+    await bench.press('print it');
+    await bench.untilShown('printed', /square\.gcode$/);
+    assert.equal(await count(), before + 2);
+    assert.deepEqual(bench.complaints(), []);
+    await bench.pass(1200 + HEATING + CLEARING);
+  });
+
   example('chat: asks for each plate with a picture, and clears it by a button', async (bench) => {
     const bot = '/bot12:secret/';
     const presses: object[] = [];
