@@ -101,6 +101,56 @@ for (const runtime of editors) {
       });
     });
 
+    it('offers stored jobs with size, date and uploader, and hides what concerns uploads only', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-upload-and-print');
+      await page.selectOption('#node-input-account', account);
+      const ofUploads = ['file-shown', 'jobName-shown', 'compress', 'reuseUpload'];
+      const shown = (name: string) => page.isVisible(`#node-input-${name}`);
+      assert.equal(await shown('storedJob-shown'), false);
+      await page.selectOption('#node-input-source', 'stored');
+      assert.deepEqual(await Promise.all(ofUploads.map(shown)), [false, false, false, false]);
+      assert.deepEqual(await unnamed(editor.form), []);
+      const choices = await editor.offers('node-input-storedJob-shown');
+      assert.equal(await choices.first().locator('b').textContent(), 'from msg.jobId');
+      const choice = choices.nth(1);
+      assert.match((await choice.textContent()) ?? '', /^\S.* [\d.,]+ [kM]B, .*\d\d:\d\d.*, \S/);
+      await editor.assertAccessible('upload and print, while it offers the stored jobs');
+      const name = await choice.locator('b').textContent();
+      await choice.click();
+      await page.focus('#node-input-name');
+      assert.equal(await page.locator('#node-input-storedJob-shown-chosen b').textContent(), name);
+      await editor.saveAndDeploy();
+      const { source, storedJob, storedJobType } = await editor.saved(id);
+      assert.deepEqual([source, storedJobType], ['stored', 'str']);
+      assert.match(String(storedJob), /^[\w-]{41}[\w=-]{3}$/);
+    });
+
+    it('says that a long list of stored jobs goes on, and searches the others', async () => {
+      const { page } = editor;
+      const listed = (jobId: string, name: string) => ({
+        ...{ jobId, name, fileSize: 2_345_678, uploadedAt: '2026-01-31T12:00:00.000Z', uploadedBy: '<b>Ada</b>' },
+      });
+      const newest = Array.from({ length: 1000 }, (_, n) => listed(`id-${n}`, `part ${n}.gcode`));
+      await page.route(/\/stored-jobs\?/, (route) => {
+        const search = new URL(route.request().url()).searchParams.get('search');
+        return route.fulfill({ json: { answer: search ? [listed('old', `${search} part.gcode`)] : newest } });
+      });
+      await editor.add('remote-printing-upload-and-print');
+      await page.selectOption('#node-input-account', account);
+      await page.selectOption('#node-input-source', 'stored');
+      const note = page.locator('#remote-printing-storedJob-row .remote-printing-note');
+      await note.filter({ hasText: 'This list shows the newest 1000: type to search the others.' }).waitFor();
+      const choices = await editor.offers('node-input-storedJob-shown');
+      await page.fill('#node-input-storedJob-shown', 'rare');
+      await choices.filter({ hasText: 'rare part.gcode 2.3 MB' }).filter({ hasText: '<b>Ada</b>' }).click();
+      assert.equal(await page.inputValue('#node-input-storedJob'), 'old');
+      await page.focus('#node-input-name');
+      assert.equal(await page.locator('#node-input-storedJob-shown-chosen b').textContent(), 'rare part.gcode');
+      await page.unroute(/\/stored-jobs\?/);
+      await editor.cancel();
+    });
+
     it('saves the settings of printing request', async () => {
       const id = await editor.add('remote-printing-request');
       assert.deepEqual(await unnamed(editor.form), []);

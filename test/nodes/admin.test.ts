@@ -3,6 +3,7 @@ import { startSimulator, type Fault, type Simulator } from '../../simulator';
 import { followTo } from '../helpers/browser';
 import { Flow, REDIRECT } from '../helpers/flow';
 import { pluck } from '../helpers/pluck';
+import { storeElsewhere } from '../helpers/print-request';
 import { TurnedTime } from '../helpers/turned-time';
 import { SIGNED_OUT } from './support';
 
@@ -526,9 +527,27 @@ describe('nodes/admin', () => {
       }
     });
 
+    it('lists the uploaded files of the library, the newest first, and searches them', async () => {
+      const older = storeElsewhere(simulator, 'bracket.gcode');
+      storeElsewhere(simulator, 'not there.gcode', { uploaded: false });
+      const { organizationId } = simulator.users[0]!.organizations[1]!;
+      storeElsewhere(simulator, 'elsewhere.gcode', { organizationId });
+      simulator.world.storedJob(older).uploadedAt! -= 60_000;
+      const newer = storeElsewhere(simulator, 'hinge.gcode');
+      const { body } = await flow.get('accounts/account/stored-jobs').expect(200);
+      assert.deepEqual(pluck(body as { jobId: string }[], 'jobId').slice(0, 2), [newer, older]);
+      assert.deepEqual(body[0], {
+        ...{ jobId: newer, name: 'hinge.gcode', fileSize: 1234, uploadedBy: simulator.users[0]?.username },
+        uploadedAt: new Date(simulator.world.storedJob(newer).uploadedAt!).toISOString(),
+      });
+      assert.doesNotMatch(JSON.stringify(body), /not there|elsewhere|signature|access_key/);
+      const { body: found } = await flow.get('accounts/account/stored-jobs?search=BRACKET').expect(200);
+      assert.deepEqual(pluck(found as { jobId: string }[], 'jobId'), [older]);
+    });
+
     it('lists the printers of an account before its deploy, from the typed settings', async () => {
       const typed = typedSettings();
-      const lists = ['clusters', 'workspaces', 'jobs'];
+      const lists = ['clusters', 'workspaces', 'jobs', 'stored-jobs'];
       for (const list of lists) {
         const { body } = await flow.post(`accounts/new/typed/${list}`, typed).expect(400);
         assert.equal(body.code, 'NOT_SIGNED_IN');
