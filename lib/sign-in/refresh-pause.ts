@@ -3,7 +3,7 @@ import type { Clock } from '../time/clock';
 import { waitBefore } from '../time/retry';
 import { refusedAnew } from './credentials';
 
-/** Pause after a transient failure of a refresh, ms. */
+/** Pause after a fault of the pack's own code, ms. */
 export const PAUSE = 5_000;
 /** Backoff of refreshes for tokens that the service refuses right after their issue, ms. */
 const DISTRUST = { first: 30_000, longest: 15 * 60_000 };

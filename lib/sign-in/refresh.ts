@@ -15,7 +15,7 @@ import {
   type SignInSettings,
   withGrant,
 } from './grant';
-import { INHERITED_REST, type Rest, restAfter } from './lost-answer';
+import { INHERITED_REST, type Repeats, type Rest } from './repeats';
 import { IncompleteAnswer, type TokenEndpoint } from './token-endpoint';
 
 export interface RefreshDeps {
@@ -28,13 +28,15 @@ export interface RefreshDeps {
   refreshesUnderWay?: RefreshesUnderWay | undefined;
 }
 
-interface RefreshRequest {
+export interface RefreshRequest {
   /** The sign-in in memory. */
   own: Grant | undefined;
   /** The access token to replace. */
   refused: string;
   /** Limits the work before the request, never the request itself. */
   deadline: Deadline;
+  /** The schedule of the renewal that this exchange is a try of. */
+  repeats: Repeats;
   /** Called when the refresh token begins to rest after `error`. */
   onRest: (rest: Rest, error: PrintingError) => void;
 }
@@ -61,16 +63,16 @@ const LONGEST_PROBE = 30_000;
 const ENDS = ['invalid_grant', 'invalid_request'];
 
 /**
- * One exchange of the refresh token for a new pair, from the lock to the durable pair. The request, the rests after lost
- * answers and the late repeat are one piece of work, which no deploy interrupts (ADR 13).
+ * One exchange of the refresh token for a new pair, from the lock to the durable pair. The request and the rest after a
+ * lost answer are one piece of work under the lock, which no deploy interrupts (ADR 13).
  */
 export class Refresh {
   readonly #deps: RefreshDeps;
   readonly #request: RefreshRequest;
   readonly #cancelled = new AbortController();
   /** Resolves when the refresh token rests: the process has no request under way. A new promise for each request. */
-  resting = new Promise<void>(() => undefined);
-  #rest = (): void => undefined;
+  resting!: Promise<void>;
+  #rest!: () => void;
   /** The result of an answer; without `at`, it has a new refresh token only. */
   #arrived: { grant: Grant; at?: number } | undefined;
   #refusal: PrintingError | undefined;
@@ -79,6 +81,11 @@ export class Refresh {
   constructor(deps: RefreshDeps, request: RefreshRequest) {
     this.#deps = deps;
     this.#request = request;
+    this.#beginWork();
+  }
+
+  #beginWork(): void {
+    this.resting = new Promise((resolve) => (this.#rest = resolve));
   }
 
   /** Runs the exchange. On failure the sign-in stays unchanged, and the cause is thrown. */
@@ -147,35 +154,33 @@ export class Refresh {
     }
   }
 
-  /** Sends the refresh token until there is an answer, with a rest after each one that was lost. */
+  /** Sends the refresh token. If the answer is lost, throws after the token has rested. */
   async #newPair(current: Grant, lock: Lock): Promise<{ grant: Grant; at?: number }> {
-    const refreshes = (current.refreshes ?? 0) + 1;
-    for (let lost = 0; ; lost++) {
-      try {
-        const grant = await this.#send(current, lock);
-        return { grant: { ...grant, refreshes }, at: this.#deps.clock.monotonic() };
-      } catch (thrown) {
-        const error = asPrintingError(thrown);
-        if (error instanceof IncompleteAnswer) {
-          this.#failure = error;
-          return { grant: { ...current, refreshToken: error.refreshToken, refreshes } };
-        }
-        const rest = restAfter(error, lost);
-        if (!rest || this.#cancelled.signal.aborted) throw error;
-        await this.#restFor(rest, error);
-        if (!rest.isRepeated) throw error;
-      }
-    }
-  }
-
-  async #send(current: Grant, lock: Lock): Promise<Grant> {
     const { clock, endpoint, settings } = this.#deps;
+    const refreshes = (current.refreshes ?? 0) + 1;
     // If the request hasn't left by the deadline, leave it to the next instance.
     this.#request.deadline.throwIfOver();
-    this.resting = new Promise((resolve) => (this.#rest = resolve));
-    const fence = await lock.secure(SECURED);
+    this.#beginWork();
+    const secured = await lock.secure(SECURED);
+    let writtenAt = clock.monotonic();
+    const fence = () => {
+      secured();
+      writtenAt = clock.monotonic();
+    };
     const limit = { ms: LONGEST_REQUEST, parent: this.#cancelled.signal, cure: phrase`try again later` };
-    return underDeadline(clock, limit, (deadline) => endpoint.refresh(settings, current, deadline, fence));
+    const sending = underDeadline(clock, limit, (deadline) => endpoint.refresh(settings, current, deadline, fence));
+    try {
+      return { grant: { ...(await sending), refreshes }, at: clock.monotonic() };
+    } catch (thrown) {
+      const error = asPrintingError(thrown);
+      if (error instanceof IncompleteAnswer) {
+        this.#failure = error;
+        return { grant: { ...current, refreshToken: error.refreshToken, refreshes } };
+      }
+      const rest = this.#request.repeats.restAfter(error, clock.monotonic() - writtenAt);
+      if (rest && !this.#cancelled.signal.aborted) await this.#restFor(rest, error);
+      throw error;
+    }
   }
 
   async #restFor(rest: Rest, error: PrintingError): Promise<void> {
@@ -219,7 +224,7 @@ const spent = (reason: Sentence) => ({
 });
 
 /** Whether the token endpoint itself refused the request, as opposed to a transient fault on the way. */
-export const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): boolean =>
+const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): boolean =>
   outcome === 'refused' && serviceCode !== undefined && [400, 401, 403].includes(statusCode ?? 0);
 
 /**

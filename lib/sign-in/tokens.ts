@@ -1,6 +1,5 @@
-import { retry } from '../http/retry';
 import { asPrintingError, PrintingError, withOutcome } from '../service/errors';
-import { closed, Deadline } from '../time/deadline';
+import { closed, type Deadline, underDeadline } from '../time/deadline';
 import { RetryTimer } from '../time/retry';
 import { phrase, type Sentence } from '../words/sentence';
 import {
@@ -13,8 +12,9 @@ import {
   type SignInInfo,
 } from './credentials';
 import { type Grant, isLater, readToken, SavedGrant, type TokenHolder, whyEnded } from './grant';
-import { isRefusal, Refresh, type RefreshDeps, type Refreshed } from './refresh';
+import { Refresh, type RefreshDeps, type Refreshed, type RefreshRequest } from './refresh';
 import { PAUSE, RefreshPause } from './refresh-pause';
+import { Repeats, type Rest } from './repeats';
 import { Changes, type SignInState } from './sign-in-state';
 import { lifetimeOf, remainingLifetime } from './token-endpoint';
 
@@ -34,7 +34,6 @@ const SHORTEST_USE = 1_000;
 const LONGEST_WAIT = 15 * 60_000;
 /** Waits between reads while the store can't be read, ms. */
 const REREAD = { first: 1_000, longest: 30_000 };
-const REPEATS = { repeats: 2, first: 1_000, longest: 3_000, factor: 3 };
 
 /**
  * The tokens of one signed-in account. The refresh token changes at every use (interface, Authentication 7), and
@@ -62,11 +61,17 @@ export class Tokens implements Credentials {
   #freshUntil = 0;
   #loading: Promise<void> | undefined;
   #loaded = false;
-  #refreshing: Promise<string> | undefined;
-  /** Monotonic time at which the current refresh began. */
+  /** What callers of the current renewal get: its result, or at once its last error if they wait no longer. */
+  #answer: Promise<string> | undefined;
+  #rejectAnswer: (error: PrintingError) => void = () => undefined;
+  /** Monotonic time at which the current renewal began. */
   #begunAt = 0;
+  /** Ends the wait between two tries of the current renewal. */
+  #endWait: () => void = () => undefined;
   /** The current exchange of the refresh token, or the last one. */
   #exchange: Refresh | undefined;
+  /** Resolves or rejects with the current exchange. */
+  #exchanging: Promise<string> | undefined;
   /** The current pair couldn't be written yet. */
   #unsaved = false;
   /** The service refuses this client application or its scope, which only other settings (a new instance) can fix. */
@@ -106,7 +111,7 @@ export class Tokens implements Credentials {
     if (left > Math.min(EARLY, grant.lifetime / 10)) return grant.accessToken;
     if (left <= 0) return this.#join(grant.accessToken, deadline);
     // An early refresh is optional: while the token is valid, a transient fault or a slow answer changes nothing.
-    const waited = this.#refreshing ? now - this.#begunAt : 0;
+    const waited = this.#answer ? now - this.#begunAt : 0;
     const shorter = deadline.within(Math.max(0, Math.min(PATIENCE - waited, left / 2)));
     try {
       return await this.#join(grant.accessToken, shorter);
@@ -169,7 +174,8 @@ export class Tokens implements Credentials {
     this.#closing.abort(closed());
     this.#rereads.stop();
     this.#endListening();
-    const work = this.#refreshing?.catch(() => undefined);
+    this.#endWait();
+    const work = this.#exchanging?.catch(() => undefined);
     // A resting token is not active work: the next instance waits for its lock.
     if (work) await Promise.race([work, this.#exchange?.resting ?? work]);
   }
@@ -204,9 +210,9 @@ export class Tokens implements Credentials {
       await this.#load();
       let grant = await this.#saved.read(this.#unsaved);
       if (this.#closing.signal.aborted) return;
-      // A refresh of this runtime may have read the stored grant before the change.
+      // An exchange of this runtime may have read the stored grant before the change.
       const again = () => this.#catchUp();
-      if (this.#refreshing) return await this.#refreshing.then(again, again);
+      if (this.#exchanging) return await this.#exchanging.then(again, again);
       this.#unsaved = false;
       if (isLater(this.#grant, grant)) grant = await this.#saved.writeBack(this.#grant);
       if (grant?.accessToken === this.#grant?.accessToken) return;
@@ -229,6 +235,8 @@ export class Tokens implements Credentials {
     // A refresh continues the current sign-in. Only a different sign-in is a change.
     const isNew =
       grant?.redirectUri !== this.#grant?.redirectUri || (grant?.signedInAt ?? 0) !== (this.#grant?.signedInAt ?? 0);
+    // A renewal of another token has become pointless.
+    if (grant?.accessToken !== this.#grant?.accessToken) this.#endWait();
     this.#grant = grant;
     const changed = !this.#loaded || before !== this.state || isNew;
     this.#loaded = true;
@@ -243,65 +251,92 @@ export class Tokens implements Credentials {
     return this.#grant;
   }
 
-  /** Joins the current refresh or begins one. All callers share it, so no single deadline ends it. */
+  /** Joins the current renewal or begins one. All callers share it, so no single deadline ends it. */
   async #join(refused: string, deadline: Deadline): Promise<string> {
-    const { clock } = this.#options;
     this.#pause.throwIfPaused();
-    if (!this.#refreshing) {
-      this.#begunAt = clock.monotonic();
-      this.#refreshing = this.#refresh(refused).finally(() => (this.#refreshing = undefined));
+    if (!this.#answer) {
+      this.#begunAt = this.#options.clock.monotonic();
+      const renewed = this.#renew(refused).finally(() => (this.#answer = undefined));
+      this.#answer = new Promise((resolve, reject) => {
+        this.#rejectAnswer = reject;
+        renewed.then(resolve, reject);
+      });
     }
-    return deadline.wait(this.#refreshing);
-  }
-
-  /** Repeats the exchange after transient failures, and begins a pause after the last one. */
-  async #refresh(refused: string): Promise<string> {
-    const limit = { ms: LONGEST_WAIT, parent: this.#closing.signal, cure: phrase`try again later` };
-    const deadline = new Deadline(this.#options.clock, limit);
-    const passes = (error: PrintingError) => !this.#closing.signal.aborted && this.#isTransient(error);
-    try {
-      return await retry(deadline, REPEATS, () => this.#refreshOnce(refused, deadline), { passes });
-    } catch (thrown) {
-      const error = asPrintingError(thrown);
-      if (error.code !== 'NOT_SIGNED_IN') this.#pause.begin(error, Math.max(PAUSE, error.retryAfter ?? 0));
-      throw withOutcome(error, 'not-sent');
-    } finally {
-      deadline.end();
-    }
+    return deadline.wait(this.#answer);
   }
 
   /**
-   * Whether a repeat may help: unless the endpoint itself refused, any answer may be transient, even a proxy's page. No
-   * repeat helps against a fault of our own code, nor for a request whose answer was lost, which was repeated already.
+   * Exchanges the refresh token, and repeats that until there is a new pair, the sign-in has ended or the account
+   * closes. Callers get an error earlier; the repeats continue without them.
    */
-  #isTransient(error: PrintingError): boolean {
-    const isAnswer = error.code !== 'NOT_SIGNED_IN' && error.outcome !== undefined;
-    return isAnswer && !isRefusal(error) && this.#pause.error !== error && (error.retryAfter ?? 0) <= PAUSE;
+  async #renew(refused: string): Promise<string> {
+    const repeats = new Repeats(this.#options.clock);
+    let rested = 0;
+    const onRest = ({ ms, callersWait }: Rest, error: PrintingError) => {
+      rested = ms;
+      this.#failed(error, callersWait);
+    };
+    for (;;) {
+      let wait: number;
+      try {
+        this.#exchanging = this.#refresh(refused, repeats, onRest);
+        return await this.#exchanging.finally(() => (this.#exchanging = undefined));
+      } catch (thrown) {
+        const error = asPrintingError(thrown);
+        // No repeat helps against a fault of the pack's own code.
+        if (error.outcome === undefined) throw this.#pause.begin(error, PAUSE);
+        if (this.#isFinal(error)) throw withOutcome(error, 'not-sent');
+        const next = repeats.next(error, rested);
+        this.#failed(error, next.callersWait);
+        wait = next.wait;
+      }
+      await this.#wait(wait);
+      if (this.#closing.signal.aborted) throw withOutcome(closed(), 'not-sent');
+      if (this.#grant?.accessToken !== refused) return this.#usable().accessToken;
+    }
   }
 
-  /** Exchanges the refresh token. If an answer is lost, the callers may get the error before the exchange has ended. */
-  async #refreshOnce(refused: string, deadline: Deadline): Promise<string> {
-    let giveUp: (error: PrintingError) => void;
-    const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
-    this.#exchange = new Refresh(this.#options, {
-      own: this.#grant,
-      refused,
-      deadline,
-      onRest: ({ ms, callersWait }, error) => {
-        this.#pause.show(withOutcome(error, 'not-sent'));
-        if (callersWait) this.#countFailure();
-        // The lock stays held so that no other runtime spends the token meanwhile.
-        else giveUp(this.#pause.begin(error, ms + PAUSE));
-      },
+  /** Shows an error of the current renewal. Unless callers wait, all get it at once until the renewal has ended. */
+  #failed(thrown: PrintingError, callersWait: boolean): void {
+    const error = withOutcome(thrown, 'not-sent');
+    this.#pause.show(error);
+    if (callersWait) return;
+    this.#rejectAnswer(error);
+    this.#answer = Promise.reject(error);
+    // There may be no caller.
+    this.#answer.catch(() => undefined);
+  }
+
+  /** Waits for `ms`, until another token is adopted, or for the close. */
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel();
+        resolve();
+      };
+      const cancel = this.#options.clock.after(ms, end);
+      this.#endWait = end;
     });
-    const used = this.#exchange.run().then(
-      (refreshed) => this.#use(refreshed),
-      (error: unknown) => {
+  }
+
+  /** Whether the sign-in, or its use by this instance, has ended. Then no repeat helps. */
+  #isFinal({ code, statusCode }: PrintingError): boolean {
+    if (this.#closing.signal.aborted || this.#blocked) return true;
+    // With a status, the answer had no code of the token endpoint: a proxy's page, for example.
+    return code === 'NOT_SIGNED_IN' && statusCode === undefined;
+  }
+
+  #refresh(refused: string, repeats: Repeats, onRest: RefreshRequest['onRest']): Promise<string> {
+    const { clock } = this.#options;
+    const limit = { ms: LONGEST_WAIT, parent: this.#closing.signal, cure: phrase`try again later` };
+    return underDeadline(clock, limit, async (deadline) => {
+      this.#exchange = new Refresh(this.#options, { own: this.#grant, refused, deadline, repeats, onRest });
+      const refreshed = await this.#exchange.run().catch((error: unknown) => {
         this.#countFailure();
         throw error;
-      },
-    );
-    return Promise.race([used, givenUp]);
+      });
+      return this.#use(refreshed);
+    });
   }
 
   #countFailure(): void {

@@ -767,7 +767,7 @@ const OTHERS: Record<string, string> = {
   'postgres/entry-locks.*': 'compares tokens of its own',
   'postgres/roster.Roster': 'keeps what readAbout reads',
   'postgres/roster.markOf': 'hashes contents',
-  'sign-in/lost-answer.*': 'gets an error that was read',
+  'sign-in/repeats.*': 'gets an error that was read',
   'sign-in/refresh.*': 'asks; gives the answer to the readers of refusals and of tokens',
   'sign-in/token-endpoint.*': 'gets numbers',
   'sign-in/refresh-pause.*': 'keeps errors as they are',

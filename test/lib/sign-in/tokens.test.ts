@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { PrintingError } from '../../../lib/service/errors';
+import { type ErrorCode, PrintingError } from '../../../lib/service/errors';
 import { grantFor, grantKey, type Grant, type Grants, withGrant } from '../../../lib/sign-in/grant';
 import { RefreshesUnderWay } from '../../../lib/sign-in/refresh';
 import { IncompleteAnswer, type TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
@@ -8,6 +8,7 @@ import { ManualClock, settle } from '../../helpers/manual-clock';
 import { WriteBehindStore } from '../../../lib/state/write-behind-store';
 import { UNLOSABLE_LOCK } from '../../../lib/state/locks';
 import type { Key } from '../../../lib/state/store';
+import { sleep } from '../../../lib/time/clock';
 import type { Deadline } from '../../../lib/time/deadline';
 import { MemoryStore } from '../../helpers/memory-store';
 import { held } from '../../helpers/held';
@@ -59,14 +60,14 @@ describe('sign-in/tokens', () => {
   const bearer = (tokens: Tokens) => tokens.bearer(limit(clock));
   const stored = async () => grantFor(await store.get<Grants>(grantKey('a')), SETTINGS);
   const fails =
-    (code: 'NETWORK' | 'SERVICE_ERROR' | 'RATE_LIMITED', details = {}) =>
+    (code: ErrorCode, details = {}) =>
     () =>
       Promise.reject(new PrintingError(code, phrase`It failed.`, { outcome: 'unknown', ...details }));
   const rotates = (n: number) => () => Promise.reject(new IncompleteAnswer(`refresh-${n}`));
   const refuses =
-    (serviceCode: string | undefined, statusCode = 400) =>
+    (serviceCode: string | undefined, statusCode = 400, code: ErrorCode = 'SERVICE_ERROR') =>
     () =>
-      Promise.reject(new PrintingError('SERVICE_ERROR', phrase`No.`, { outcome: 'refused', statusCode, serviceCode }));
+      Promise.reject(new PrintingError(code, phrase`No.`, { outcome: 'refused', statusCode, serviceCode }));
 
   beforeEach(async () => {
     clock = new ManualClock();
@@ -186,7 +187,8 @@ describe('sign-in/tokens', () => {
 
   for (const [name, failure] of [
     ['a network fault', fails('NETWORK', { outcome: 'not-sent' })],
-    ['a 503', fails('SERVICE_ERROR', { statusCode: 503 })],
+    ['a 500', fails('SERVICE_ERROR', { statusCode: 500 })],
+    ['a proxy’s page with status 401', refuses(undefined, 401, 'NOT_SIGNED_IN')],
     ['a proxy’s page', refuses(undefined, 403)],
   ] as const)
     it(`keeps the sign-in after ${name} and tries again`, async () => {
@@ -283,7 +285,7 @@ describe('sign-in/tokens', () => {
       await assert.rejects(clock.during(10_000, refresh(tokens)), { code });
       assert.deepEqual([asked, tokens.state], [[], 'signed-in']);
       Object.assign(store, { [method]: works });
-      await clock.advance(10_000);
+      await clock.advance(15_000);
       assert.equal(await refresh(tokens), 'access-2');
       assert.deepEqual(asked, ['refresh-1']);
     });
@@ -445,32 +447,162 @@ describe('sign-in/tokens', () => {
   });
 
   describe('with a refresh whose answer is slow or lost', () => {
-    it('answers every caller after a second lost answer and does not use the token for two more minutes', async () => {
-      script = [fails('NETWORK'), fails('NETWORK')];
-      const [one, two] = [open(), open()];
-      await bearer(two);
-      await assert.rejects(clock.during(45_000, refresh(one)), { code: 'NETWORK', outcome: 'not-sent' });
-      const other = refresh(two);
-      await assert.rejects(refresh(one), { code: 'NETWORK' });
-      await clock.advance(119_999);
-      assert.equal(asked.length, 2);
-      await clock.advance(1);
-      assert.equal(await other, 'access-2');
-    });
+    /** Advances the clock by ms; returns the times of the requests within that time, ms from now. */
+    async function requestsWithin(ms: number): Promise<number[]> {
+      const [begun, times] = [clock.monotonic(), Array<number>()];
+      for (let seen = asked.length; clock.monotonic() - begun < ms; seen = asked.length) {
+        await clock.advance(100);
+        for (let n = seen; n < asked.length; n++) times.push(clock.monotonic() - begun);
+      }
+      return times;
+    }
 
     for (const [name, failure] of [
       ['a lost answer', fails('NETWORK')],
-      ['a 408, which leaves the outcome open', fails('SERVICE_ERROR', { statusCode: 408 })],
-      ['a 504, which leaves the outcome open', fails('SERVICE_ERROR', { statusCode: 504 })],
+      ['the end of its time', fails('TIMEOUT')],
+      ['an answer that is too large', fails('SERVICE_ERROR', { statusCode: 200 })],
+      ...[502, 503, 504].map((statusCode) => [`a ${statusCode}`, fails('SERVICE_ERROR', { statusCode })] as const),
+      ['a 408', fails('SERVICE_ERROR', { outcome: 'refused', statusCode: 408 })],
     ] as const)
-      it(`rests the refresh token for 45 s after ${name}, then uses it again`, async () => {
+      it(`rests the refresh token for 2 s after ${name}, then uses it again`, async () => {
         script = [failure];
         const renewing = refresh(open());
-        await clock.advance(44_999);
+        await clock.advance(1_999);
         assert.deepEqual(asked, ['refresh-1']);
         assert.equal(await clock.during(1, renewing), 'access-2');
         assert.deepEqual(asked, ['refresh-1', 'refresh-1']);
       });
+
+    for (const [seconds, rest] of [
+      [20, 20],
+      [360, 45],
+    ] as const)
+      it(`rests the refresh token for ${rest} s if the answer was lost after ${seconds} s`, async () => {
+        script = [() => sleep(clock, seconds * 1_000).then(fails('NETWORK'))];
+        const renewing = refresh(open());
+        await clock.advance((seconds + rest) * 1_000 - 1);
+        assert.deepEqual(asked, ['refresh-1']);
+        assert.equal(await clock.during(1, renewing), 'access-2');
+      });
+
+    it('does not count the way to the service as time under way', async () => {
+      const connecting = {
+        refresh: async (_: never, old: Grant, __: never, fence: () => void) => {
+          await sleep(clock, 9_000);
+          fence();
+          return endpoint.refresh(SETTINGS, old, limit(clock));
+        },
+      } as unknown as TokenEndpoint;
+      script = [fails('NETWORK')];
+      const renewing = refresh(open(SETTINGS, { endpoint: connecting }));
+      assert.equal(await clock.during(20_000, renewing), 'access-2');
+    });
+
+    it('doubles the rest at each further loss up to 45 s and goes on without a caller', async () => {
+      script = Array.from({ length: 8 }, () => fails('NETWORK'));
+      const tokens = open();
+      const failed = assert.rejects(refresh(tokens), { code: 'NETWORK', outcome: 'not-sent' });
+      const seconds = (await requestsWithin(250_000)).map((ms) => Math.floor(ms / 1_000));
+      await failed;
+      assert.deepEqual(seconds, [0, 2, 6, 14, 30, 62, 107, 152, 197]);
+      assert.equal(await bearer(tokens), 'access-2');
+    });
+
+    it('answers every caller from the second lost answer on', async () => {
+      script = [fails('NETWORK'), fails('NETWORK')];
+      const tokens = open();
+      await assert.rejects(clock.during(2_000, refresh(tokens)), { code: 'NETWORK', outcome: 'not-sent' });
+      await assert.rejects(refresh(tokens), { code: 'NETWORK' });
+      assert.match(String(tokens.info().error), /It failed/);
+      assert.equal(asked.length, 2);
+      await clock.advance(4_000);
+      assert.deepEqual([await refresh(tokens), tokens.info().error], ['access-2', null]);
+      assert.equal(asked.length, 3);
+    });
+
+    it('lets another instance use the refresh token after the rest', async () => {
+      script = [fails('NETWORK'), fails('NETWORK')];
+      const [one, two] = [open(), open()];
+      await bearer(two);
+      const both = [refresh(one), refresh(two)];
+      assert.deepEqual(await clock.during(10_000, Promise.all(both)), ['access-2', 'access-2']);
+      assert.equal(asked.length, 3);
+    });
+
+    for (const [name, failure] of [
+      ['nothing was sent', fails('NETWORK', { outcome: 'not-sent' })],
+      ['the service answers 500', fails('SERVICE_ERROR', { statusCode: 500 })],
+    ] as const)
+      it(`repeats after 1, 3 and 5 s, then every 15 s, and every 45 s after ten minutes if ${name}`, async () => {
+        script = Array.from({ length: 60 }, () => failure);
+        const tokens = open();
+        refresh(tokens).catch(() => undefined);
+        const times = await requestsWithin(900_000);
+        const waits = times.slice(1).map((time, n) => (time - times[n]!) / 1_000);
+        const expected = (n: number) => [1, 3, 5][n] ?? (times[n]! < 600_000 ? 15 : 45);
+        for (const [n, wait] of waits.entries())
+          assert.ok(wait <= expected(n) + 0.1 && wait >= expected(n) * 0.9 - 0.1, `${n}: ${wait} s`);
+        assert.ok(times.length > 45, `${times.length}`);
+        await tokens.close();
+        assert.equal(clock.waiting, 0);
+      });
+
+    it('obeys a Retry-After that is longer than any rest', async () => {
+      script = [fails('SERVICE_ERROR', { statusCode: 503, retryAfter: 120_000 })];
+      const tokens = open();
+      await assert.rejects(refresh(tokens), { code: 'SERVICE_ERROR' });
+      assert.deepEqual(
+        (await requestsWithin(200_000)).map((ms) => Math.round(ms / 1_000)),
+        [120],
+      );
+      assert.equal(await bearer(tokens), 'access-2');
+    });
+
+    it('ends the sign-in without a caller if the lost answer had spent the token', async () => {
+      script = [fails('NETWORK'), fails('NETWORK'), refuses('invalid_grant')];
+      const tokens = open();
+      await assert.rejects(clock.during(2_000, refresh(tokens)), { code: 'NETWORK' });
+      await clock.advance(4_000);
+      assert.equal(tokens.state, 'sign-in-needed');
+      await clock.advance(600_000);
+      assert.equal(asked.length, 3);
+    });
+
+    for (const [how, end] of [
+      ['a sign-out', (tokens: Tokens) => tokens.signOut()],
+      ['a close', (tokens: Tokens) => tokens.close()],
+      [
+        'a new sign-in',
+        async (tokens: Tokens) => {
+          await store.put(grantKey('a'), grants(7, { signedInAt: 7 }));
+          await tokens.reload();
+        },
+      ],
+    ] as const)
+      it(`stops the repeats at ${how}`, async () => {
+        script = Array.from({ length: 9 }, () => fails('NETWORK', { outcome: 'not-sent' }));
+        const tokens = open();
+        await assert.rejects(clock.during(10_000, refresh(tokens)), { code: 'NETWORK' });
+        const count = asked.length;
+        await end(tokens);
+        await settle();
+        assert.equal(clock.waiting, 0);
+        await clock.advance(600_000);
+        assert.equal(asked.length, count);
+      });
+
+    it('uses a new sign-in at once though the last renewal of the old one failed', async () => {
+      script = Array.from({ length: 9 }, () => fails('NETWORK', { outcome: 'not-sent' }));
+      const tokens = open();
+      await assert.rejects(clock.during(10_000, refresh(tokens)), { code: 'NETWORK' });
+      script = [];
+      await store.put(grantKey('a'), grants(7, { signedInAt: 7 }));
+      await tokens.reload();
+      await settle();
+      assert.equal(await bearer(tokens), 'access-7');
+      tokens.accepted('access-7');
+      assert.equal(await refresh(tokens, 'access-7'), 'access-8');
+    });
 
     it('leaves a resting token to the next instance on close, which waits for the end of the rest', async () => {
       script = [fails('NETWORK')];
@@ -480,7 +612,7 @@ describe('sign-in/tokens', () => {
       await before.close();
       const after = open();
       const renewing = refresh(after);
-      await clock.advance(44_999);
+      await clock.advance(1_999);
       assert.equal(asked.length, 1);
       await clock.advance(1);
       assert.equal(await renewing, 'access-2');
