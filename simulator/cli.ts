@@ -22,6 +22,7 @@ Usage: remote-printing-simulator [options]
   --lenient                  accept what real clients were seen to do beyond the interface
   --storage-path PATH        prefix of the storage and library calls (default /slicer/v1)
   --access-token-lifetime S  seconds (default 600)
+  --refresh-token-grace S    seconds for which a spent refresh token still works, or unlimited (default 0)
   --upload-mode MODE         kind of upload addresses: one-time (default), session (resumable) or plain
   --upload-confirm-delay MS  delay from the last byte until a file counts as uploaded (default 0)
   --action-delay MS          duration of a printer or print job action (default 1000)
@@ -47,6 +48,7 @@ const OPTIONS = {
   lenient: { type: 'boolean' },
   'storage-path': { type: 'string' },
   'access-token-lifetime': { type: 'string' },
+  'refresh-token-grace': { type: 'string' },
   'upload-mode': { type: 'string' },
   'upload-confirm-delay': { type: 'string' },
   'action-delay': { type: 'string' },
@@ -98,6 +100,8 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
     (value) => (options.accessTokenLifetime = value),
     (value) => whole(value) && value > 0,
   );
+  if (values['refresh-token-grace'] === 'unlimited') options.refreshTokenGrace = Infinity;
+  else number('refresh-token-grace', (value) => (options.refreshTokenGrace = value), whole);
   number('upload-confirm-delay', (value) => (options.uploadConfirmDelay = value), whole);
   number('action-delay', (value) => (options.actionDelay = value), whole);
   number('report-delay', (value) => (options.reportDelay = value), whole);

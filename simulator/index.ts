@@ -130,6 +130,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     if (options.uploadMode !== undefined) world.setUploadMode(options.uploadMode);
     changed();
     const tokens = new Tokens(state.access, state, client, options.accessTokenLifetime ?? 600, now, changed, lenient);
+    if (options.refreshTokenGrace !== undefined) tokens.refreshGrace = options.refreshTokenGrace;
     const actions = worldActions(world);
     const faults = new Faults(Object.keys(actions));
     const log = new RequestLog();

@@ -26,6 +26,11 @@ export interface SimulatorOptions {
   storagePath?: string;
   /** Lifetime of access tokens, real seconds. Default 600. */
   accessTokenLifetime?: number;
+  /**
+   * Real seconds for which a spent refresh token still works; Infinity for a service without reuse detection. Default 0;
+   * a stored world keeps its own.
+   */
+  refreshTokenGrace?: number;
   /** Kind of future upload addresses; see the README. Default `one-time`; a stored world keeps its own. */
   uploadMode?: UploadMode;
   /** Delay from the last byte until the record says `uploaded`, real ms. Default 0. */

@@ -42,9 +42,13 @@ const SPENT_KEPT = 1000;
 const GRANTS_KEPT = 200;
 
 /**
- * Codes, grants, access and refresh tokens. Each refresh token works once; reuse ends the whole sign-in (wire facts 3).
+ * Codes, grants, access and refresh tokens. Each refresh token works once; reuse ends the whole sign-in (wire facts 3),
+ * unless `refreshGrace` allows it.
  */
 export class Tokens {
+  /** Time at which a refresh token was first used, for the period of grace. Not stored: a restart ends every period. */
+  private readonly firstUsed = new Map<string, number>();
+
   constructor(
     private readonly state: AccessState,
     private readonly people: { users: User[]; organizations: Organization[] },
@@ -93,6 +97,20 @@ export class Tokens {
 
   set expiredStatus(status: 401 | 403) {
     this.state.expiredStatus = status;
+    this.changed();
+  }
+
+  /**
+   * Seconds for which a refresh token still works after its first use, as some services allow for lost answers; Infinity
+   * for a service without reuse detection. Default 0.
+   */
+  get refreshGrace(): number {
+    const { refreshGrace = 0 } = this.state;
+    return refreshGrace ?? Infinity;
+  }
+
+  set refreshGrace(seconds: number) {
+    this.state.refreshGrace = seconds === Infinity ? null : seconds;
     this.changed();
   }
 
@@ -222,11 +240,17 @@ export class Tokens {
       if (grant.revoked) continue;
       if (grant.refreshToken !== null && same(grant.refreshToken, token)) return grant;
       if (grant.spentRefreshTokens.includes(token)) {
+        if (this.isInGrace(token)) return grant;
         this.reused(grant);
         throw invalidGrant('The refresh token was used before: the sign-in has ended.');
       }
     }
     throw invalidGrant('The refresh token is unknown.');
+  }
+
+  private isInGrace(token: string): boolean {
+    const usedAt = this.firstUsed.get(token) ?? -Infinity;
+    return this.refreshGrace === Infinity || this.now() - usedAt < this.refreshGrace * 1000;
   }
 
   private reused(grant: Grant): void {
@@ -241,6 +265,7 @@ export class Tokens {
   }
 
   private answer(grant: Grant): TokenResponse {
+    if (grant.refreshToken !== null) this.firstUsed.set(grant.refreshToken, this.now());
     if (grant.refreshToken !== null)
       grant.spentRefreshTokens = [...grant.spentRefreshTokens, grant.refreshToken].slice(-SPENT_KEPT);
     grant.refreshToken = secret();

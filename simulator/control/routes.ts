@@ -81,6 +81,11 @@ export function controlRoutes(parts: ControlParts): Route[] {
       if (status !== 401 && status !== 403) throw bad('status must be 401 or 403.');
       tokens.expiredStatus = status;
     }),
+    route('POST', '/tokens/refresh-grace', ({ seconds }) => {
+      if (seconds !== 'unlimited' && !(typeof seconds === 'number' && seconds >= 0))
+        throw bad('seconds must be a number from 0 on, or "unlimited".');
+      tokens.refreshGrace = seconds === 'unlimited' ? Infinity : seconds;
+    }),
     route('POST', '/world/{action}', (body, { params }) => {
       const action = Object.hasOwn(actions, params.action!) ? actions[params.action!] : undefined;
       if (!action) throw new Refusal(404, 'recordNotFound', `There is no action ${params.action!}.`);

@@ -54,6 +54,8 @@ export interface AccessState {
   /** Access tokens below this serial number count as expired. */
   expiredBelow: number;
   expiredStatus: 401 | 403;
+  /** Seconds for which a spent refresh token still works; null: always. Missing: 0. */
+  refreshGrace?: number | null;
   exchanges: number;
   refreshes: number;
   reuseDetections: number;

@@ -37,6 +37,7 @@ describe('simulator: command line', function () {
       ['--time-factor', '0'],
       ['--host', '0.0.0.0'],
       ['--upload-mode', 'cloud'],
+      ['--refresh-token-grace', 'long'],
       ['--path', 'printJobs'],
       ['--farm', 'no-such-file.json'],
       ['--farm', CLI],

@@ -36,6 +36,12 @@ describe('simulator: sign-in', () => {
   });
   afterEach(() => simulator.close());
 
+  const graceIs = (seconds: unknown): Promise<Reply> =>
+    call(`${simulator.controlUrl}/tokens/refresh-grace`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ seconds }),
+    });
   const code = async (more: Record<string, string> = {}): Promise<string> =>
     codeOf(await call(authorizeUrl(simulator, more)));
 
@@ -204,6 +210,28 @@ describe('simulator: sign-in', () => {
     assert.equal((await refresh(simulator, second.refresh_token)).json.error, 'invalid_grant');
     assert.equal((await currentUser(simulator, second.access_token)).status, 401);
     assert.deepEqual(simulator.tokens.refreshTokens, []);
+  });
+
+  it('renews again with a spent refresh token for a period of grace, and then ends the sign-in', async () => {
+    assert.equal((await graceIs(30)).status, 200);
+    const first = (await exchange(simulator, await code())).json;
+    await refresh(simulator, first.refresh_token);
+    clock += 29_999;
+    const third = await refresh(simulator, first.refresh_token);
+    assert.equal(third.status, 200);
+    assert.equal(simulator.tokens.reuseDetections, 0);
+    clock += 1;
+    assert.equal((await refresh(simulator, first.refresh_token)).json.error, 'invalid_grant');
+    assert.equal((await refresh(simulator, third.json.refresh_token)).json.error, 'invalid_grant');
+  });
+
+  it('never ends a sign-in when it is told to detect no reuse', async () => {
+    assert.equal((await graceIs('unlimited')).status, 200);
+    const first = (await exchange(simulator, await code())).json;
+    await refresh(simulator, first.refresh_token);
+    clock += 365 * 86_400_000;
+    assert.equal((await refresh(simulator, first.refresh_token)).status, 200);
+    for (const seconds of [-1, '30', null]) assert.equal((await graceIs(seconds)).status, 400);
   });
 
   it('grants only one of two simultaneous refreshes', async () => {
