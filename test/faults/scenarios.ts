@@ -3,6 +3,7 @@ import { flowsRun } from './flows';
 import { printsRun } from './prints';
 import { queueRun } from './queue';
 import { sharedRun } from './shared';
+import { renewalsRun } from './renewals';
 import { signInRun } from './sign-in';
 import { Broken } from './trace';
 import { watchingRun } from './watching';
@@ -26,7 +27,12 @@ export const SCENARIOS: Record<string, Scenario> = {
     count: 500,
     rule: 'prints each owed copy once on a clear plate, and reports each event once',
   },
-  'sign-in': { run: signInRun, count: 230, rule: 'keeps a valid sign-in after the fault ends' },
+  'sign-in': { run: signInRun, count: 170, rule: 'keeps a valid sign-in after the fault ends' },
+  renewals: {
+    run: renewalsRun,
+    count: 60,
+    rule: 'works within 60 s of the end of the fault, or shows that a sign-in is needed',
+  },
   watching: {
     run: watchingRun,
     count: 150,
