@@ -45,7 +45,7 @@ describe('client', () => {
   const stored = async () => newestGrant(await store.get<Grants>(grantKey('account')));
 
   beforeEach(async () => {
-    simulator = await startSimulator();
+    simulator = await startSimulator({ printers: 3 });
     store = new MemoryStore();
   });
   afterEach(async () => {

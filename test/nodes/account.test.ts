@@ -31,7 +31,7 @@ describe('nodes/account', () => {
 
   const state = async (id = 'account') => (await flow.get(`accounts/${id}`).expect(200)).body;
   const works = async (id = 'account') =>
-    assert.equal((await flow.get(`accounts/${id}/clusters`).expect(200)).body.length, 3);
+    assert.equal((await flow.get(`accounts/${id}/clusters`).expect(200)).body.length, 5);
   it('is signed out at first, signed in after the round trip, and signed out again', async () => {
     await flow.deploy([], { signIn: false });
     assert.deepEqual(await state(), SIGNED_OUT);

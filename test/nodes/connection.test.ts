@@ -6,7 +6,7 @@ import { Flow, REDIRECT } from '../helpers/flow';
 describe('nodes/admin accounts/:id/test', () => {
   let simulator: Simulator;
   let flow: Flow;
-  before(async () => (simulator = await startSimulator({ autoApprove: true })));
+  before(async () => (simulator = await startSimulator({ autoApprove: true, printers: 3 })));
   after(() => simulator.close());
   beforeEach(async () => (flow = await Flow.start(simulator)));
   afterEach(async () => {

@@ -10,7 +10,7 @@ describe('nodes/metrics', () => {
   let flow: Flow;
 
   before(async () => {
-    simulator = await startSimulator({ autoApprove: true });
+    simulator = await startSimulator({ autoApprove: true, printers: 3 });
   });
   after(() => simulator.close());
   beforeEach(async () => {

@@ -110,7 +110,7 @@ describe('nodes: messages that are frozen, read-only or unreadable', () => {
   const codeOf = (msg: NodeMessage) => (msg.error as { code?: string }).code;
 
   beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true, actionDelay: 10 });
+    simulator = await startSimulator({ autoApprove: true, printers: 3, actionDelay: 10 });
     simulator.world.setReports({ rows: 3 });
     flow = await Flow.start(simulator);
     hooks.add('onComplete.odd', ({ node, error }) => {

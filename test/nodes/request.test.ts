@@ -63,7 +63,7 @@ describe('nodes/request', () => {
       await deploy({ path: CLUSTERS }, { account, credentials: {} });
       const message = await answered({});
       assert.equal(message.simulated, true);
-      assert.equal((message.payload as unknown[]).length, 3);
+      assert.equal((message.payload as unknown[]).length, 5);
     });
   });
 

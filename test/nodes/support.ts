@@ -113,7 +113,7 @@ export class NodeBench {
   }
 
   async start(): Promise<this> {
-    this.simulator = await startSimulator({ autoApprove: true, ...this.setting.simulator });
+    this.simulator = await startSimulator({ autoApprove: true, printers: 3, ...this.setting.simulator });
     this.flow = await Flow.start(this.simulator);
     this.folder = await mkdtemp(join(tmpdir(), 'node-bench-'));
     return this;
@@ -215,7 +215,7 @@ export class TimedBench {
   async start(options: SimulatorOptions = {}): Promise<this> {
     this.time = new TurnedTime();
     this.simulator = await startSimulator({
-      ...{ autoApprove: true, now: this.time.now, accessTokenLifetime: 1e7 },
+      ...{ autoApprove: true, printers: 3, now: this.time.now, accessTokenLifetime: 1e7 },
       ...options,
     });
     this.flow = await Flow.start(this.simulator);

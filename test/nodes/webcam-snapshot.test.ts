@@ -76,7 +76,8 @@ describe('nodes/webcam-snapshot', () => {
     });
 
     it('shows the nil printer of the second brand', async () => {
-      const msg = await taken({ clusterId: cluster(3).clusterId });
+      const clusterId = simulator.world.addCluster({ model: 'simulated_reproducer_z' });
+      const msg = await taken({ clusterId });
       assert.equal(msg.printerId, '00000000-0000-0000-0000-000000000000');
     });
 

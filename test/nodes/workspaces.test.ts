@@ -8,7 +8,7 @@ describe('nodes/workspaces', () => {
   let flow: Flow;
 
   beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true });
+    simulator = await startSimulator({ autoApprove: true, printers: 3 });
     flow = await Flow.start(simulator);
   });
   afterEach(async () => {

@@ -17,7 +17,7 @@ const NEED_TOKEN = [
 describe('connection/connection-test', () => {
   let simulator: Simulator;
   let clients: Client[] = [];
-  before(async () => (simulator = await startSimulator()));
+  before(async () => (simulator = await startSimulator({ printers: 3 })));
   after(() => simulator.close());
   afterEach(async () => {
     simulator.faults.clear();
