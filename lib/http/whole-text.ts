@@ -4,6 +4,7 @@ import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 import { AnswerShape, decodersOf, decodeText, Decoding, parseAnswer } from './answers';
+import { GrowingBytes } from './growing-bytes';
 
 /** Flattens headers from undici: a repeated one is joined by commas. */
 export function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {
@@ -48,7 +49,7 @@ export class WholeText implements Handler {
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: Record<string, string> = {};
-  readonly #parts: Buffer[] = [];
+  readonly #bytes = new GrowingBytes();
   readonly #shape = new AnswerShape();
   #isRead = false;
   #decoding: Decoding | undefined;
@@ -114,7 +115,7 @@ export class WholeText implements Handler {
   }
 
   #keep(part: Buffer): void {
-    if (this.#shape.add(part)) this.#parts.push(part);
+    if (this.#shape.add(part)) this.#bytes.add(part);
     else this.#fail(this.#tooLarge());
   }
 
@@ -125,9 +126,7 @@ export class WholeText implements Handler {
 
   async #answer(): Promise<TextAnswer> {
     await this.#decoding?.end();
-    const [first = Buffer.alloc(0), ...others] = this.#parts;
-    const bytes = others.length > 0 ? Buffer.concat(this.#parts) : first;
-    this.#parts.length = 0;
+    const bytes = this.#bytes.all;
     const checkDeadline = () => {
       if (this.deadline?.aborted) throw this.deadline.reason as Error;
     };

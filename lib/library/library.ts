@@ -2,6 +2,7 @@ import type { ApiClient, Limits } from '../account/api-client';
 import type { Leftovers } from '../files/leftovers';
 import { saveFile } from '../files/target-file';
 import { download } from '../http/download';
+import { GrowingBytes } from '../http/growing-bytes';
 import type { Http } from '../http/http';
 import { retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
@@ -228,9 +229,9 @@ async function fetchOnce(
     await saveFile(path, bytes(), { deadline, leftovers });
     return path;
   }
-  const chunks: Buffer[] = [];
-  for await (const chunk of bytes()) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  const received = new GrowingBytes();
+  for await (const chunk of bytes()) received.add(chunk);
+  return received.all;
 }
 
 const tooLarge = (): PrintingError =>

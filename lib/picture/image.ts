@@ -1,4 +1,5 @@
 import { download } from '../http/download';
+import { GrowingBytes } from '../http/growing-bytes';
 import type { Http } from '../http/http';
 import { TEXT } from '../rules/limits';
 import { PrintingError } from '../service/errors';
@@ -27,15 +28,13 @@ export async function fetchImage(
   { signal, maxBytes, onPercent }: ImageOptions,
 ): Promise<Image> {
   const { size, stream } = await download(http, url, { what: WHAT, signal, maxBytes, accept: 'image/*' });
-  const parts: Buffer[] = [];
-  let received = 0;
+  const received = new GrowingBytes();
   onPercent(size === null ? null : 0);
   for await (const part of stream as AsyncIterable<Buffer>) {
-    parts.push(part);
-    received += part.length;
-    if (size !== null) onPercent(Math.floor((100 * received) / size));
+    received.add(part);
+    if (size !== null) onPercent(Math.floor((100 * received.length) / size));
   }
-  const bytes = Buffer.concat(parts);
+  const bytes = received.all;
   const type = imageType(bytes);
   if (type === null)
     throw new PrintingError('SERVICE_ERROR', phrase`What the storage sent is not a picture: try again later.`, {

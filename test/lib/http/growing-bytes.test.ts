@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import type { Dispatcher } from 'undici';
+import { GrowingBytes } from '../../../lib/http/growing-bytes';
+import { WholeText } from '../../../lib/http/whole-text';
+import { collectGarbage } from '../../helpers/collect-garbage';
+
+describe('http/growing-bytes', () => {
+  it('contains the parts in their order', () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 20_000 })), (parts) => {
+        const bytes = new GrowingBytes();
+        for (const part of parts) bytes.add(Buffer.from(part));
+        assert.equal(
+          bytes.length,
+          parts.reduce((sum, { length }) => sum + length, 0),
+        );
+        assert.ok(bytes.all.equals(Buffer.concat(parts)));
+      }),
+    );
+  });
+
+  it('leaves at most a fifth of a large buffer unused', () => {
+    const bytes = new GrowingBytes();
+    for (let at = 0; at < 5_000; at++) bytes.add(Buffer.alloc(1_000));
+    assert.ok(bytes.all.buffer.byteLength <= 1.25 * bytes.length);
+  });
+});
+
+describe('http/whole-text', () => {
+  it('retains little more than the bytes of an answer in chunks of one byte', async () => {
+    const CHUNKS = 200_000;
+    const used = () => {
+      collectGarbage();
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    let grown = 0;
+    const controller = { abort: () => undefined } as unknown as Dispatcher.DispatchController;
+    /** Sends one long text, byte by byte. */
+    const dispatcher = {
+      dispatch: (_options: unknown, handler: Dispatcher.DispatchHandler) => {
+        handler.onRequestStart?.(controller, {});
+        handler.onResponseStart?.(controller, 200, {});
+        const before = used();
+        for (let at = 0; at < CHUNKS; at++)
+          handler.onResponseData?.(controller, Buffer.from(at === 0 || at === CHUNKS - 1 ? '"' : 'a'));
+        grown = used() - before;
+        handler.onResponseEnd?.(controller, {});
+        return true;
+      },
+    } as unknown as Dispatcher;
+    const options = { method: 'GET', path: '/' } as const;
+    const { size } = await new WholeText(undefined, () => undefined).request(dispatcher, options);
+    assert.equal(size.bytes, CHUNKS);
+    assert.ok(grown < 10 * CHUNKS, `${grown} bytes`);
+  });
+});
