@@ -139,7 +139,11 @@ export interface HttpAnswer {
 }
 
 const QUIET = 30_000;
-const CONNECT = 10_000;
+/**
+ * Time for a connection, and for each of several addresses, ms. Node.js gives an address 250 ms, so that a distant host
+ * with one unreachable address would never be reached.
+ */
+const CONNECT = { timeout: 10_000, autoSelectFamilyAttemptTimeout: 2_500 };
 
 function optionsOf({ method, url, headers, body, quiet = QUIET }: Omit<HttpRequest, 'signal'>) {
   const { origin, pathname, search } = new URL(url);
@@ -355,7 +359,7 @@ function createTransport(given: Dispatcher | undefined, lookup?: LookupFunction)
 /** Creates connections like Node-RED's own nodes: through HTTP_PROXY and related variables if set. */
 function systemDispatcher(lookup: LookupFunction | undefined): Dispatcher {
   const { Agent, Pool, buildConnector } = undici();
-  const connect = buildConnector({ timeout: CONNECT, ...(lookup && { lookup }) });
+  const connect = buildConnector({ ...CONNECT, ...(lookup && { lookup }) });
   const options = {
     connect,
     connections: 64,
@@ -366,5 +370,5 @@ function systemDispatcher(lookup: LookupFunction | undefined): Dispatcher {
   const proxies = proxiesOf(process.env);
   if (!proxies) return new Agent(options);
   const { EnvHttpProxyAgent } = require('undici') as Undici;
-  return new EnvHttpProxyAgent({ ...options, ...proxies });
+  return new EnvHttpProxyAgent({ ...options, ...proxies, proxyTls: CONNECT, requestTls: CONNECT });
 }

@@ -685,6 +685,7 @@ const OTHERS: Record<string, string> = {
   'account/settings.isOnThisMachine': 'reads settings by isLoopback',
   'events/extruder-edges.*': 'gets a printer that was read',
   'events/printer-edges.*': 'gets a job that was read',
+  'http/growing-bytes.GrowingBytes': 'gathers bytes that an answer’s limits or a download’s bound',
   'metrics/account-metrics.*': 'counts; shows names by labelOf',
   'metrics/printer-figures.*': 'gets a status that was read',
   'metrics/exposition.endOf': 'gets no text',

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import net, { type AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
+import { mock } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { Agent, MockAgent } from 'undici';
 import { Http } from '../../../lib/http/http';
@@ -21,6 +22,8 @@ const network = (outcome: string, pattern: RegExp) => (error: unknown) => {
   assert.doesNotMatch(error.message, /https?:|secret/);
   return true;
 };
+
+const SPAN = 'autoSelectFamilyAttemptTimeout';
 
 describe('http/http', () => {
   let server: Server;
@@ -375,6 +378,31 @@ describe('http/http', () => {
     mock.assertNoPendingInterceptors();
     await mock.close();
   });
+
+  for (const way of ['direct', 'through a proxy'])
+    it(`gives each address of a host seconds to answer, ${way}`, async () => {
+      respond = (_, response) => response.end('there');
+      const { http_proxy: before } = process.env;
+      const isDirect = way === 'direct';
+      const proxy = createServer().on('connect', (_request, socket) => void socket.end('HTTP/1.1 502 Bad\r\n\r\n'));
+      await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+      if (!isDirect) process.env.http_proxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+      const connect = mock.method(net, 'connect');
+      const own = new Http();
+      try {
+        await own.text({ method: 'GET', url: isDirect ? url : 'http://printing.example/' }).catch(() => undefined);
+        const spans = connect.mock.calls.map(({ arguments: [options] }) => options as { [SPAN]?: number });
+        assert.ok(spans.length > 0);
+        for (const { [SPAN]: span = 0 } of spans) assert.ok(span >= 2_000, String(span));
+      } finally {
+        connect.mock.restore();
+        if (before === undefined) delete process.env.http_proxy;
+        else process.env.http_proxy = before;
+        await own.close();
+        proxy.closeAllConnections();
+        await new Promise((resolve) => proxy.close(resolve));
+      }
+    });
 
   it('uses the proxy that the environment names', async () => {
     const asked: string[] = [];
