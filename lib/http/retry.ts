@@ -88,13 +88,44 @@ export function networkError(
   if (ended?.aborted && ended.reason instanceof PrintingError) return withOutcome(ended.reason, outcome);
   if (thrown instanceof PrintingError) return thrown;
   const code = codeOf(thrown);
-  return new PrintingError('NETWORK', sentence(code, hostIn(url)), { cause: new Error(code), outcome });
+  const sentence = (SENTENCES[code] ?? proxyFailure(thrown) ?? CONNECTION)(hostIn(url), code);
+  return new PrintingError('NETWORK', sentence, { cause: new Error(code), outcome });
 }
 
-const sentence = (code: string, host: string | Sentence): Sentence =>
-  code === 'ENOTFOUND'
-    ? phrase`The host ${host} was not found (${code}): check the address and the network.`
-    : phrase`The connection to ${host} failed (${code}): check the network and try again.`;
+type Failure = (host: string | Sentence, code: string) => Sentence;
+
+const CONNECTION: Failure = (host, code) =>
+  phrase`The connection to ${host} failed (${code}): check the network and try again.`;
+const AUTHORITY: Failure = (host, code) =>
+  phrase`Node.js does not know the authority that issued the certificate of ${host} (${code}): name the authority's file in NODE_EXTRA_CA_CERTS and restart Node-RED.`;
+
+/** Failures whose cure is not in the network, by the codes of Node.js and OpenSSL. */
+const SENTENCES: Record<string, Failure> = {
+  ENOTFOUND: (host, code) => phrase`The host ${host} was not found (${code}): check the address and the network.`,
+  SELF_SIGNED_CERT_IN_CHAIN: AUTHORITY,
+  DEPTH_ZERO_SELF_SIGNED_CERT: AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: AUTHORITY,
+  ERR_TLS_CERT_ALTNAME_INVALID: (host, code) =>
+    phrase`The certificate that ${host} shows is for another name (${code}): check the address.`,
+  CERT_NOT_YET_VALID: (host, code) =>
+    phrase`The certificate of ${host} is not valid yet (${code}): check the clock of this machine.`,
+  CERT_HAS_EXPIRED: (host, code) =>
+    phrase`The certificate of ${host} has expired (${code}): check the clock of this machine, or have the certificate renewed.`,
+  ERR_SSL_WRONG_VERSION_NUMBER: (host, code) =>
+    phrase`The answer of ${host} is not encrypted (${code}): check the port, and whether the address begins with http or https.`,
+};
+
+/** The failure that undici reports only in words if a proxy opens no tunnel; undefined for any other failure. */
+function proxyFailure(thrown: unknown): Failure | undefined {
+  const status = thrown instanceof Error ? /^Proxy response \((\d{3})\)/.exec(thrown.message)?.[1] : undefined;
+  if (status === undefined) return undefined;
+  return (host) =>
+    status === '407'
+      ? phrase`The proxy on the way to ${host} demands a password (407): add user and password to HTTPS_PROXY, as in http://user:password@proxy:3128.`
+      : phrase`The proxy on the way to ${host} opened no connection (${status}): check HTTPS_PROXY and NO_PROXY.`;
+}
 
 const hostIn = (url: string): string | Sentence => (URL.canParse(url) ? new URL(url).host : phrase`the service`);
 

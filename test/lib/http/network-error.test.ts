@@ -35,6 +35,26 @@ describe('http/network-error', () => {
     }
   });
 
+  it('says which certificate or proxy is at fault, and the cure', () => {
+    const url = 'https://store.example/path?signature=secret';
+    const cures: [thrown: Error, cure: RegExp][] = [
+      [coded('SELF_SIGNED_CERT_IN_CHAIN'), /NODE_EXTRA_CA_CERTS/],
+      [coded('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), /NODE_EXTRA_CA_CERTS/],
+      [coded('ERR_TLS_CERT_ALTNAME_INVALID'), /another name/],
+      [coded('CERT_NOT_YET_VALID'), /clock/],
+      [coded('CERT_HAS_EXPIRED'), /expired.*clock/],
+      [coded('ERR_SSL_WRONG_VERSION_NUMBER'), /http or https/],
+      [new Error('Proxy response (407) !== 200 when HTTP Tunneling'), /password \(407\).*HTTPS_PROXY/],
+      [new Error('Proxy response (503) !== 200 when HTTP Tunneling'), /proxy.*\(503\).*NO_PROXY/],
+    ];
+    for (const [thrown, cure] of cures) {
+      const { message } = networkError(thrown, 'not-sent', undefined, url);
+      assert.match(message, cure);
+      assert.match(message, /store\.example/);
+      assert.doesNotMatch(message, /secret|check the network/);
+    }
+  });
+
   it('passes PrintingErrors and abort reasons on', () => {
     const own = new PrintingError('FILE_CHANGED', phrase`The file changed.`);
     assert.equal(networkError(own, 'unknown'), own);
