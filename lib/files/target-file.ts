@@ -30,6 +30,27 @@ export async function flushFolder(folder: string): Promise<void> {
   }
 }
 
+/**
+ * Replaces a small file, for its owner only, by writing and flushing another one beside it. The mode is given only when
+ * that one is made, because some file systems refuse to change it.
+ */
+export async function replaceFile(path: string, content: string): Promise<void> {
+  const part = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    const handle = await open(part, 'wx', 0o600);
+    try {
+      await handle.writeFile(content);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(part, path);
+  } catch (error) {
+    await unlink(part).catch(() => undefined);
+    throw error;
+  }
+}
+
 export interface TargetOptions {
   /** Limits every wait for the file system. */
   deadline: Deadline;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
-import { access, mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { access, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { FlushedFolder } from '../files/target-file';
+import { FlushedFolder, replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
@@ -10,6 +10,7 @@ import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import { Locks, UNLOSABLE_LOCK } from './locks';
 import type { Lock } from './membership';
+import { AWAY, ID_FILE, makeFolder, StateFolder } from './state-folder';
 import { type Movable, parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
 import {
   beginsWith,
@@ -33,19 +34,23 @@ const REASONS = {
 export const unreadableFile = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_READABLE',
-    phrase`The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
+    codeOf(cause) === AWAY
+      ? phrase`The saved ${kind} can't be read, because the state folder is away or was replaced: bring it back, or restart Node-RED.`
+      : phrase`The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
     { cause, outcome: 'not-sent' },
   );
 
 export const unwritableFile = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_WRITABLE',
-    phrase`The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
+    codeOf(cause) === AWAY
+      ? phrase`The ${kind} can't be saved, because the state folder is away or was replaced: bring it back, or restart Node-RED.`
+      : phrase`The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
     { cause, outcome: 'not-sent' },
   );
 
 interface FileStoreOptions extends RecordsOptions {
-  /** The folder; created if it is missing. */
+  /** The folder; made at the start if it is missing, but not its parents. */
   folder: string;
   clock: Clock;
   warn: (sentence: Sentence) => void;
@@ -80,6 +85,7 @@ const SWEPT: Key = ['swept', 'values'];
 export class FileStore implements StateStore, Movable {
   readonly #locks = new Locks();
   readonly #records: Records;
+  readonly #folder: StateFolder;
   /** Folders by kind. */
   readonly #folders = new Map<string, FlushedFolder>();
   /** One set for each listing that reads the names in a folder now, for those that are written meanwhile. */
@@ -91,6 +97,7 @@ export class FileStore implements StateStore, Movable {
 
   constructor(private readonly options: FileStoreOptions) {
     this.#records = new Records(options);
+    this.#folder = new StateFolder(options.folder);
     this.#startedAt = options.clock.monotonic();
     this.#lead = options.clock.now() - this.#startedAt;
   }
@@ -101,7 +108,7 @@ export class FileStore implements StateStore, Movable {
 
   async #get<T>(key: Key, isLocked = false): Promise<T | undefined> {
     const path = this.#path(key);
-    const content = await contentOf(path, key);
+    const content = await this.#contentOf(path, key);
     if (content === undefined) return undefined;
     const found = await this.#records.read<T>(key, content);
     if (typeof found === 'object') return found.value;
@@ -153,10 +160,10 @@ export class FileStore implements StateStore, Movable {
     const written = new Set<string>();
     this.#listings.add(written);
     try {
-      const names = [...(await readdir(folder)), ...written];
+      const names = [...(await namesIn(folder)), ...written];
+      await this.#folder.check();
       return new Set(names.filter((name) => name.endsWith('.json')).map((name) => basename(name, '.json')));
     } catch (cause) {
-      if (codeOf(cause) === 'ENOENT') return new Set();
       throw unreadableFile(prefix, cause);
     } finally {
       this.#listings.delete(written);
@@ -166,7 +173,7 @@ export class FileStore implements StateStore, Movable {
   /** The value at a position; undefined if there is none or its key doesn't begin with `prefix`. */
   async #listed<T>(prefix: Key, position: string, isLocked = false): Promise<{ key: Key; value: T } | undefined> {
     const path = this.#pathOf(prefix, position);
-    const content = await contentOf(path, prefix);
+    const content = await this.#contentOf(path, prefix);
     if (content === undefined) return undefined;
     const parsed = parseRecord(content);
     const record = parsed && positionOf(parsed.key) === position ? parsed : undefined;
@@ -185,17 +192,21 @@ export class FileStore implements StateStore, Movable {
    */
   async sweep(): Promise<void> {
     const { clock, folder: root } = this.options;
+    await this.#folder.prepare();
     const now = clock.now();
     const wasSet = Math.abs(now - clock.monotonic() - this.#lead) > SET_BY;
     const since = wasSet ? Infinity : await this.#followedSince(now);
+    const removeOld = async (path: string) => {
+      const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
+      if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true }).catch(() => undefined);
+    };
     for (const kind of await entries(root)) {
       const folder = join(root, kind);
+      if (kind.startsWith(`${ID_FILE}.`)) await removeOld(folder);
       for (const name of await entries(folder)) {
         const path = join(folder, name);
-        if (isLeftover(name)) {
-          const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
-          if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true }).catch(() => undefined);
-        } else if (name.endsWith('.json') && !wasSet) {
+        if (isLeftover(name)) await removeOld(path);
+        else if (name.endsWith('.json') && !wasSet) {
           const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
           if (found && isExpired(found, now, since)) await this.#forget(found.key, now, since);
         }
@@ -239,6 +250,20 @@ export class FileStore implements StateStore, Movable {
     if (key) await this.#locks.waitFor(this.#path(key), () => this.#keep(key, record));
   }
 
+  /** Why nothing can be saved; null if the folder is writable. Never rejects. */
+  async fault(): Promise<Sentence | null> {
+    const { folder } = this.options;
+    try {
+      await this.#folder.prepare();
+      await access(folder, constants.W_OK | constants.X_OK);
+      return null;
+    } catch (error) {
+      return codeOf(error) === AWAY
+        ? phrase`The state folder ${folder} is away or was replaced: bring it back, or restart Node-RED.`
+        : phrase`The state folder ${folder} can't be written (${codeOf(error)}), so sign-ins and print keys can't be saved: make it writable, or name another place in the setting stateStore.`;
+    }
+  }
+
   #path(key: Key): string {
     return this.#pathOf(key, positionOf(key));
   }
@@ -255,10 +280,8 @@ export class FileStore implements StateStore, Movable {
   #keep(key: Key, content: string): Promise<void> {
     const path = this.#path(key);
     return this.#change(key, async () => {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      // Loaded with the first write.
-      const writeFileAtomic = require('write-file-atomic') as typeof import('write-file-atomic');
-      await writeFileAtomic(path, content, { mode: 0o600, fsync: true });
+      await makeFolder(dirname(path));
+      await replaceFile(path, content);
       for (const written of this.#listings) written.add(basename(path));
     });
   }
@@ -273,9 +296,25 @@ export class FileStore implements StateStore, Movable {
     const folder = this.#folders.get(kind) ?? new FlushedFolder(join(this.options.folder, kind));
     this.#folders.set(kind, folder);
     try {
+      await this.#folder.prepare();
       await folder.change(work);
+      // What was written after the folder went away lies below its mount point.
+      await this.#folder.check();
     } catch (cause) {
       throw unwritableFile(key, cause);
+    }
+  }
+
+  /** Content of the file of a value; undefined if there is none. */
+  async #contentOf(path: string, key: Key): Promise<string | undefined> {
+    try {
+      const content = await readFile(path, 'utf8').catch((cause: unknown) => {
+        if (codeOf(cause) !== 'ENOENT') throw cause;
+      });
+      await this.#folder.check();
+      return content ?? undefined;
+    } catch (cause) {
+      throw unreadableFile(key, cause);
     }
   }
 
@@ -290,16 +329,6 @@ export class FileStore implements StateStore, Movable {
   }
 }
 
-/** Content of the file of a value; undefined if there is none. */
-async function contentOf(path: string, key: Key): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (cause) {
-    if (codeOf(cause) === 'ENOENT') return undefined;
-    throw unreadableFile(key, cause);
-  }
-}
-
 /** `since`: start of the time that counts for values from before it, ms since 1970. */
 function isExpired({ at, until }: StoredRecord, now: number, since: number): boolean {
   if (until === undefined || until > now) return false;
@@ -308,22 +337,18 @@ function isExpired({ at, until }: StoredRecord, now: number, since: number): boo
   return at >= since || now - since >= until - at;
 }
 
+/** Names in a folder; none if it doesn't exist. */
+const namesIn = (folder: string): Promise<string[]> =>
+  readdir(folder).catch((cause: unknown) => {
+    if (codeOf(cause) !== 'ENOENT') throw cause;
+    return [];
+  });
+
 /** Names in a folder; none if it doesn't exist or isn't a folder. */
 const entries = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
 /** File systems that last no longer than a container or a machine's uptime. */
 const PASSING = ['overlay', 'aufs', 'tmpfs', 'ramfs'];
-
-/** Why nothing can be saved in a folder; null if it is writable. Never rejects. */
-export async function folderFault(folder: string): Promise<Sentence | null> {
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await access(folder, constants.W_OK | constants.X_OK);
-    return null;
-  } catch (error) {
-    return phrase`The state folder ${folder} can't be written (${codeOf(error)}), so sign-ins and print keys can't be saved: make it writable, or name another place in the setting stateStore.`;
-  }
-}
 
 /** Why a folder would be lost with its container or at a restart; null if no reason is known. Never rejects. */
 export async function notLasting(folder: string): Promise<Sentence | null> {

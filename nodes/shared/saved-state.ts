@@ -1,5 +1,5 @@
 import type { NodeAPI } from 'node-red';
-import { FileStore, folderFault, notLasting } from '../../lib/state/file-store';
+import { FileStore, notLasting } from '../../lib/state/file-store';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import { MemoryStore } from '../../lib/state/memory-store';
 import { statePlace, type StateStore } from '../../lib/state/store';
@@ -56,7 +56,7 @@ export function savedState(
   const folder = 'folder' in place ? place.folder : usual;
   const files = new FileStore({ ...records, folder });
   const own = new WriteBehindStore(files, clock);
-  const trouble = async (lasting: boolean) => (await folderFault(folder)) ?? (lasting ? notLasting(folder) : null);
+  const trouble = async (lasting: boolean) => (await files.fault()) ?? (lasting ? notLasting(folder) : null);
   if ('folder' in place)
     return {
       store: own,

@@ -6,6 +6,7 @@ import { Client } from '../../lib/client';
 import { Http } from '../../lib/http/http';
 import { grantKey, newestGrant, type Grant, type Grants } from '../../lib/sign-in/grant';
 import { FileStore, Sweeper } from '../../lib/state/file-store';
+import { ID_FILE } from '../../lib/state/state-folder';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import type { Clock } from '../../lib/time/clock';
 import { WatchMemory } from '../../lib/watch/checkpoints/memory';
@@ -96,7 +97,8 @@ export class World {
   /** Files that interrupted writes left in the state folder. */
   leftovers(): string[] {
     const files = readdirSync(this.folder, { recursive: true, withFileTypes: true });
-    return files.filter((file) => file.isFile() && !file.name.endsWith('.json')).map(({ name }) => name);
+    const isLeft = (name: string) => !name.endsWith('.json') && name !== ID_FILE;
+    return files.filter((file) => file.isFile() && isLeft(file.name)).map(({ name }) => name);
   }
 
   /** Runs `work` in this world and then ends the world. An error contains the trace. */

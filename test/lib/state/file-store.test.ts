@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { promises as fs } from 'node:fs';
+import callbacks, { promises as fs } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -38,6 +38,80 @@ describe('state/file-store', () => {
     secrets = ['a secret'];
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  describe('whose folder goes away while the process runs', () => {
+    const isAway = { code: 'FILE_NOT_READABLE', message: /is away or was replaced/ };
+    const mount = () => fs.rename(`${folder}-away`, folder);
+    /** Leaves an empty folder, as an unmounted share does. */
+    const unmount = async () => {
+      await fs.rename(folder, `${folder}-away`);
+      await mkdir(folder);
+    };
+    afterEach(() => rm(`${folder}-away`, { recursive: true, force: true }));
+
+    it('treats no value as missing, and returns it when the folder is back', async () => {
+      const store = open();
+      await store.put(['print', 'a'], 1);
+      await unmount();
+      await assert.rejects(store.get(['print', 'a']), isAway);
+      await assert.rejects(store.get(['print', 'never written']), isAway);
+      await assert.rejects(store.list(['print'], { limit: 10 }), isAway);
+      await assert.rejects(
+        store.update(['print', 'a'], () => 2),
+        isAway,
+      );
+      await fs.rmdir(folder);
+      await assert.rejects(store.get(['print', 'a']), isAway, 'no mount point either');
+      await mount();
+      assert.equal(await store.get(['print', 'a']), 1);
+    });
+
+    it('writes nothing below the mount point, and writes again when the folder is back', async () => {
+      const store = open();
+      await store.put(['print', 'a'], 1);
+      await unmount();
+      const refused = { code: 'FILE_NOT_WRITABLE', message: /is away or was replaced/ };
+      await assert.rejects(store.put(['print', 'b'], 2), refused);
+      await assert.rejects(store.delete(['print', 'a']), refused);
+      assert.match(String(await store.fault()), /is away or was replaced/);
+      assert.deepEqual(await readdir(folder), []);
+      await fs.rmdir(folder);
+      await assert.rejects(store.put(['print', 'b'], 2), refused);
+      await mount();
+      assert.equal(await store.fault(), null);
+      await store.put(['print', 'b'], 2);
+      assert.equal(await open().get(['print', 'b']), 2);
+    });
+
+    it('reports a value as unsaved if the folder goes away during the write', async () => {
+      const store = open();
+      await store.put(['print', 'a'], 1);
+      const stub = sinon.stub(fs, 'rename').callsFake(async () => {
+        stub.restore();
+        await unmount();
+      });
+      await assert.rejects(store.put(['print', 'a'], 2), { code: 'FILE_NOT_WRITABLE' });
+      await fs.rmdir(folder);
+      await mount();
+      assert.equal(await store.get(['print', 'a']), 1);
+    });
+
+    it('reads no value of another folder in its place', async () => {
+      const store = open();
+      await store.put(['print', 'a'], 1);
+      await fs.rename(folder, `${folder}-away`);
+      await open().put(['print', 'a'], 'of the other');
+      await assert.rejects(store.get(['print', 'a']), isAway);
+    });
+
+    it('identifies the folder by what it holds, so that a copy of it is the same', async () => {
+      const store = open();
+      await store.put(['print', 'a'], 1);
+      await fs.rename(folder, `${folder}-away`);
+      await fs.cp(`${folder}-away`, folder, { recursive: true });
+      assert.equal(await store.get(['print', 'a']), 1);
+    });
+  });
 
   it('sets no value aside that is written while a damaged one is read', async () => {
     const store = open();
@@ -153,6 +227,21 @@ describe('state/file-store', () => {
     secrets = ['new'];
     assert.equal(await open().update(['grant', 'a'], (grant) => grant), 'token');
     assert.ok(!(await readFile(await only('grant'), 'utf8')).includes('"token"'));
+  });
+
+  it('writes on a file system that refuses to change the mode of a file', async () => {
+    const refuse = Object.assign(new Error('chmod'), { code: 'EPERM' });
+    const stubs = [
+      sinon.stub(fs, 'chmod').rejects(refuse),
+      sinon.stub(callbacks, 'chmod').callsFake((...args: unknown[]) => (args.at(-1) as (error: Error) => void)(refuse)),
+    ];
+    try {
+      await open().put(['item', 'a'], 1);
+      await open().put(['item', 'a'], 2);
+    } finally {
+      for (const stub of stubs) stub.restore();
+    }
+    assert.equal(await open().get(['item', 'a']), 2);
   });
 
   for (const [what, content] of [

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isVolatile, folderFault } from '../../../lib/state/file-store';
+import { FileStore, isVolatile } from '../../../lib/state/file-store';
+import { ManualClock } from '../../helpers/manual-clock';
 
 const line = (point: string, type: string) => `36 35 98:0 / ${point} rw,noatime master:1 - ${type} /dev/disk rw`;
 const mounts = (...lines: string[]) => `${lines.join('\n')}\n`;
@@ -46,22 +47,30 @@ describe('a check of the state folder', () => {
     });
     afterEach(() => rm(room, { recursive: true, force: true }));
 
-    it('creates a missing folder for its owner only', async () => {
-      const folder = join(room, 'a', 'b');
-      assert.equal(await folderFault(folder), null);
+    const faultOf = (folder: string) =>
+      new FileStore({
+        folder,
+        clock: new ManualClock(),
+        sealedKinds: [],
+        secrets: () => [],
+        warn: () => undefined,
+      }).fault();
+
+    it('makes a missing folder for its owner only', async () => {
+      const folder = join(room, 'a');
+      assert.equal(await faultOf(folder), null);
       assert.equal((await stat(folder)).mode & 0o777, 0o700);
+    });
+
+    it('makes no parent folder, which may be a mount point that is not there yet', async () => {
+      assert.match(String(await faultOf(join(room, 'a', 'b'))), /can't be written \(ENOENT\)/);
+      assert.deepEqual(await readdir(room), []);
     });
 
     it('names a folder that can’t be created, with the reason', async () => {
       await writeFile(join(room, 'file'), '');
-      const sentence = String(await folderFault(join(room, 'file', 'state')));
+      const sentence = String(await faultOf(join(room, 'file', 'state')));
       assert.match(sentence, /^The state folder .+state can't be written \(ENOTDIR\)/);
-    });
-
-    it('leaves nothing in an existing folder', async () => {
-      await mkdir(join(room, 'state'));
-      assert.equal(await folderFault(join(room, 'state')), null);
-      assert.deepEqual((await import('node:fs')).readdirSync(join(room, 'state')), []);
     });
   });
 });
