@@ -20,8 +20,7 @@ function taken() {
 }
 
 /** Files of the pack and of its dependencies. Node-RED itself needs none of them. */
-const ours =
-  /node_modules.(@remote-printing|csv-parse|oauth4webapi|undici|write-file-atomic|yauzl|signal-exit)\W.*\.c?js$/;
+const ours = /node_modules.(@remote-printing|csv-parse|oauth4webapi|undici|yauzl)\W.*\.c?js$/;
 
 /** Of the main thread, for what was loaded of them, ms: the outermost `require` of each, whose figure is hardly disturbed. */
 let loading = 0;

@@ -3,7 +3,7 @@ const { writeSync } = require('node:fs');
 const { join, sep } = require('node:path');
 
 const root = join(__dirname, '..', '..') + sep;
-const ours = /^(dist|node_modules.(csv-parse|oauth4webapi|pg(-[a-z]+)?|undici|write-file-atomic|yauzl))\W.*\.c?js$/;
+const ours = /^(dist|node_modules.(csv-parse|oauth4webapi|pg(-[a-z]+)?|undici|yauzl))\W.*\.c?js$/;
 
 process.on('exit', () => {
   const files = Object.keys(require.cache)

@@ -1,7 +1,6 @@
 import fs, { type PathLike } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { createRequire } from 'node:module';
-import { promisify } from 'node:util';
 import type { Activity } from './activity';
 import type { InjectedTime } from './time';
 
@@ -52,8 +51,6 @@ const BY_HANDLE = [
   'write',
   'writev',
 ];
-/** Functions that pass more than one result to their callback. */
-const MANY_RESULTS = new Set(['read', 'write', 'writev']);
 const TWO_PATHS = new Set(['rename', 'link', 'copyFile']);
 
 /** Disks below the pack. Each machine accesses its disk through a mount of its own, one machine after another. */
@@ -73,8 +70,6 @@ export class Disks {
       this.#plain.set(name, plain);
       const replaced = this.#callbackStyle(name, plain);
       Object.defineProperties(replaced, Object.getOwnPropertyDescriptors(plain));
-      // write-file-atomic converts these functions for each write; a conversion takes longer than most of the steps.
-      if (!MANY_RESULTS.has(name)) Object.defineProperty(replaced, promisify.custom, { value: promisify(replaced) });
       shared[name] = replaced;
     }
     for (const name of BY_PATH) {
