@@ -5,7 +5,7 @@ import type { Route } from '../http/server';
 import { checkFields, isObject, readData } from '../http/bodies';
 import { invalidValue, requiredField } from '../http/refusals';
 import { previewUrls } from './previews';
-import { signedInRoutes, type ApiParts } from './signed-in';
+import { signedInRoutes, type ApiParts, type Handler } from './signed-in';
 
 const LONGEST_NOTE = 3500;
 
@@ -14,18 +14,21 @@ export function clusterRoutes(parts: ApiParts): Route[] {
   const { world } = parts;
   const signedIn = signedInRoutes(parts.tokens);
   const previewUrl = previewUrls(parts);
+  const list: Handler = ({ query, request }, { organizationId }) => {
+    const status = query.get('status');
+    const variant = query.get('machine_variant');
+    const clusters = world
+      .listed(organizationId)
+      .filter((cluster) => status === null || cluster.authorized === (status === 'active'))
+      .filter((cluster) => variant === null || modelOf(cluster).display === variant);
+    return page(clusters, query, parts.apiUrl() + request.url!, (cluster) =>
+      clusterRecord(world.upToDate(cluster), world.moment(), previewUrl),
+    );
+  };
   return [
-    signedIn('clusters', 'GET', '/connect/v1/clusters', ({ query, request }, { organizationId }) => {
-      const status = query.get('status');
-      const variant = query.get('machine_variant');
-      const clusters = world
-        .listed(organizationId)
-        .filter((cluster) => status === null || cluster.authorized === (status === 'active'))
-        .filter((cluster) => variant === null || modelOf(cluster).display === variant);
-      return page(clusters, query, parts.apiUrl() + request.url!, (cluster) =>
-        clusterRecord(world.upToDate(cluster), world.moment(), previewUrl),
-      );
-    }),
+    signedIn('clusters', 'GET', '/connect/v1/clusters', list),
+    // One client asks for the list under this path.
+    ...(parts.lenient ? [signedIn('clustersSingular', 'GET', '/connect/v1/cluster', list)] : []),
     signedIn('cluster', 'GET', '/connect/v1/clusters/{cluster_id}', ({ params }, { organizationId }) => ({
       data: clusterRecord(world.cluster(params.cluster_id!, organizationId), world.moment(), previewUrl),
     })),

@@ -23,6 +23,7 @@ export const ENDPOINTS = [
   'previewGet',
   'reportGet',
   'clusters',
+  'clustersSingular',
   'cluster',
   'clusterStatus',
   'clusterNote',

@@ -103,6 +103,13 @@ describe('simulator: a lenient service', () => {
     assert.deepEqual(await answers('PUT', '/report/v1/reports', order), [400, 201]);
   });
 
+  it('lists the clusters under the path that one client uses', async () => {
+    const path = '/connect/v1/cluster';
+    assert.equal((await strict.api('GET', path)).status, 404);
+    const { data, meta } = (await lenient.api('GET', `${path}?limit=2`)).json;
+    assert.deepEqual([data.length, data[0].cluster_id, meta.page.total_count], [2, lenient.clusterId(), 5]);
+  });
+
   it('is still strict about everything else', async () => {
     const job = { job_name: 'a:b', file_size: 10, content_type: 'text/plain' };
     assert.deepEqual(await answers('PUT', '/slicer/v1/jobs/upload', job), [400, 400]);
