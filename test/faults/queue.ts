@@ -9,7 +9,7 @@ import type { Fault, PrintJob } from '../../simulator';
 import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
 import { Life, SECOND } from './life';
-import { signIn, World, type Machine } from './machine';
+import { signIn, World, type Machine, type Printed } from './machine';
 import { Plates } from './plates';
 import { Broken } from './trace';
 
@@ -19,11 +19,18 @@ const FACTOR = 16;
 const ROUNDS = 80;
 const ROUND = 120 * SECOND;
 
-const RULES = readRules({ match: 'lenient', material: 'any', gate: 'automatic' });
+const RULES = readRules({ match: 'lenient', material: 'guid', gate: 'automatic' });
+
+/** Material that only the station of the second printer holds. */
+const OF_STATION = { guid: '5a7e0000-0000-4000-8000-000000000001', material: 'PETG', color: 'Black' };
 
 /** Runs a print queue while its printers, its store, its service and its people do everything that may go wrong. */
 export async function queueRun(seed: number): Promise<void> {
-  const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  const world = await World.make(seed, {
+    farm: [{}, { station: true, materials: [OF_STATION, null] }],
+    accessTokenLifetime: 1e8,
+    timeFactor: FACTOR,
+  });
   await world.run(async () => {
     await signIn(world);
     await new QueueRun(world).go();
@@ -49,12 +56,22 @@ const requiredChange = ([type_of_change, is_overridable]: (typeof CHANGES)[numbe
   ...{ origin_id: 'there', origin_name: 'what is there', target_id: 'wanted', target_name: 'what is wanted' },
 });
 
+/** Head of a file that needs the material of the station on the first extruder. */
+const stationHead = (seconds: number): string =>
+  [
+    ...[';START_OF_HEADER', ';HEADER_VERSION:0.1', ';FLAVOR:Griffin', `;PRINT.TIME:${seconds}`],
+    ...[`;EXTRUDER_TRAIN.0.MATERIAL.GUID:${OF_STATION.guid}`, ';EXTRUDER_TRAIN.0.MATERIAL.VOLUME_USED:50'],
+    ';END_OF_HEADER\n',
+  ].join('\n');
+
 /** Longest time after which a press of a button is repeated without a look, ms. */
 const AGAIN = 1_000;
 
 /** Item that was added, or may have been. */
 interface Added {
   key: string;
+  /** Whether it needs the material of the station. */
+  needsStation: boolean;
   copies: number;
   /** Whether an answer said so. */
   answered: boolean;
@@ -155,7 +172,12 @@ class QueueRun {
 
   #planItem(at: number): void {
     const chance = this.#chance;
-    const item: Added = { key: `item-${this.#added.length + 1}`, copies: chance.pick([1, 1, 2, 3]), answered: false };
+    const item: Added = {
+      key: `item-${this.#added.length + 1}`,
+      needsStation: chance.is(0.3),
+      copies: chance.pick([1, 1, 2, 3]),
+      answered: false,
+    };
     this.#added.push(item);
     this.#life.at(at, () => void this.#add(item));
     // A shop repeats what it got no answer to.
@@ -163,9 +185,11 @@ class QueueRun {
   }
 
   async #add(item: Added): Promise<void> {
-    const { key, copies } = item;
+    const { key, copies, needsStation } = item;
     await this.#do(`add ${key}`, async (queue, deadline) => {
-      const bytes = Buffer.from(`;TIME:${600 + 60 * this.#added.indexOf(item)}\n${`;${key}\n`.repeat(40)}G28\n`);
+      const seconds = 600 + 60 * this.#added.indexOf(item);
+      const head = needsStation ? stationHead(seconds) : `;TIME:${seconds}\n`;
+      const bytes = Buffer.from(`${head}${`;${key}\n`.repeat(40)}G28\n`);
       const source = () => Promise.resolve({ kind: 'bytes' as const, bytes, name: `${key}.gcode` });
       const request = { source, jobId: null, jobName: `${key}.gcode`, queueKey: key, copies, deadline };
       const { duplicate } = await queue.add({ ...request, onProgress: () => undefined });
@@ -451,6 +475,9 @@ class QueueRun {
       if (good + either < wanted || good > wanted + extra)
         throw new Broken(1, `${item.queueKey}: ${good} to ${good + either} good prints for ${wanted} copies`);
       const sent = item.prints.filter(({ clusterJobId }) => clusterJobId !== null).length;
+      const isAstray = ({ clusterId }: Printed) => clusterId !== this.world.clusterId(2);
+      if (this.#added.some(({ key, needsStation }) => key === item.queueKey && needsStation) && own.some(isAstray))
+        throw new Broken(1, `${item.queueKey} was printed without the material of the station`);
       if (own.length !== sent) throw new Broken(1, `${item.queueKey}: ${own.length} prints for ${sent} attempts`);
     }
     this.#checkEvents(await this.#list(), ends);

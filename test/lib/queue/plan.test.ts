@@ -7,9 +7,11 @@ import { mismatchOf } from '../../../lib/queue/plan/suitability';
 import { readHours as hoursOf } from '../../../lib/queue/model/rules';
 import { phrase } from '../../../lib/words/sentence';
 import {
+  feed,
   file,
   inUtc,
   item,
+  material,
   NOW,
   obstacle,
   plan,
@@ -17,7 +19,6 @@ import {
   planInputs,
   printer,
   rulesOf,
-  feed,
 } from '../../helpers/queue-inputs';
 
 const MINUTE = 60_000;
@@ -362,6 +363,30 @@ function wanted(input: Partial<PlanInput>): string[] {
   const printers = new Planner().wantedPrinters(planInput(input));
   return [...printers].map(({ clusterId }) => clusterId);
 }
+
+describe('queue/plan: random farms', () => {
+  it('give jobs to printers whose extruders are fed by slots alone, and to groups', () => {
+    const counts = { station: 0, group: 0 };
+    for (const input of fc.sample(planInputs, { numRuns: 1_500, seed: 7 }))
+      for (const { clusterId, itemId, file: index } of plan(input).assignments) {
+        const members = input.printers.filter((one) => one.clusterId === clusterId);
+        const need = input.items.find((one) => one.itemId === itemId)?.files[index]?.requirement ?? assert.fail();
+        /** The printer without its slots. */
+        const bare = members.map((member) => {
+          const extruders = member.extruders?.map((one) => ({
+            ...one,
+            sources: one.sources.map((source) =>
+              source.slot === null ? source : { ...source, material: material('of no use') },
+            ),
+          }));
+          return { ...member, extruders: extruders ?? null };
+        });
+        if (bare.every((member) => mismatchOf(need, member, input.rules) !== null)) counts.station++;
+        if (members.length > 1) counts.group++;
+      }
+    assert.ok(counts.station > 5 && counts.group > 20, JSON.stringify(counts));
+  });
+});
 
 describe('queue/plan: wanted printers', () => {
   const printers = [printer('c1', { obstacle: PLATE }), printer('c2', { model: 'X3' }), printer('c3')];
