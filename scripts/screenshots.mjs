@@ -152,7 +152,7 @@ async function withScene(shoot) {
   const flows = examples(['01-print-ended-picture-to-a-chat', '05-wall-dashboard']);
   const nodeRed = await startNodeRed({
     userDir,
-    node: nodeProgram('24'),
+    node: nodeProgram('26'),
     nodeRed: join(matrix, 'node-red'),
     settings: { nodesDir: [root, join(matrix, '@flowfuse/node-red-dashboard')] },
     flows,

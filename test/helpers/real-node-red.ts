@@ -32,12 +32,13 @@ export const runtimes: Runtime[] = [
   { name: 'Node-RED 4.1 on this Node.js', node: process.execPath, nodeRed: nodeRed4 },
   { name: 'Node-RED 5.0 on Node 22.9.0', node: nodeProgram('22-floor'), nodeRed: nodeRed5 },
   { name: 'Node-RED 5.0 on Node 24', node: nodeProgram('24'), nodeRed: nodeRed5 },
+  { name: 'Node-RED 5.0 on Node 26', node: nodeProgram('26'), nodeRed: nodeRed5 },
 ];
 
 const wanted = process.env.NODE_RED_LINE;
 /** The newest runtime of each line of Node-RED, or of the one that NODE_RED_LINE names, such as `5.0`. */
 export const newestRuntimes = runtimes.filter(
-  ({ name }) => /4\.1 on this Node\.js$|5\.0 on Node 24$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
+  ({ name }) => /4\.1 on this Node\.js$|5\.0 on Node 26$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
 );
 
 export interface RealNodeRedOptions extends Omit<NodeRedOptions, 'userDir'> {
