@@ -59,7 +59,7 @@ const sourceOf = (nth, slot) => ({
   volumeLeft: 20_000 + (mixed(nth, 'volume') % 300_000),
 });
 
-/** A printer of one of 108 configurations, one of eight with a station of three slots; one of ten is free. */
+/** A printer of one of 108 configurations, one of fifty with a station of three slots; one of ten is free. */
 const printerOf = (nth, isFree = nth % 10 === 0) => ({
   clusterId: `bench-cluster-${nth}`,
   printerId: `printer-${nth}`,
@@ -68,7 +68,7 @@ const printerOf = (nth, isFree = nth % 10 === 0) => ({
   extruders: [
     {
       printCore: pick(CORES, nth, 'core'),
-      sources: [sourceOf(nth, null), ...(nth % 8 === 0 ? [0, 1, 2].map((slot) => sourceOf(nth, slot)) : [])],
+      sources: [sourceOf(nth, null), ...(nth % 50 === 0 ? [0, 1, 2].map((slot) => sourceOf(nth, slot)) : [])],
     },
   ],
   buildPlate: 'glass',

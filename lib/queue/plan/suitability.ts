@@ -459,7 +459,8 @@ const isAlike = (one: QueuePrinter | undefined, other: QueuePrinter | undefined)
 /** Whether a kind of printer suits, and which sources of its extruders. */
 interface Fit {
   isFit: boolean;
-  suited: Suited;
+  /** Absent until a printer that suits is asked for its material. */
+  suited?: Suited;
 }
 
 /** All files with the same requirement, apart from their volumes: they are compared with each kind of printer once. */
@@ -505,17 +506,17 @@ export class RequirementGroup {
 
   /** The sources of a printer that suit. */
   suitedAt(at: number): Suited {
-    return this.#fitOf(this.deps.fleet.kinds[at] ?? 0).suited;
+    const { fleet, rules } = this.deps;
+    const kind = fleet.kinds[at] ?? 0;
+    const fit = this.#fitOf(kind);
+    if (fit.suited === undefined)
+      fit.suited = suitedSources(this.requirement, fleet.samples[kind] as QueuePrinter, rules);
+    return fit.suited;
   }
 
   #fitOf(kind: number): Fit {
     const { fleet, rules, fits } = this.deps;
-    const { requirement } = this;
-    const sample = fleet.samples[kind] as QueuePrinter;
-    return (fits[kind] ??= {
-      isFit: isFit(requirement, sample, rules),
-      suited: suitedSources(requirement, sample, rules),
-    });
+    return (fits[kind] ??= { isFit: isFit(this.requirement, fleet.samples[kind] as QueuePrinter, rules) });
   }
 
   #refresh(): void {
