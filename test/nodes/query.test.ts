@@ -79,7 +79,7 @@ describe('nodes/query', () => {
         [first?.online, first?.authorized, first?.printers.length, first?.current?.jobId],
         [true, true, 1, jobId],
       );
-      const keys = `authorized capabilities clusterId current hostGuid jobCount maintenanceDue model name note online
+      const keys = `authorized capabilities clusterId current displayStatus hostGuid jobCount maintenanceDue model name note online
         printerCount printers`;
       assert.deepEqual(Object.keys(payload[0] ?? {}).sort(), keys.split(/\s+/));
       assert.deepEqual(pluck(raw as { cluster_id: string }[], 'cluster_id'), pluck(payload, 'clusterId'));

@@ -112,6 +112,7 @@ describe('watch/checkpoints/cluster-memory', () => {
         at('a', 'printing', 10, {
           configuration: [{ extruder_index: 0, estimated_material_volume: 5, material: { guid: 'red' } }],
           configuration_changes_required: [{ type_of_change: 'material_change' }],
+          impediments_to_printing: [{ translation_key: 'a_key' }],
         }),
       ],
       recently_completed: [at('b', 'finished', 100)],
