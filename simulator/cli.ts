@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readFarm } from './control/new-cluster';
 import { startSimulator, type NewCluster, type SimulatorOptions } from './index';
@@ -61,6 +61,8 @@ const OPTIONS = {
   path: { type: 'string', multiple: true },
   help: { type: 'boolean' },
 } as const;
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Reads the options; `undefined` for --help. Throws on invalid arguments. */
 function readArguments(args: string[]): SimulatorOptions | undefined {
@@ -160,10 +162,16 @@ async function main(): Promise<void> {
     process.stdout.write(HELP);
     return;
   }
+  // Listens before the start, since a signal during it would leave the temporary folder behind.
+  const signals = new Signals();
   const simulator = await startSimulator(options).catch((error: unknown) =>
     end(error instanceof TypeError ? 2 : 1, error),
   );
-  if (!simulator) return;
+  if (!simulator) return signals.ignore();
+  // A second signal ends the process without waiting for requests; nothing of a temporary folder may remain.
+  if (options.dataDir === undefined)
+    process.once('exit', () => rmSync(simulator.folder, { recursive: true, force: true }));
+  void signals.second.then(() => process.exit(1));
   for (const warning of simulator.warnings) process.stderr.write(`${warning}\n`);
   const { authUrl, apiUrl, storageUrl, controlUrl, client, users } = simulator;
   const [user] = users;
@@ -183,12 +191,27 @@ async function main(): Promise<void> {
       .map(([name, value]) => `${`${name}:`.padEnd(14)} ${value}\n`)
       .join(''),
   );
-  const stop = (): void => {
-    // A second signal ends the process immediately.
-    process.off('SIGINT', stop).off('SIGTERM', stop);
-    simulator.close().catch((error: unknown) => end(1, error));
-  };
-  process.on('SIGINT', stop).on('SIGTERM', stop);
+  await signals.first;
+  await simulator.close().catch((error: unknown) => end(1, error));
+  signals.ignore();
+}
+
+/** The signals that end the process, one after the other. */
+class Signals {
+  readonly first: Promise<void>;
+  readonly second: Promise<void>;
+  private readonly resolve: (() => void)[] = [];
+  private readonly next = (): void => this.resolve.shift()?.();
+
+  constructor() {
+    this.first = new Promise((resolve) => this.resolve.push(resolve));
+    this.second = new Promise((resolve) => this.resolve.push(resolve));
+    for (const signal of SIGNALS) process.on(signal, this.next);
+  }
+
+  ignore(): void {
+    for (const signal of SIGNALS) process.off(signal, this.next);
+  }
 }
 
 /** Prints one sentence and sets the exit code. */

@@ -80,6 +80,8 @@ export interface Simulator {
   tokens: Tokens;
   faults: Faults;
   requests: RequestLog;
+  /** Folder of its files: that of `dataDir`, or a temporary one. */
+  folder: string;
   /** Problems found at the start, such as a damaged world. */
   warnings: readonly string[];
   /** Closes all connections and listeners, and removes a temporary folder. Later calls do nothing. */
@@ -193,6 +195,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       tokens,
       faults,
       requests: log,
+      folder: store.folder,
       warnings: store.warnings,
       close: () => (closed ??= (changed(), closeAll())),
     };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -9,8 +9,14 @@ import { call, type Wire } from './support';
 
 const CLI = join(__dirname, '../../simulator/cli.ts');
 
-function run(...args: string[]) {
-  return spawn(process.execPath, ['--import', 'tsx', CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+const run = (...args: string[]) => runIn(tmpdir(), ...args);
+
+/** Runs the command line with this temporary folder. */
+function runIn(folder: string, ...args: string[]) {
+  return spawn(process.execPath, ['--import', 'tsx', CLI, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, TMPDIR: folder },
+  });
 }
 
 async function result(...args: string[]): Promise<{ code: number; out: string; err: string }> {
@@ -104,4 +110,26 @@ describe('simulator: command line', function () {
     child.kill('SIGTERM');
     assert.deepEqual(await exit, [0, null]);
   });
+
+  for (const signals of [['SIGTERM'], ['SIGINT'], ['SIGHUP'], ['SIGINT', 'SIGTERM']] as const)
+    it(`leaves nothing in the temporary folder after ${signals.join(' and ')}, also during its start`, async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'simulator-cli-'));
+      const rest = async (): Promise<string[]> =>
+        (await readdir(folder)).filter((name) => name.startsWith('remote-printing'));
+      try {
+        for (const early of [true, false]) {
+          const child = runIn(folder);
+          const exit = once(child, 'exit');
+          // Its folder is one of the first things that it creates.
+          if (early) while ((await rest()).length === 0 && child.exitCode === null) await new Promise(setImmediate);
+          else await once(createInterface({ input: child.stdout }), 'line');
+          assert.equal((await rest()).length, 1);
+          for (const signal of signals) child.kill(signal);
+          await exit;
+          assert.deepEqual(await rest(), []);
+        }
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    });
 });
