@@ -10,7 +10,8 @@ import { printerStatus } from '../world/printer';
 import { recordNotFound } from '../http/refusals';
 import type { RequestLog } from '../http/request-log';
 import type { Answer, Route } from '../http/server';
-import type { Cluster, Extruder, Printer } from '../world/state';
+import { SPOOL } from '../world/spools';
+import type { Cluster, Extruder, Printer, Slot } from '../world/state';
 import type { Tokens } from '../auth/tokens';
 import { activeJob } from '../world/virtual-printer';
 import type { World } from '../world/world';
@@ -106,9 +107,22 @@ function printerView(cluster: Cluster, printer: Printer, index: number): unknown
     status: cluster.online ? printerStatus(printer, job) : 'offline',
     faults: printer.faults.map(({ message }) => message),
     loaded: printer.extruders.map(loadedText).join(', '),
+    slots: (printer.slots ?? []).map((slot, place) => ({ number: place + 1, ...slotView(printer, slot, place) })),
     // A job that waits for its plate has a button of its own.
     uncleared: printer.uncleared === true && job === undefined,
     picture: `/pictures/${cluster.clusterId}/${index}`,
+  };
+}
+
+/** What the page shows of a slot of a material station. `left` is in percent; null if it is unknown. */
+function slotView({ extruders }: Printer, slot: Slot, place: number): Record<string, unknown> {
+  const { extruder, material, volumeLeft, compatible } = slot;
+  return {
+    extruder: extruder === null ? null : extruder + 1,
+    material: material && `${material.material} ${material.color}`,
+    left: volumeLeft === null ? null : Math.round((100 * volumeLeft) / SPOOL),
+    compatible,
+    printing: extruders.some((other) => other.slot === place),
   };
 }
 

@@ -199,6 +199,28 @@ describe('simulator: a material station', () => {
       assert.equal(await act('slot', body), status, JSON.stringify(body));
   });
 
+  it('is shown on the page of the control host, with the slot in use', async () => {
+    await start(station([RED, BLACK, FAR, { extruder: 1 }]));
+    world.printLocally(1, { name: 'part.gcode', seconds: 600 });
+    bench.pass(100);
+    const { clusters } = (await call(`${bench.simulator.controlUrl}/overview`)).json;
+    const view = (about: Record<string, unknown>, index: number) => ({
+      ...{ number: index + 1, extruder: null, material: null, left: null, compatible: true, printing: false },
+      ...about,
+    });
+    assert.deepEqual(
+      clusters[0].printers[0].slots,
+      [
+        { extruder: 1, material: 'PLA Red', left: 50, printing: true },
+        { extruder: 2, material: 'PLA Black' },
+        { extruder: 2, material: 'ABS Silver', left: 100, compatible: false },
+        { extruder: 2 },
+        { compatible: false },
+        { compatible: false },
+      ].map(view),
+    );
+  });
+
   it('appears in reports with what each print used', async () => {
     await start(station([RED, BLACK]));
     await bench.print(await bench.upload(file(guidOf('Red'))));

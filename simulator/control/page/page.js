@@ -215,6 +215,16 @@ function makeCluster(cluster) {
   return card;
 }
 
+/** Describes a slot of a material station. */
+function slotText({ extruder, material, left, compatible, printing }) {
+  if (extruder === null) return 'free';
+  const parts = [`extruder ${extruder}`, material ?? 'empty'];
+  if (material !== null) parts.push(left === null ? 'unknown rest' : `${left} % left`);
+  if (!compatible) parts.push('not compatible');
+  if (printing) parts.push('in use');
+  return parts.join(', ');
+}
+
 function showCluster(card, cluster) {
   card.dataset.cluster = cluster.cluster_id;
   setText(card.querySelector('h3'), cluster.name);
@@ -222,6 +232,9 @@ function showCluster(card, cluster) {
   const about = [cluster.model, ...cluster.printers.map(({ status }) => words(status)), ...faults];
   setText(card.querySelector('.about'), about.join(' · '));
   setText(card.querySelector('.loaded'), cluster.printers.map(({ loaded }) => loaded).join(' · '));
+  const slots = cluster.printers.flatMap((printer) => printer.slots);
+  card.querySelector('.slots').hidden = slots.length === 0;
+  lines(card.querySelector('.slots'), slots.map(slotText));
   reconcile(
     card.querySelector('.pictures'),
     cluster.printers,
