@@ -122,7 +122,7 @@ async function open(browser, url, size) {
   return page;
 }
 
-/** Waits until three printers are shown with their pictures. @param {Page} page */
+/** Waits until the first printers are shown with their pictures. @param {Page} page */
 async function pictured(page) {
   const pictures = page.getByRole('article').getByRole('img');
   await pictures.nth(2).waitFor();

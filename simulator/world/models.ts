@@ -20,6 +20,7 @@ export interface Model {
   station: boolean;
   /** Whether it is of the second brand: a host id of 20 hex digits, and a nil id of the printer (wire facts 1, 6.1). */
   secondBrand: boolean;
+  endWords: EndWords;
 }
 
 export const MODELS: readonly Model[] = [
@@ -30,10 +31,25 @@ export const MODELS: readonly Model[] = [
     station: true,
   },
   { ...model('Simulated Reproducer Z', 'simulated_reproducer_z', '2.710.5', ['0.4'], 230, 90), secondBrand: true },
+  {
+    ...model('Simulated Maker Classic', 'simulated_maker_classic', '5.8.2', ['AA 0.4', 'BB 0.4'], 200, 55),
+    endWords: 'short',
+  },
 ];
 
 function model(display: string, id: string, firmware: string, nozzles: string[], hot: number, plate: number): Model {
-  return { display, id, firmware, nozzles, hot, plate, chamber: null, station: false, secondBrand: false };
+  return {
+    display,
+    id,
+    firmware,
+    nozzles,
+    hot,
+    plate,
+    chamber: null,
+    station: false,
+    secondBrand: false,
+    endWords: 'long',
+  };
 }
 
 /** Model of a cluster, with the cluster's own name and station. */
@@ -98,7 +114,7 @@ export interface NewCluster {
 /** The five kinds of printers of a new world, which has them in this order, again and again. */
 const KINDS: readonly NewCluster[] = [
   {},
-  { endWords: 'short' },
+  { model: 'simulated_maker_classic' },
   { model: 'simulated_maker_duo' },
   { printers: 2 },
   { model: 'simulated_reproducer_z' },
@@ -133,7 +149,7 @@ export function newCluster(
     capabilities: [...CAPABILITIES],
     recentHistory: true,
     cleaning: options.cleaning ?? 'automatic',
-    endWords: options.endWords ?? 'long',
+    endWords: options.endWords ?? type.endWords,
     mismatch: options.mismatch ?? 'ignored',
     dispatch: 'queued',
     actionSwitch: {},

@@ -230,7 +230,7 @@ for (const runtime of editors) {
       await newcomer.importExample(tarball.manifest.name, '01-print-ended-picture-to-a-chat');
       await newcomer.showFlow('Print ended');
       await newcomer.deploy();
-      await newcomer.status('all printers', /3 of 3 online/);
+      await newcomer.status('all printers', /5 of 5 online/);
       await newcomer.click(newcomer.node('print something small').locator('.red-ui-flow-node-button-button'));
       await newcomer.status('upload and print', /sent/);
       await newcomer.pass(1200);
