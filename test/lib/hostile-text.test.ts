@@ -783,6 +783,7 @@ const OTHERS: Record<string, string> = {
   'postgres/channel.Channel': 'gives each notification to decodeMessage',
   'postgres/database.*': 'gets a code',
   'state/file-store.*': 'gives what it reads to Records',
+  'state/state-folder.*': 'accepts an id of 36 characters only',
   'postgres/postgres-store.*': 'gives what it reads to Records',
   'postgres/leases.*': 'compares tokens of its own',
   'postgres/listening.*': 'hands notifications on',
