@@ -3,6 +3,7 @@ import { seeded } from '../helpers/seeded';
 import { Chance } from './chance';
 import type { Life } from './life';
 import type { World } from './machine';
+import { awaitsCleanup } from './plates';
 import { Broken } from './trace';
 
 /** Volume of the simulator's full spool, mm³. */
@@ -100,7 +101,7 @@ export class FarmChanges {
     const { world } = this.world.simulator;
     for (const made of this.#made.filter(({ type }) => type === 'plate.awaiting')) {
       for (const { uuid, status } of world.cluster(made.cluster).queue)
-        if (status === 'wait_cleanup') this.#made.push({ ...made, key: uuid });
+        if (awaitsCleanup({ status })) this.#made.push({ ...made, key: uuid });
       world.setCleaning(made.cluster, 'automatic');
     }
   }

@@ -6,6 +6,12 @@ import { Broken } from './trace';
 /** Latencies between the queue's last look at a printer and its dispatch there: two round trips. */
 const ROUND_TRIPS = 4;
 
+/** Whether the plate of a job waits for a person, however its print ended. */
+export const awaitsCleanup = ({ status }: Pick<PrintJob, 'status'>): boolean => status.endsWith('wait_cleanup');
+
+/** Words of a print that has left its part although the printer is not free yet. */
+const hasLeft = (job: PrintJob): boolean => awaitsCleanup(job) || job.status === 'post_print';
+
 /** A part on a plate. */
 interface Part {
   job: PrintJob;
@@ -15,6 +21,7 @@ interface Part {
 
 /** The plates of the printers, as they are: what was printed on them, and whether anybody has taken it off. */
 export class Plates {
+  /** By printer: the members of a group have a plate each. */
   readonly #parts = new Map<string, Part>();
   #broken: Broken | undefined;
 
@@ -26,26 +33,28 @@ export class Plates {
       for (const printer of cluster.printers) this.#watch(cluster.clusterId, printer);
   }
 
-  /** Takes the part off; false while the printer prints. */
-  clear(clusterId: string): boolean {
+  /** Takes the part off a printer, or off all of its cluster; false while one of them prints. */
+  clear(clusterId: string, printerId: string | null = null): boolean {
     const { world } = this.world.simulator;
     const cluster = world.cluster(clusterId);
-    const busy = cluster.queue.find(({ status, printerUuid }) => printerUuid !== null && status !== 'queued');
-    if (busy && busy.status !== 'wait_cleanup') return false;
-    if (busy) world.clean(clusterId, busy.uuid);
-    this.#parts.delete(clusterId);
+    const ids = printerId === null ? cluster.printers.map(({ uuid }) => uuid) : [printerId];
+    const busy = cluster.queue.filter(
+      ({ status, printerUuid }) => printerUuid !== null && ids.includes(printerUuid) && status !== 'queued',
+    );
+    if (!busy.every(awaitsCleanup)) return false;
+    for (const { uuid } of busy) world.clean(clusterId, uuid);
+    for (const uuid of ids) this.#parts.delete(uuid);
     return true;
   }
 
   /** A print that leaves no trace leaves its part all the same. */
-  vanished(number: number, job: PrintJob): void {
-    const { clusterId } = this.world.simulator.world.cluster(number);
-    const isWaiting = job.status === 'wait_cleanup';
+  vanished(job: PrintJob): void {
+    const isWaiting = awaitsCleanup(job);
     const isEjected = this.mode === 'automatic' && isWaiting && job.printed >= job.timeTotal;
     // The end of the cleanup state says that a person was there.
     const isCleaned = this.mode === 'printer' && isWaiting;
     if (job.printerUuid !== null && job.printed > 0 && !isEjected && !isCleaned)
-      this.#parts.set(clusterId, { job, since: this.world.time.elapsed });
+      this.#parts.set(job.printerUuid, { job, since: this.world.time.elapsed });
   }
 
   check(): void {
@@ -64,10 +73,10 @@ export class Plates {
         const { queue, history } = this.#cluster(clusterId);
         if (value === null) {
           const job = queue.find(({ status, printerUuid }) => status === 'queued' && printerUuid === printer.uuid);
-          if (job) this.#begins(clusterId, job);
+          if (job) this.#begins(clusterId, printer.uuid, job);
         } else
           this.#ends(
-            clusterId,
+            printer.uuid,
             [...queue, ...history].find(({ uuid }) => uuid === value),
           );
       },
@@ -80,8 +89,8 @@ export class Plates {
     return found;
   }
 
-  #begins(clusterId: string, job: PrintJob): void {
-    const part = this.#parts.get(clusterId);
+  #begins(clusterId: string, printerUuid: string, job: PrintJob): void {
+    const part = this.#parts.get(printerUuid);
     if (!part) return;
     const isOurs = job.sentFrom === 'cloud';
     this.world.trace.add(`printer ${clusterId.slice(0, 6)}: ${job.name} begins on the part of ${part.job.name}`);
@@ -90,18 +99,15 @@ export class Plates {
     const isOvertaken = part.job.sentFrom !== 'cloud' && part.job.createdAt >= readAt;
     if (isOurs && !isOvertaken)
       this.#broken ??= new Broken(2, `${job.name} begins on the part of ${part.job.name} (${part.job.status})`);
-    this.#parts.delete(clusterId);
+    this.#parts.delete(printerUuid);
   }
 
-  #ends(clusterId: string, job: PrintJob | undefined): void {
+  #ends(printerUuid: string, job: PrintJob | undefined): void {
     if (!job) return;
     // The machine ejects what is finished; a person at the printer ends the cleanup state.
-    const isEjected =
-      this.mode === 'automatic' &&
-      (job.status === 'wait_cleanup' || job.status === 'post_print') &&
-      job.printed >= job.timeTotal;
-    const isCleaned = this.mode === 'printer' && job.status === 'wait_cleanup';
+    const isEjected = this.mode === 'automatic' && hasLeft(job) && job.printed >= job.timeTotal;
+    const isCleaned = this.mode === 'printer' && awaitsCleanup(job);
     if (isEjected || isCleaned || job.printed === 0) return;
-    this.#parts.set(clusterId, { job, since: this.world.time.elapsed });
+    this.#parts.set(printerUuid, { job, since: this.world.time.elapsed });
   }
 }

@@ -4,7 +4,8 @@ import type { QueueEvent, QueueItem } from '../../lib/queue/model/types';
 import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { asPrintingError } from '../../lib/service/errors';
 import { Deadline } from '../../lib/time/deadline';
-import type { EndedPrint } from '../../simulator/world/state';
+import type { NewCluster } from '../../simulator/world/models';
+import type { Cluster, EndedPrint } from '../../simulator/world/state';
 import type { Fault, PrintJob } from '../../simulator';
 import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
@@ -24,13 +25,18 @@ const RULES = readRules({ match: 'lenient', material: 'guid', gate: 'automatic' 
 /** Material that only the station of the second printer holds. */
 const OF_STATION = { guid: '5a7e0000-0000-4000-8000-000000000001', material: 'PETG', color: 'Black' };
 
+/** A printer that names the end of a print, one with a material station that does not, and at times a group. */
+const farmOf = (seed: number): NewCluster[] => [
+  { model: 'simulated_maker_one' },
+  { model: 'simulated_maker_duo', endWords: 'short', station: true, materials: [OF_STATION, null] },
+  ...(seed % 3 === 0
+    ? [{ model: 'simulated_maker_one', printers: 2, endWords: seed % 2 === 0 ? ('long' as const) : ('short' as const) }]
+    : []),
+];
+
 /** Runs a print queue while its printers, its store, its service and its people do everything that may go wrong. */
 export async function queueRun(seed: number): Promise<void> {
-  const world = await World.make(seed, {
-    farm: [{}, { station: true, materials: [OF_STATION, null] }],
-    accessTokenLifetime: 1e8,
-    timeFactor: FACTOR,
-  });
+  const world = await World.make(seed, { farm: farmOf(seed), accessTokenLifetime: 1e8, timeFactor: FACTOR });
   await world.run(async () => {
     await signIn(world);
     await new QueueRun(world).go();
@@ -77,13 +83,18 @@ interface Added {
   answered: boolean;
 }
 
-/** How a print ended; `either`: it was aborted so near its end that it may count as finished (reference 3.3). */
-const endOf = ({ status, timeElapsed, timeTotal }: EndedPrint): string =>
-  status === 'aborted' && timeElapsed >= 0.95 * timeTotal ? 'either' : status;
+/**
+ * How a print ended; `either`: it was aborted so near its end that it may count as finished, at a printer that does not name
+ * the end (reference 3.3).
+ */
+const endOf = ({ status, timeElapsed, timeTotal }: EndedPrint, { endWords }: Pick<Cluster, 'endWords'>): string =>
+  status === 'aborted' && endWords === 'short' && timeElapsed >= 0.95 * timeTotal ? 'either' : status;
 
 class QueueRun {
   readonly #chance: Chance;
   readonly #life: Life;
+  /** Numbers of the clusters. */
+  readonly #numbers: readonly number[];
   readonly #rules: QueueRules;
   readonly #plates: Plates;
   readonly #added: Added[] = [];
@@ -91,6 +102,8 @@ class QueueRun {
   readonly #vanished = new Set<string>();
   /** Vanished prints that had finished. */
   readonly #unlisted = new Set<string>();
+  /** Ends that the words of vanished prints named. */
+  readonly #named = new Map<string, string>();
   /** Attempts about which the operator has said that they did not print. */
   readonly #settled = new Set<string>();
   /** Keys of items that people removed, or tried to. */
@@ -100,11 +113,12 @@ class QueueRun {
 
   constructor(private readonly world: World) {
     const chance = (this.#chance = new Chance(world.random));
+    this.#numbers = world.simulator.world.clusters().map((_, at) => at + 1);
     const gate = chance.pick(['automatic', 'automatic', 'confirm', 'printer'] as const);
     const retries = chance.pick([0, 0, 1]);
     const startWithin = chance.pick([0, 120, 900]) * SECOND;
     const stagger = chance.pick([0, 0, 60]) * SECOND;
-    const printers = chance.is(0.5) ? [world.clusterId(1), world.clusterId(2)] : [];
+    const printers = chance.is(0.5) ? this.#numbers.map((number) => world.clusterId(number)) : [];
     this.#rules = { ...RULES, gate, retries, startWithin, stagger, printers, maxPrinting: chance.pick([0, 0, 1]) };
     this.#plates = new Plates(world, gate);
     this.#life = new Life(world, chance, {
@@ -119,11 +133,8 @@ class QueueRun {
     const life = this.#life;
     world.wire.latency = chance.pick([0, 5, 150, 1500]);
     world.trace.add(`gate ${this.#rules.gate}, start within ${this.#rules.startWithin / SECOND} s`);
-    for (const cluster of [1, 2])
-      world.simulator.world.setCleaning(
-        cluster,
-        this.#rules.gate === 'printer' && chance.is(0.5) ? 'manual' : 'automatic',
-      );
+    for (const cluster of this.#numbers)
+      this.#setCleaning(cluster, this.#rules.gate === 'printer' && chance.is(0.5) ? 'manual' : 'automatic');
     life.start(startOffset(world, chance));
     const horizon = chance.spread(200_000, 900_000);
     for (let number = chance.whole(1, 4); number > 0; number--)
@@ -142,13 +153,23 @@ class QueueRun {
     await life.leave();
   }
 
+  /**
+   * A group whose plates people confirm cleans none by itself: the service may choose the member for a print in the moment
+   * when its cleanup ends.
+   */
+  #setCleaning(number: number, cleaning: 'manual' | 'automatic'): void {
+    const { world } = this.world.simulator;
+    const isGroup = world.cluster(number).printers.length > 1;
+    world.setCleaning(number, isGroup && this.#rules.gate === 'confirm' ? 'manual' : cleaning);
+  }
+
   async #recover(): Promise<void> {
     const { simulator } = this.world;
-    for (const cluster of [1, 2]) {
+    for (const cluster of this.#numbers) {
       simulator.world.setOnline(cluster, true);
       simulator.world.setRequiredChanges(cluster, []);
       simulator.world.setActions(cluster, {});
-      simulator.world.setCleaning(cluster, 'automatic');
+      this.#setCleaning(cluster, 'automatic');
     }
     await this.#life.recover();
   }
@@ -247,7 +268,7 @@ class QueueRun {
   #disturb(): void {
     const { simulator, trace, time } = this.world;
     const chance = this.#chance;
-    const number = chance.whole(1, 2);
+    const number = chance.pick(this.#numbers);
     const { world } = simulator;
     const back = chance.spread(5_000, 200_000);
     const kind = chance.whole(0, 9);
@@ -302,9 +323,11 @@ class QueueRun {
     const job = world.cluster(number).queue[0];
     // A foreign print that vanishes between two polls leaves a part of which nothing can know.
     if (job?.sentFrom !== 'cloud') return;
-    this.#plates.vanished(number, job);
+    this.#plates.vanished(job);
     this.#vanished.add(job.uuid);
-    if (job.printed >= 0.95 * job.timeTotal) this.#unlisted.add(job.uuid);
+    const named = /^(aborted|failed)/.exec(job.status)?.[0];
+    if (named) this.#named.set(job.uuid, named);
+    else if (job.printed >= 0.95 * job.timeTotal) this.#unlisted.add(job.uuid);
     world.vanish(number, job.uuid);
   }
 
@@ -367,7 +390,7 @@ class QueueRun {
     for (const { clusterId, printerId, plate } of board?.printers ?? []) {
       if (plate !== 'awaiting' || !this.#chance.is(share)) continue;
       // A printer that prints can't be cleared.
-      if (!this.#plates.clear(clusterId)) continue;
+      if (!this.#plates.clear(clusterId, printerId)) continue;
       const good = !this.#life.over && this.#chance.is(0.15) ? false : true;
       const press = () =>
         this.#do(`plate of ${clusterId.slice(0, 6)} ${good ? 'good' : 'bad'}`, (now, deadline) =>
@@ -456,9 +479,11 @@ class QueueRun {
       .flatMap(({ queue }) => queue)
       .find(({ sentFrom, status }) => sentFrom === 'cloud' && status === 'queued');
     if (left) throw new Broken(1, `${left.name} is left in a printer, where it may start at any time`);
-    const logs = clusters.flatMap(({ log }) => log);
-    const ends = new Map(logs.map((job) => [job.uuid, endOf(job)]));
+    const ends = new Map(
+      clusters.flatMap((cluster) => cluster.log.map((job) => [job.uuid, endOf(job, cluster)] as const)),
+    );
     for (const uuid of this.#unlisted) ends.set(uuid, 'finished');
+    for (const [uuid, end] of this.#named) ends.set(uuid, end);
     for (const item of await this.#list()) {
       const named = new Set(item.prints.map(({ clusterJobId }) => clusterJobId));
       // A print whose answer got lost, and which vanished before anybody looked, has no name.
@@ -534,9 +559,11 @@ class QueueRun {
     for (const { id, type, clusterId } of this.#events) {
       if (!type.startsWith('plate.') || seen.has(id)) continue;
       seen.add(id);
-      const isOpen = open.get(clusterId ?? '') ?? true;
+      // Its id names the printer of a group, before the number of the closing.
+      const gate = `${clusterId} ${id.split('/').at(-2)}`;
+      const isOpen = open.get(gate) ?? true;
       if (isOpen === (type === 'plate.cleared')) throw new Broken(3, `${id} came twice in a row`);
-      open.set(clusterId ?? '', type === 'plate.cleared');
+      open.set(gate, type === 'plate.cleared');
     }
   }
 }

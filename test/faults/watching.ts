@@ -28,7 +28,11 @@ interface ReportedEnd {
 
 /** Runs watching nodes while prints end and everything below them fails at times. */
 export async function watchingRun(seed: number): Promise<void> {
-  const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  const world = await World.make(seed, {
+    farm: [{}, { endWords: 'short' }],
+    accessTokenLifetime: 1e8,
+    timeFactor: FACTOR,
+  });
   await world.run(async () => {
     await signIn(world);
     await new WatchingRun(world).go();
