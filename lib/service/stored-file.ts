@@ -1,7 +1,18 @@
-import type { Ids } from './errors';
+import { type Ids, withoutAddresses } from './errors';
 import type { EndpointName, PathParameter } from './paths';
 import { TOOLPATH } from '../rules/limits';
-import { amount, type Extent, extentBetween, type Json, number, record, records, text, time } from './json-readers';
+import {
+  amount,
+  type Extent,
+  extentBetween,
+  type Json,
+  line,
+  number,
+  record,
+  records,
+  text,
+  time,
+} from './json-readers';
 import { readMaterialWords } from './material';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -58,16 +69,18 @@ export interface StoredFile {
   contentType: string | null;
   /** The service's status: `uploading`, `uploaded`, … */
   status: string | null;
+  /** Why the file can't be used, in the service's words. */
+  statusDescription: string | null;
   uploadedAt: string | null;
+  projectId: string | null;
+  /** Name of the user; null also for a deleted one. */
+  uploadedBy: string | null;
 }
 
 /** What only a stored job has (wire facts 4.1). */
 export interface StoredJob extends StoredFile {
   /** The service's status of its analysis of the file. */
   parsingStatus: string | null;
-  projectId: string | null;
-  /** Name of the user; null also for a deleted one. */
-  uploadedBy: string | null;
   metadata: StoredMetadata | null;
 }
 
@@ -79,14 +92,20 @@ export function readStoredFile({ kind, id }: StoredRef, wire: Json): StoredFile 
     fileSize: number(wire.file_size),
     contentType: text(wire.content_type),
     status: text(wire.status),
+    statusDescription: descriptionOf(wire),
     uploadedAt: time(wire.uploaded_at),
+    projectId: text(wire.library_project_id),
+    uploadedBy: text(wire.username),
     ...(kind === 'job' && {
       parsingStatus: text(wire.parsing_status),
-      projectId: text(wire.library_project_id),
-      uploadedBy: text(wire.username),
       metadata: readMetadata(wire.metadata),
     }),
   };
+}
+
+function descriptionOf(wire: Json): string | null {
+  const words = line(wire.status_description);
+  return words === null ? null : withoutAddresses(words);
 }
 
 /** Facts that the service has found in a stored job's file (reference 3.5). Null: unknown. */

@@ -53,7 +53,10 @@ describe('nodes/library-file', () => {
       const req = { socket: {} };
       const message = await done(payload({ req, topic: 'mine', other: { deep: 1 } }));
       const { fileId, uploadedAt, ...rest } = stored(message);
-      assert.deepEqual(rest, { name: 'cube.stl', fileSize: MESH.length, contentType: 'model/stl', status: 'uploaded' });
+      assert.deepEqual(rest, {
+        ...{ name: 'cube.stl', fileSize: MESH.length, contentType: 'model/stl', status: 'uploaded' },
+        ...{ statusDescription: null, projectId: null, uploadedBy: simulator.users[0]?.username },
+      });
       assert.match(uploadedAt ?? '', /^\d{4}-.*Z$/);
       assert.equal(message.fileId, fileId);
       assert.equal('jobId' in message, false);
@@ -181,10 +184,11 @@ describe('nodes/library-file', () => {
         const ids = await uploaded('info', { kind }, { payload: content, filename: name });
         const message = await done({ ...ids, payload: 'old', other: 1 });
         const { uploadedAt: _, contentType: __, metadata, ...rest } = stored(message) as StoredJob;
-        const ofJob = { parsingStatus: 'success', projectId: null, uploadedBy: simulator.users[0]?.username };
+        const source = { projectId: null, uploadedBy: simulator.users[0]?.username };
         assert.deepEqual(rest, {
-          ...{ ...ids, name, fileSize: content.length, status: 'uploaded' },
-          ...(kind === 'job' && ofJob),
+          ...{ ...ids, name, fileSize: content.length, status: 'uploaded', statusDescription: null },
+          ...source,
+          ...(kind === 'job' && { parsingStatus: 'success' }),
         });
         assert.equal(metadata?.seconds, kind === 'job' ? 60 : undefined);
         assert.equal((message.raw as { file_size: number }).file_size, content.length);

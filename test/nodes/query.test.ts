@@ -277,7 +277,8 @@ describe('nodes/query', () => {
       const { uploadedAt, ...rest } = payload;
       assert.deepEqual(rest, {
         ...{ jobId, name: 'cube.gcode', fileSize: GCODE.length, contentType: 'text/plain', status: 'uploaded' },
-        ...{ parsingStatus: 'success', projectId: null, uploadedBy: simulator.users[0]?.username },
+        ...{ statusDescription: null, parsingStatus: 'success' },
+        ...{ projectId: null, uploadedBy: simulator.users[0]?.username },
         metadata: {
           ...{ model: null, generator: null, printCores: [], nozzles: [], materials: [], buildPlate: null },
           ...{ seconds: 600, size: null },

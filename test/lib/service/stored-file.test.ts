@@ -8,7 +8,10 @@ describe('service/stored-file', () => {
       ...{ file_size: 12, content_type: 'x/y', status: 'uploaded', uploaded_at: '2024-03-01T07:15:00.250Z' },
       ...{ parsing_status: 'success', library_project_id: 'p', username: 'Ada', metadata: { machine_variant: 'X' } },
     };
-    const read = { fileSize: 12, contentType: 'x/y', status: 'uploaded', uploadedAt: '2024-03-01T07:15:00.250Z' };
+    const read = {
+      ...{ fileSize: 12, contentType: 'x/y', status: 'uploaded', statusDescription: null },
+      ...{ uploadedAt: '2024-03-01T07:15:00.250Z', projectId: 'p', uploadedBy: 'Ada' },
+    };
     assert.deepEqual(readStoredFile({ kind: 'file', id: 'f' }, { file_name: 'a.stl', ...common }), {
       fileId: 'f',
       name: 'a.stl',
@@ -18,7 +21,7 @@ describe('service/stored-file', () => {
       jobId: 'j',
       name: 'a.gcode',
       ...read,
-      ...{ parsingStatus: 'success', projectId: 'p', uploadedBy: 'Ada' },
+      parsingStatus: 'success',
       metadata: readMetadata({ machine_variant: 'X' }),
     });
   });
@@ -36,9 +39,17 @@ describe('service/stored-file', () => {
     );
   });
 
+  it('removes addresses from the description of a status, because they may be signed', () => {
+    const wire = { status: 'failed', status_description: 'Not stored: https://store.example/?signature=secret' };
+    const { statusDescription } = readStoredFile({ kind: 'file', id: 'f' }, wire);
+    assert.match(String(statusDescription), /^Not stored/);
+    assert.doesNotMatch(String(statusDescription), /secret/);
+  });
+
   it('reads any record, and leaves missing fields null', () => {
     assert.deepEqual(readStoredFile({ kind: 'file', id: 'f' }, {}), {
-      ...{ fileId: 'f', name: null, fileSize: null, contentType: null, status: null, uploadedAt: null },
+      ...{ fileId: 'f', name: null, fileSize: null, contentType: null, status: null },
+      ...{ statusDescription: null, uploadedAt: null, projectId: null, uploadedBy: null },
     });
     const field = fc.constantFrom(
       ...['file_name', 'job_name', 'file_size', 'content_type', 'status', 'uploaded_at', 'parsing_status'],
