@@ -206,7 +206,7 @@ describe('nodes/job-control', () => {
       const msg = job();
       Object.assign(simulator.world.printJob(id(msg)), { status: 'wait_approval' });
       await carriedOut({ ...msg, action: 'approve', payload: { message: 'Go ahead.' } });
-      assert.equal(simulator.world.printJob(id(msg)).message, 'Go ahead.');
+      assert.equal(simulator.world.printJob(id(msg)).message?.body, 'Go ahead.');
       await failed({ ...msg, action: 'dance', payload: Buffer.from('no object') }, 'SERVICE_ERROR');
     });
   });

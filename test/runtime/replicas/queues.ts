@@ -26,7 +26,7 @@ const EARLY = 0.5;
 const VISIBLE = 50;
 
 /** States in which the part of a print is ready. */
-const DONE: readonly string[] = ['wait_cleanup', 'finished', 'failed', 'aborted'];
+const DONE = /wait_cleanup$|^(?:finished|failed|aborted)$/;
 
 interface World {
   simulator: Simulator;
@@ -116,7 +116,7 @@ export class Queues {
         const before = this.#printings.get(uuid);
         const key = name.replace(/\.gcode$/, '');
         const fresh = { uuid, key, clusterId, createdAt, startedAt: null, endedAt: null, outcome: null };
-        const doneAt = before?.doneAt ?? (DONE.includes(status) ? Date.now() : null);
+        const doneAt = before?.doneAt ?? (DONE.test(status) ? Date.now() : null);
         this.#printings.set(uuid, { ...fresh, ...before, doneAt });
       }
       for (const { uuid, status, startedAt, endedAt } of log) {
