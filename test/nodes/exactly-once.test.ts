@@ -325,7 +325,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     const folder = join(flow.userDir, 'remote-printing');
     await bench.restart(async () => {
       for (const kind of await readdir(folder))
-        if (!['grant', 'print-key'].includes(kind)) await rm(join(folder, kind), { recursive: true });
+        if (!['folder-id', 'grant', 'print-key'].includes(kind)) await rm(join(folder, kind), { recursive: true });
     });
     await deploy(printNode({ waitFor: 'finished' }));
     const began = systemClock.monotonic();
