@@ -1,9 +1,10 @@
+import { SHORTEST_INTERVAL } from '../../rules/text';
 import type { PrintingError } from '../../service/errors';
 import type { PrintJob } from '../../service/print-job';
 import { waitBefore } from '../../time/retry';
 
 /** Shortest time between two polls of a cluster, except those that a user requests, ms (wire facts 1). */
-export const SHORTEST = 10_000;
+export const SHORTEST = 1000 * SHORTEST_INTERVAL;
 /** Longest shift of a turn, as a share of the interval. */
 export const SLACK = 0.08;
 /** Longest backoff after failed polls, ms. */
