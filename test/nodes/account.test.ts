@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { inspect } from 'node:util';
@@ -504,14 +504,22 @@ describe('nodes/account', () => {
         await works();
       });
 
-    it('is created again after its folder was deleted', async () => {
-      await flow.deploy([]);
-      await rm(folder(), { recursive: true, force: true });
-      simulator.tokens.expireAccessTokens();
-      const { body } = await flow.get('accounts/account/clusters').expect(400);
-      assert.equal(body.code, 'NOT_SIGNED_IN');
-      await flow.signIn();
-      await works();
-    });
+    for (const [what, leave] of [
+      ['leaves an empty mount point', mkdir],
+      ['is not there', () => Promise.resolve()],
+    ] as const)
+      it(`is unreadable while its folder ${what}, and is used again when the folder is back`, async () => {
+        await flow.deploy([]);
+        await rename(folder(), `${folder()}-away`);
+        await leave(folder());
+        simulator.tokens.expireAccessTokens();
+        const { body } = await flow.get('accounts/account/clusters').expect(400);
+        assert.equal(body.code, 'FILE_NOT_READABLE');
+        assert.match(String(body.error), /is away or was replaced/);
+        await rm(folder(), { recursive: true, force: true });
+        await rename(`${folder()}-away`, folder());
+        // The renewal is repeated within seconds.
+        while ((await flow.get('accounts/account/clusters')).status !== 200) await turn();
+      });
   });
 });

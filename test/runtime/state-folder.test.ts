@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import { startSimulator, type Simulator } from '../../simulator/index';
@@ -64,6 +64,7 @@ describe('Node-RED with its state in a separate folder', () => {
   it('keeps its sign-in and print keys when the user directory is replaced', async () => {
     await writeFile(join(room, 'part.gcode'), ';TIME:60\nG28\n');
     const folder = join(room, 'kept', 'my printing');
+    await mkdir(dirname(folder));
     const first = await start({ settings: { remotePrinting: { stateStore: folder } } });
     await signIn(first);
     const printed = await print(first);
