@@ -17,6 +17,9 @@ const counts = join(scratch, 'coverage');
 /** Folders with the floors that ESLint checks. */
 const LINTED = ['lib', 'nodes', 'editor', 'simulator'];
 
+// Otherwise tsx leaves a cache in the system's temporary folder.
+process.env['TSX_DISABLE_CACHE'] = '1';
+
 const node = process.execPath;
 const bin = (/** @type {string} */ file) => join(root, 'node_modules', file);
 const steps = new Steps(root);
