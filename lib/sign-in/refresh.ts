@@ -39,6 +39,8 @@ export interface RefreshRequest {
   repeats: Repeats;
   /** Called when the refresh token begins to rest after `error`. */
   onRest: (rest: Rest, error: PrintingError) => void;
+  /** Called after a rest for another runtime's sake, before the request. */
+  onResume: () => void;
 }
 
 export interface Refreshed {
@@ -116,6 +118,7 @@ export class Refresh {
     } catch (error) {
       if (!(error instanceof Unfinished)) throw error;
       await this.#restFor(INHERITED_REST, error);
+      this.#request.onResume();
       return this.#underLock(() => false);
     }
   }

@@ -63,6 +63,7 @@ export class Tokens implements Credentials {
   #loaded = false;
   /** What callers of the current renewal get: its result, or at once its last error if they wait no longer. */
   #answer: Promise<string> | undefined;
+  #renewing: Promise<string> | undefined;
   #rejectAnswer: (error: PrintingError) => void = () => undefined;
   /** Monotonic time at which the current renewal began. */
   #begunAt = 0;
@@ -256,13 +257,21 @@ export class Tokens implements Credentials {
     this.#pause.throwIfPaused();
     if (!this.#answer) {
       this.#begunAt = this.#options.clock.monotonic();
-      const renewed = this.#renew(refused).finally(() => (this.#answer = undefined));
-      this.#answer = new Promise((resolve, reject) => {
-        this.#rejectAnswer = reject;
-        renewed.then(resolve, reject);
-      });
+      this.#renewing = this.#renew(refused).finally(() => (this.#answer = undefined));
+      this.#answer = this.#resultOf(this.#renewing);
     }
     return deadline.wait(this.#answer);
+  }
+
+  /** The result of the current renewal, or the error of `#failed` if that comes first. */
+  #resultOf(renewing: Promise<string>): Promise<string> {
+    const result = new Promise<string>((resolve, reject) => {
+      this.#rejectAnswer = reject;
+      renewing.then(resolve, reject);
+    });
+    // There may be no caller.
+    result.catch(() => undefined);
+    return result;
   }
 
   /**
@@ -276,10 +285,13 @@ export class Tokens implements Credentials {
       rested = ms;
       this.#failed(error, callersWait);
     };
+    const onResume = () => {
+      if (this.#renewing) this.#answer = this.#resultOf(this.#renewing);
+    };
     for (;;) {
       let wait: number;
       try {
-        this.#exchanging = this.#refresh(refused, repeats, onRest);
+        this.#exchanging = this.#refresh({ refused, repeats, onRest, onResume });
         return await this.#exchanging.finally(() => (this.#exchanging = undefined));
       } catch (thrown) {
         const error = asPrintingError(thrown);
@@ -326,11 +338,11 @@ export class Tokens implements Credentials {
     return code === 'NOT_SIGNED_IN' && statusCode === undefined;
   }
 
-  #refresh(refused: string, repeats: Repeats, onRest: RefreshRequest['onRest']): Promise<string> {
+  #refresh(request: Omit<RefreshRequest, 'own' | 'deadline'>): Promise<string> {
     const { clock } = this.#options;
     const limit = { ms: LONGEST_WAIT, parent: this.#closing.signal, cure: phrase`try again later` };
     return underDeadline(clock, limit, async (deadline) => {
-      this.#exchange = new Refresh(this.#options, { own: this.#grant, refused, deadline, repeats, onRest });
+      this.#exchange = new Refresh(this.#options, { ...request, own: this.#grant, deadline });
       const refreshed = await this.#exchange.run().catch((error: unknown) => {
         this.#countFailure();
         throw error;
