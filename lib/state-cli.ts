@@ -16,8 +16,10 @@ Stop every Node-RED that uses either of them before. Give the next one the same 
 
 const quiet = { clock: systemClock, sealedKinds: [], secrets: () => [], warn: () => undefined };
 
+const isAddress = (name: string): boolean => /^postgres(ql)?:/.test(name);
+
 function place(name: string): Movable & { close(): Promise<void> } {
-  if (!/^postgres(ql)?:/.test(name))
+  if (!isAddress(name))
     return Object.assign(new FileStore({ ...quiet, folder: name }), { close: () => Promise.resolve() });
   const log = { warn: () => undefined, info: () => undefined };
   return new PostgresStore({ ...quiet, database: new Database({ address: name, clock: systemClock, log }) });
@@ -25,10 +27,12 @@ function place(name: string): Movable & { close(): Promise<void> } {
 
 async function main([from, to, ...more]: string[]): Promise<void> {
   if (from === undefined || to === undefined || more.length > 0) return print(HELP, 2);
-  if (!from.startsWith('postgres') && !existsSync(from)) return print(`There is no folder ${from}.\n`, 1);
+  if (!isAddress(from) && !existsSync(from)) return print(`There is no folder ${from}.\n`, 1);
   const [source, target] = [place(from), place(to)];
   try {
-    print(`${await moveState(source, target)} values copied.\n`);
+    const { copied, leftOut } = await moveState(source, target);
+    print(`${copied} values copied.\n`);
+    if (leftOut > 0) print(`${leftOut} values were left out: they are no records of this version.\n`, 1);
   } catch (error) {
     print(`Copying stopped: ${asPrintingError(error).message}\n`, 1);
   } finally {

@@ -114,10 +114,13 @@ export interface Checkpoint {
   maintenance: { isDue: boolean | null; count: number };
 }
 
+/** Version of the checkpoints of clusters and of the list. */
+export const VERSION = 2;
+
 /** Returns a stored checkpoint, or null for any other value. */
 export function readCheckpoint(stored: unknown): Checkpoint | null {
   const checkpoint = stored as Partial<Checkpoint> | null | undefined;
-  if (checkpoint?.version !== 2) return null;
+  if (checkpoint?.version !== VERSION) return null;
   const { jobs, ended, namingEnds } = checkpoint as Checkpoint;
   const withJob = <T extends { job: PrintJob | null }>(entry: T): T =>
     entry.job ? { ...entry, job: storedJob(entry.job) } : entry;

@@ -1,3 +1,4 @@
+import { VERSION } from './checkpoint';
 import { EventBuilder, makeEvent, type PrintEvent } from './print-event';
 
 /** The clusters of an account as last listed: plain JSON (reference 6). */
@@ -25,7 +26,7 @@ export interface Rebound<T> {
 
 export function readListCheckpoint(stored: unknown): ListCheckpoint | null {
   const checkpoint = stored as Partial<ListCheckpoint> | null | undefined;
-  return checkpoint?.version === 2 ? (checkpoint as ListCheckpoint) : null;
+  return checkpoint?.version === VERSION ? (checkpoint as ListCheckpoint) : null;
 }
 
 /**

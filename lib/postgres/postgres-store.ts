@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { newerValue } from '../service/errors';
 import { Locks } from '../state/locks';
 import { type JoinOptions, type Lock, LockLostError, type Membership } from '../state/membership';
-import { type Movable, parseRecord, Records, type RecordsOptions } from '../state/records';
+import { isNewer, type Movable, parseRecord, Records, type RecordsOptions } from '../state/records';
 import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from '../state/store';
 import { sleep, type Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
@@ -59,6 +60,8 @@ export class PostgresStore implements StateStore, Movable {
   readonly #context: RuntimeContext;
   readonly #entryLocks: EntryLocks;
   readonly #writes: Batches<{ name: string }, Lease[]>;
+  /** Kinds with a value of a newer version. */
+  readonly #leftOut = new Set<string>();
   readonly #holder = randomUUID();
   readonly #channel: Channel;
 
@@ -137,8 +140,11 @@ export class PostgresStore implements StateStore, Movable {
     const entries: StatePage<T>['entries'] = [];
     for (const row of rows) {
       const key = JSON.parse(row.key) as Key;
-      const value = await this.#value<T>(key, row);
-      if (value !== undefined) entries.push({ key, value });
+      if (isNewer(row.content ?? '')) this.#leaveOut(key);
+      else {
+        const value = await this.#value<T>(key, row);
+        if (value !== undefined) entries.push({ key, value });
+      }
     }
     return { entries, next: rows.length === size ? (rows.at(-1)?.position ?? null) : null };
   }
@@ -171,7 +177,7 @@ export class PostgresStore implements StateStore, Movable {
   async *records(): AsyncGenerator<string> {
     for (let last = '', isMore = true; isMore;) {
       const rows = await this.options.database.query<{ name: string; content: string }>(RECORDS, [last, PAGE]);
-      for (const { content } of rows) if (parseRecord(content)) yield content;
+      for (const { content } of rows) yield content;
       last = rows.at(-1)?.name ?? '';
       isMore = rows.length === PAGE;
     }
@@ -210,6 +216,12 @@ export class PostgresStore implements StateStore, Movable {
     // If the answer to the first attempt was lost, the row is already gone.
     if (rows.length === 0 && (await this.#query(READ, [lease.name], failed)).length > 0) throw new LockLostError();
     this.#leases.remove(lease);
+  }
+
+  /** As `FileStore` does. */
+  #leaveOut([kind]: Key): void {
+    if (!this.#leftOut.has(kind)) this.options.warn(newerValue(kind).sentence);
+    this.#leftOut.add(kind);
   }
 
   async #value<T>(key: Key, row: StoredRow | undefined): Promise<T | undefined> {

@@ -3,7 +3,7 @@ import { access, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/p
 import { basename, dirname, join } from 'node:path';
 import { FlushedFolder, replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
-import { PrintingError } from '../service/errors';
+import { newerValue, PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { mapConcurrent } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
@@ -11,7 +11,7 @@ import { phrase, type Sentence } from '../words/sentence';
 import { Locks, UNLOSABLE_LOCK } from './locks';
 import type { Lock } from './membership';
 import { AWAY, ID_FILE, makeFolder, StateFolder } from './state-folder';
-import { type Movable, parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
+import { isNewer, type Movable, parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
 import {
   beginsWith,
   type Change,
@@ -90,6 +90,8 @@ export class FileStore implements StateStore, Movable {
   readonly #folders = new Map<string, FlushedFolder>();
   /** One set for each listing that reads the names in a folder now, for those that are written meanwhile. */
   readonly #listings = new Set<Set<string>>();
+  /** Kinds with a value of a newer version. */
+  readonly #leftOut = new Set<string>();
   /** Monotonic time of the start. */
   readonly #startedAt: number;
   /** Wall time minus monotonic time at the start. */
@@ -176,6 +178,7 @@ export class FileStore implements StateStore, Movable {
     const content = await this.#contentOf(path, prefix);
     if (content === undefined) return undefined;
     const parsed = parseRecord(content);
+    if (!parsed && isNewer(content)) return this.#leaveOut(prefix);
     const record = parsed && positionOf(parsed.key) === position ? parsed : undefined;
     const { key } = record ?? { key: prefix };
     if (!beginsWith(key, prefix)) return undefined;
@@ -238,11 +241,9 @@ export class FileStore implements StateStore, Movable {
 
   async *records(): AsyncGenerator<string> {
     const root = this.options.folder;
-    for (const kind of await entries(root))
-      for (const name of await entries(join(root, kind))) {
-        const record = name.endsWith('.json') ? await readFile(join(root, kind, name), 'utf8') : '';
-        if (parseRecord(record)) yield record;
-      }
+    for (const kind of await namesIn(root))
+      for (const name of await entries(join(root, kind)))
+        if (name.endsWith('.json')) yield await readFile(join(root, kind, name), 'utf8');
   }
 
   async add(record: string): Promise<void> {
@@ -316,6 +317,12 @@ export class FileStore implements StateStore, Movable {
     } catch (cause) {
       throw unreadableFile(key, cause);
     }
+  }
+
+  /** Leaves a value of a newer version out of a listing. Says so once for each kind. */
+  #leaveOut([kind]: Key): undefined {
+    if (!this.#leftOut.has(kind)) this.options.warn(newerValue(kind).sentence);
+    this.#leftOut.add(kind);
   }
 
   async #setAside(path: string, key: Key, reason: keyof typeof REASONS): Promise<undefined> {

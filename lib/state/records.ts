@@ -1,4 +1,4 @@
-import { PrintingError } from '../service/errors';
+import { newerValue, PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 import { seal, type Sealed, unseal, type Unsealed } from './seal';
 import type { Key } from './store';
@@ -71,8 +71,11 @@ export class Records {
     return this.options.passingKinds?.includes(kind) ?? false;
   }
 
+  /** Throws FILE_NOT_READABLE for a record of a newer version of the pack, which stays as it is. */
   read<T>(key: Key, content: string): Promise<Read<T>> {
-    return this.open<T>(key, parseRecord(content));
+    const found = parseRecord(content);
+    if (!found && isNewer(content)) throw newerValue(key[0]);
+    return this.open<T>(key, found);
   }
 
   /** @param found the parsed record; undefined if it isn't one */
@@ -96,35 +99,55 @@ export class Records {
 export function parseRecord(content: string): StoredRecord | undefined {
   try {
     const found = JSON.parse(content) as StoredRecord | null;
-    const isRecord = found?.version === 1 && Array.isArray(found.key) && ('value' in found || found.sealed);
+    const isRecord = found?.version === 1 && isKey(found.key) && ('value' in found || found.sealed);
     return isRecord ? found : undefined;
   } catch {
     return undefined;
   }
 }
 
+/** A kind of value: also the name of a folder, which must not lead out of the state's own. */
+const KIND = /^[a-z][a-z\d-]{0,63}$/;
+
+const isKey = (key: unknown): key is Key =>
+  Array.isArray(key) && KIND.test(String(key[0])) && key.every((word) => typeof word === 'string');
+
+/** Whether a newer version of the pack wrote the record, in whatever form. */
+export function isNewer(content: string): boolean {
+  try {
+    const { version } = JSON.parse(content) as { version?: unknown };
+    return typeof version === 'number' && version > 1;
+  } catch {
+    return false;
+  }
+}
+
 /** A store whose values can be copied unchanged: sealed values stay sealed. */
 export interface Movable {
-  /** All stored records. */
+  /** The content of every stored value, whether it is a record or not. Rejects if it can't be read. */
   records(): AsyncIterable<string>;
   /** Adds a record whose key has none. */
   add(record: string): Promise<void>;
 }
 
 /**
- * Copies all values of a store into another one, which may hold nothing else. Resolves with their number. Can be
- * repeated after a failure.
+ * Copies all values of a store into another one, which may hold nothing else. Resolves with the number of those copied,
+ * and of those left out because they are no records of this version. Can be repeated after a failure.
  */
-export async function moveState(from: Movable, to: Movable): Promise<number> {
+export async function moveState(from: Movable, to: Movable): Promise<{ copied: number; leftOut: number }> {
   const there = new Set<string>();
   for await (const record of to.records()) there.add(record);
   const wanted = new Set<string>();
-  for await (const record of from.records()) wanted.add(record);
+  let leftOut = 0;
+  for await (const record of from.records()) {
+    if (parseRecord(record)) wanted.add(record);
+    else leftOut++;
+  }
   if ([...there].some((record) => !wanted.has(record)))
     throw new PrintingError(
       'INVALID_INPUT',
       phrase`The place to move to already holds something else: choose an empty one.`,
     );
   for (const record of wanted) if (!there.has(record)) await to.add(record);
-  return wanted.size;
+  return { copied: wanted.size, leftOut };
 }

@@ -76,7 +76,7 @@ import { shown } from '../../lib/words/shown';
 import { decodeMessage, encodeMessage } from '../../lib/postgres/channel';
 import { statePlace } from '../../lib/state/store';
 import { MemoryStore } from '../../lib/state/memory-store';
-import { Records, parseRecord } from '../../lib/state/records';
+import { isNewer, Records, parseRecord } from '../../lib/state/records';
 import { seal, unseal } from '../../lib/state/seal';
 import { grantAt, grantFor, holderOf, lifetimeIn, newestGrant, readToken, whyEnded } from '../../lib/sign-in/grant';
 import { Authorization } from '../../lib/sign-in/authorization';
@@ -440,6 +440,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'state/records.Records': (words) =>
     new Records({ sealedKinds: ['grant'], secrets: () => ['s'] }).read(['grant'], words),
   'state/records.parseRecord': (words) => parseRecord(words),
+  'state/records.isNewer': (words) => isNewer(words),
   'state/seal.seal': (words) => seal(words, 's', 'l'),
   'state/seal.unseal': (words) => unseal({ salt: words, iv: words, tag: words, data: words }, 's', 'l'),
   'sign-in/grant.grantAt': (words) => grantAt({ byService: { [words]: NO_GRANT as never } }, words),
@@ -694,6 +695,7 @@ const OTHERS: Record<string, string> = {
   'metrics/exposition.Histogram': 'gets numbers',
   'metrics/scrape.*': 'gets figures, and names by labelOf',
   'metrics/timed-store.*': 'passes values on',
+  'service/errors.newerValue': 'gets the kind of a value',
   'service/cluster.isOnPrinter': 'compares ids that were read',
   'report/attachment.*': 'gets a path and times that were read',
   'service/printer-filter.isEmptyFilter': 'gets a filter that was read',

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type Checkpoint, readCheckpoint } from '../../events/checkpoint';
+import { type Checkpoint, readCheckpoint, VERSION } from '../../events/checkpoint';
 import { readListCheckpoint } from '../../events/list-changes';
+import { newerValue } from '../../service/errors';
 import type { ClusterStatus } from '../../service/cluster';
 import { list, record, text } from '../../service/json-readers';
 import { storedStatus } from '../../service/cluster';
@@ -81,6 +82,12 @@ interface QueuedWrite {
   onAttempt?: (isWritten: boolean) => void;
 }
 
+/** Throws for a checkpoint of a newer version, so that it is not overwritten. */
+function throwIfNewer(stored: unknown): void {
+  const { version } = record(stored) ?? {};
+  if (typeof version === 'number' && version > VERSION) throw newerValue(CHECKPOINT);
+}
+
 /**
  * Reads and writes checkpoints. Several changes of a queued checkpoint are written once. Failed writes are retried: the
  * memory is then ahead of the store, and an event is delivered twice only if the process ends before the write.
@@ -107,6 +114,7 @@ export class CheckpointStore {
   async load(under: ScopeMemory, clusterId: string, memory: ClusterMemory): Promise<void> {
     const stored = await this.#read([CHECKPOINT, ...under.scope, clusterId], memory);
     if (stored === LOADED) return;
+    throwIfNewer(stored);
     const { figures, movedTo, mark } = record(stored) ?? {};
     const isCurrent = memory.marks.includes(text(mark) ?? '');
     // Otherwise another runtime has written since, and the memory is older.
@@ -144,6 +152,7 @@ export class CheckpointStore {
   async loadList(under: ScopeMemory, memory: ListMemory): Promise<void> {
     const stored = await this.#read([CHECKPOINT, ...under.scope], memory);
     if (stored === LOADED) return;
+    throwIfNewer(stored);
     const { mark, clusters } = record(stored) ?? {};
     if (!memory.marks.includes(text(mark) ?? '')) {
       memory.checkpoint = readListCheckpoint(stored);

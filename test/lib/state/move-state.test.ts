@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -80,7 +80,7 @@ describe('remote-printing-state', () => {
     await fill(files(folder));
     await moveState(files(folder), rows(address));
     await server.ask(address, "DELETE FROM remote_printing.entries WHERE kind = 'checkpoint'");
-    assert.equal(await moveState(files(folder), rows(address)), VALUES.length);
+    assert.deepEqual(await moveState(files(folder), rows(address)), { copied: VALUES.length, leftOut: 0 });
     await check(rows(address));
   });
 
@@ -92,6 +92,29 @@ describe('remote-printing-state', () => {
     await server.ask(address, "UPDATE remote_printing.entries SET content = NULL, holder = 'gone', ends_at = now()");
     await moveState(files(folder), rows(address));
     await check(rows(address));
+  });
+
+  it('copies nothing outside its target, but everything else, and reports what it left out', async () => {
+    await fill(files(join(folder, 'old')));
+    const odd = [
+      { version: 1, key: ['../outside', 'a'], value: 1 },
+      { version: 1, key: [7, null], value: 1 },
+      { version: 2, key: ['grant', 'z'], value: 1 },
+    ];
+    for (const [n, record] of odd.entries())
+      await writeFile(join(folder, 'old', 'grant', `odd-${n}.json`), JSON.stringify(record));
+    const { code, said } = await move(join(folder, 'old'), join(folder, 'new'));
+    assert.deepEqual(
+      { code, said },
+      { code: 1, said: '3 values were left out: they are no records of this version.\n' },
+    );
+    await check(files(join(folder, 'new')));
+    assert.deepEqual((await readdir(folder)).sort(), ['new', 'old']);
+  });
+
+  it('reports a missing source whose name begins like the address of a database', async () => {
+    const { code, said } = await move(join('postgres-state', 'none'), folder);
+    assert.deepEqual({ code, said }, { code: 1, said: 'There is no folder postgres-state/none.\n' });
   });
 
   it('refuses a target that contains anything else', async () => {

@@ -325,7 +325,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       ['empty', ''],
       ['cut off', '{"version":1,"key":["gra'],
       ['not JSON', 'hello'],
-      ['of an unknown version', '{"version":9,"value":1}'],
+      ['of no version', '{"version":"1","value":1}'],
       ['null', 'null'],
     ] as const)
       it(`sets aside a value that is ${what}, with a warning`, async () => {
@@ -338,6 +338,25 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
         await store.put(['grant', 'a'], 'again');
         assert.equal(await store.get(['grant', 'a']), 'again');
       });
+
+    it('leaves a value of a newer version as it is, and says so', async () => {
+      const newer = '{"version":9,"key":["grant","a"],"form":"unknown"}';
+      await store.put(['grant', 'a'], 'token');
+      await place.damage('grant', newer);
+      await store.put(['grant', 'b'], 'other');
+      const refused = { code: 'FILE_NOT_READABLE', message: /of a newer version of the pack/ };
+      await assert.rejects(store.get(['grant', 'a']), refused);
+      await assert.rejects(
+        store.update(['grant', 'a'], () => 'mine'),
+        refused,
+      );
+      for (let times = 0; times < 2; times++)
+        assert.deepEqual((await store.list(['grant'], { limit: 10 })).entries, [
+          { key: ['grant', 'b'], value: 'other' },
+        ]);
+      assert.equal(warnings.length, 1);
+      assert.equal(await store.get(['grant', 'b']), 'other');
+    });
 
     it('writes nothing if the value stays the same', async () => {
       await store.put(['grant', 'a'], { n: 1 });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Key } from '../../../../lib/state/store';
 import { UNLOSABLE_LOCK } from '../../../../lib/state/locks';
 import { CheckpointStore, type Ownership, SOLE_OWNER } from '../../../../lib/watch/checkpoints/checkpoint-store';
 import { ScopeMemory } from '../../../../lib/watch/checkpoints/memory';
@@ -52,5 +53,20 @@ describe('watch/checkpoints/checkpoint-store', () => {
       for (const answer of answers) answer({ mark: 'new' });
       await Promise.all([before, after]);
       assert.deepEqual([memory.loaded, memory.marks, answers.length], [true, ['new'], 2]);
+    });
+
+  for (const [title, key, load] of [
+    ['list', [], (store, scope) => store.loadList(scope, scope.list)],
+    ['printer', ['C'], (store, scope) => store.load(scope, 'C', scope.of('C'))],
+  ] as [string, string[], (store: CheckpointStore, scope: ScopeMemory) => Promise<void>][])
+    it(`leaves the checkpoint of a ${title} alone that a newer version wrote`, async () => {
+      const store = new MemoryStore();
+      const scope = new ScopeMemory(['account', 'service', 'workspace']);
+      const place: Key = ['checkpoint', ...scope.scope, ...key];
+      await store.put(place, { version: 9 });
+      const checkpoints = new CheckpointStore(store, new ManualClock(), shared, () => assert.fail());
+      await assert.rejects(load(checkpoints, scope), { code: 'FILE_NOT_READABLE', message: /of a newer version/ });
+      await checkpoints.close();
+      assert.deepEqual(await store.get(place), { version: 9 });
     });
 });
