@@ -14,6 +14,11 @@ import { accountOf, credentialsOf, signIn } from './sign-in';
 
 const TOKEN = 'a-token-of-its-own';
 const HOSTILE = 'Prusa "MK4" \\ {x="1"} 5\nremote_printing_evil 1';
+/** Number of the simulator's kinds of printers: plain, with short words, with a station, group of two, second brand. */
+const KINDS = 5;
+const STATION = 3;
+/** The only printer of the print queue. */
+const OWN = 5;
 /** Metrics without a sample on files and without a lost answer so far. */
 const ABSENT = ['lease_age_seconds'];
 
@@ -30,7 +35,7 @@ describe('monitoring with a real Prometheus', function () {
   let prometheus: RunningPrometheus;
 
   before(async () => {
-    simulator = await startSimulator({ autoApprove: true, printers: 4 });
+    simulator = await startSimulator({ autoApprove: true, printers: KINDS });
     const settings = lean('10-function.js', '20-inject.js');
     nodeRed = await startRealNodeRed({
       flows: flowsFor(simulator),
@@ -48,8 +53,9 @@ describe('monitoring with a real Prometheus', function () {
     const global = { scrape_interval: '250ms', scrape_timeout: '250ms', evaluation_interval: '250ms' };
     const config = { global, rule_files: ['rules.yml'], scrape_configs: [scrape] };
     prometheus = await startPrometheus(folder, config, rules);
-    await until(async () => (await prometheus.query('remote_printing_clusters == 4')).length > 0);
-    await until(async () => (await prometheus.query('remote_printing_printer_online')).length === 4);
+    await until(async () => (await prometheus.query(`remote_printing_clusters == ${KINDS}`)).length > 0);
+    // One of them is a group of two printers.
+    await until(async () => (await prometheus.query('remote_printing_printer_online')).length === KINDS + 1);
     await until(async () => (await prometheus.query('remote_printing_plate_waiting')).length === 1);
   });
   after(async () => {
@@ -149,6 +155,12 @@ describe('monitoring with a real Prometheus', function () {
       await press('ask');
     }));
 
+  it('fires when a slot of a material station is low', () =>
+    fires('RemotePrintingSlotLow', async () => {
+      simulator.world.setSlot(STATION, 1, { extruder: 0, material: {}, remaining: 0.05 });
+      await press('ask');
+    }));
+
   it('fires when a plate waits, and counts the print', () =>
     fires('RemotePrintingPlateWaiting', async () => {
       simulator.world.setCleaning(1, 'manual');
@@ -165,7 +177,7 @@ describe('monitoring with a real Prometheus', function () {
 
   it('fires when a print queue waits for a plate', () =>
     fires('RemotePrintingQueuePlateWaiting', async () => {
-      simulator.world.printLocally(4, { name: 'part', seconds: 100 });
+      simulator.world.printLocally(OWN, { name: 'part', seconds: 100 });
       await press('ask');
       simulator.world.advance(500);
       await press('ask');
@@ -208,7 +220,7 @@ function flowsFor(simulator: Simulator): object[] {
     { p: 'filename', v: 'part.gcode', vt: 'str' },
     { p: 'printKey', v: 'order 7', vt: 'str' },
   ];
-  const own = simulator.world.cluster(4).clusterId;
+  const own = simulator.world.cluster(OWN).clusterId;
   const queue = { printers: JSON.stringify([own]), match: 'lenient', material: 'any', gate: 'confirm' };
   const part = props.slice(0, 2);
   const impossible = [...part, { p: 'require', v: '{"models":["Unheard Of"]}', vt: 'json' }];
