@@ -53,20 +53,23 @@ function followSlots(before: readonly SlotCheckpoint[] = [], scene: Scene, build
 /** Facts of extruders and slots that may cause an event, for the fingerprint of an observation. */
 export function materialFacts(scene: Scene): unknown[] {
   const { printer } = scene;
-  const extruders = [...extrudersOf(printer)].map(([index, extruder]) => {
-    const { material, printCore } = extruder;
-    return [index, printCore, wordsOf(material), percentLeft(extruder), shortage(scene, extruder)?.id];
-  });
-  if (printer.slots.length === 0) return extruders;
-  const slots = [...slotsOf(printer)].map(([index, slot]) => {
-    const { material, left } = spoolIn(slot, printer);
-    return [index, slot.extruder, wordsOf(material), left];
-  });
-  return [extruders, slots];
+  const facts: unknown[] = [];
+  // One flat list: this runs for every poll.
+  for (const extruder of printer.extruders.slice(0, FOLLOWED)) {
+    facts.push(extruder.index, extruder.printCore, percentLeft(extruder), shortage(scene, extruder)?.id);
+    pushWords(facts, extruder.material);
+  }
+  for (const slot of printer.slots.slice(0, FOLLOWED)) {
+    facts.push(slot.index, slot.extruder, spoolIn(slot, printer).left);
+    pushWords(facts, slot.material);
+  }
+  return facts;
 }
 
-const wordsOf = (material: Material | null) =>
-  material && [material.guid, material.brand, material.name, material.color];
+function pushWords(facts: unknown[], material: Material | null): void {
+  if (material) facts.push(material.guid, material.brand, material.name, material.color);
+  else facts.push(material);
+}
 
 /** Extruders of a printer by index, each once. */
 export const extrudersOf = ({ extruders }: Printer): Map<number, Extruder> => byIndex(extruders);
@@ -252,7 +255,7 @@ function percentLeft({ volumeLeft, volumeFull }: Pick<Extruder, 'volumeLeft' | '
  */
 function spoolIn(slot: Slot, printer: Printer): Spool {
   const { material, remaining } = slot;
-  const extruder = slot.extruder === null ? undefined : extrudersOf(printer).get(slot.extruder);
+  const extruder = slot.extruder === null ? undefined : printer.extruders.find(({ index }) => index === slot.extruder);
   const volumeFull = extruder?.volumeFull ?? null;
   if (remaining !== null) {
     const volumeLeft = volumeFull === null ? null : Math.round(remaining * volumeFull);
@@ -263,8 +266,7 @@ function spoolIn(slot: Slot, printer: Printer): Spool {
     one.extruder === slot.extruder &&
     one.remaining === null &&
     isSameMaterial(one.material, extruder?.material ?? null);
-  const isEstimated =
-    extruder && material !== null && [...slotsOf(printer).values()].find(isLoaded)?.index === slot.index;
+  const isEstimated = extruder && material !== null && printer.slots.find(isLoaded)?.index === slot.index;
   return isEstimated
     ? { material, left: percentLeft(extruder), volumeLeft: extruder.volumeLeft, volumeFull }
     : { material, left: null, volumeLeft: null, volumeFull };

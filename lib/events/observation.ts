@@ -41,7 +41,8 @@ export function observe(data: unknown, context: ObservationContext): Observation
   const past = Array.isArray(history) ? wholeHistory(history, status) : null;
   const naming = [...status.jobs, ...(past ?? [])].filter(namesEnd).map(machineOf);
   const namingEnds = together(context.namingEnds ?? [], naming);
-  const named = (listed: PrintJob[]) => listed.map((job) => withNamedEnd(job, namingEnds));
+  const named = (listed: PrintJob[]) =>
+    namingEnds.length === 0 ? listed : listed.map((job) => withNamedEnd(job, namingEnds));
   // Nothing under way is replaced, so that `current` remains one of the jobs.
   status.jobs = named(status.jobs);
   status.history = named(status.history);

@@ -138,9 +138,10 @@ function readAirFilter(wire: Json | null): AirFilter | null {
 
 /** Reads a material; null for an empty bay. */
 function readMaterial(wire: Json | null): Material | null {
-  const words = readMaterialWords(wire);
-  if (Object.values(words).every((word) => word === null)) return null;
-  return { ...words, diameter: amount(wire?.diameter), density: amount(wire?.density) };
+  if (wire === null) return null;
+  const { guid, brand, name, color } = readMaterialWords(wire);
+  if (guid === null && brand === null && name === null && color === null) return null;
+  return { guid, brand, name, color, diameter: amount(wire.diameter), density: amount(wire.density) };
 }
 
 /** The faults and errors of a printer by key (uuid, else code), each once; null if the answer has neither list. */
