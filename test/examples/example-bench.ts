@@ -36,6 +36,7 @@ export interface Cluster {
   organizationId: string;
   friendlyName: string;
   model: string;
+  printers: { name: string }[];
   queue: PrintJob[];
   history: PrintJob[];
 }
@@ -224,6 +225,12 @@ export class ExampleBench {
 
   async clusters(): Promise<Cluster[]> {
     return ((await (await fetch(`${this.#control}/state`, { headers })).json()) as { clusters: Cluster[] }).clusters;
+  }
+
+  /** Printers that the account sees: those in the first workspace. */
+  async accountClusters(): Promise<Cluster[]> {
+    const clusters = await this.clusters();
+    return clusters.filter(({ organizationId }) => organizationId === clusters[0]?.organizationId);
   }
 
   /** Prints with this name, including those that have ended. */

@@ -203,9 +203,13 @@ describe('the examples', () => {
       assert.match(headers, /^From: node-red@example\.com$/m);
       const [, prints] = /^(\d+) prints, \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d\n/.exec(text) ?? assert.fail(text);
       assert.ok(Number(prints) > 20, prints);
-      // The hours are within the range, and not zero.
-      const hours = [...text.matchAll(/^ +([\d.]+) h {2}[\w ]+ printer$/gm)].map(([, sum]) => Number(sum));
-      assert.ok(hours.length === 3 && hours.every((sum) => sum > 1 && sum <= 7 * 24), text);
+      // Each printer has a line, also each of a group; its hours are within the range, and not zero.
+      const hours = new Map(
+        [...text.matchAll(/^ +([\d.]+) h {2}([\w ]+ printer(?: \d+)?)$/gm)].map(([, sum, name]) => [name, Number(sum)]),
+      );
+      const printers = (await bench.accountClusters()).flatMap((cluster) => cluster.printers.map(({ name }) => name));
+      assert.deepEqual([...hours.keys()].sort(), printers.sort());
+      for (const sum of hours.values()) assert.ok(sum > 1 && sum <= 7 * 24, text);
       assert.match(text, /\nBy material that was loaded\n( +[\d.]+ h {2}Generic .+\n)+/);
       assert.match(text, /The report has no column status: what it would say is left out\./);
       assert.doesNotMatch(text, /undefined|NaN/);

@@ -65,6 +65,12 @@ export class Wall {
   card = (name: string): Locator => this.page.getByRole('article', { name, exact: true });
   button = (name: string): Locator => this.page.getByRole('button', { name, exact: true });
 
+  /** Waits for a card of each of these printers, and asserts that there is no other card. */
+  async showsOnly(names: string[]): Promise<void> {
+    for (const name of names) await this.card(name).waitFor();
+    assert.equal(await this.cards.count(), names.length);
+  }
+
   /** Drags a file from outside onto a card. */
   async drop(card: Locator, file: string): Promise<void> {
     const taken = await card.evaluate((element: unknown) => {
