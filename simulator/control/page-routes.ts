@@ -102,6 +102,7 @@ function clusterView(cluster: Cluster, moment: Moment): unknown {
 function printerView(cluster: Cluster, printer: Printer, index: number): unknown {
   const job = activeJob(cluster, printer);
   return {
+    uuid: printer.uuid,
     name: printer.name,
     number: index + 1,
     status: cluster.online ? printerStatus(printer, job) : 'offline',

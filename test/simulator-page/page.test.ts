@@ -83,6 +83,15 @@ describe('simulator: the page of the control host', function () {
     assert.notEqual(await later.getAttribute('src'), before);
   });
 
+  it('names the print of each printer of a group', async () => {
+    simulator.world.printLocally(4, { name: 'vase.gcode', seconds: 600 });
+    simulator.world.printLocally(4, { name: 'hinge.gcode', seconds: 600 });
+    simulator.world.advance(395);
+    await open();
+    await page.getByRole('img', { name: 'Shelf printer: printing, vase.gcode 50 %' }).waitFor();
+    await page.getByRole('img', { name: 'Shelf printer 2: printing, hinge.gcode 50 %' }).waitFor();
+  });
+
   it('controls print jobs', async () => {
     const uuid = startPrint();
     const card = await open();

@@ -176,7 +176,7 @@ function showJob(element, job, cluster) {
 
 function showPicture(figure, printer, cluster) {
   const image = figure.firstElementChild;
-  const [job] = cluster.jobs;
+  const job = cluster.jobs.find(({ printer_uuid: uuid }) => uuid === printer.uuid);
   const doing = job ? `, ${job.name} ${percent(job)} %` : '';
   image.alt = `${printer.name}: ${words(printer.status)}${doing}`;
   image.src = `${printer.picture}?${Date.now()}`;
