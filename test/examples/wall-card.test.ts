@@ -14,18 +14,28 @@ interface FlowNode {
   func: string;
 }
 
-/** The materials on the wall's card of a printer. */
-function materialsOf(slots: Json[], configuration: Json[]): string {
+interface Card {
+  job: string;
+  also: string[];
+  queue: string[];
+  materials: string[];
+}
+
+/** The wall's card for the answer of a cluster. */
+function cardOf(cluster: Json): Card {
   const nodes = JSON.parse(textOf('examples/05-wall-dashboard.json')) as FlowNode[];
   const { func } = nodes.find(({ type, name }) => type === 'function' && name === 'card') ?? assert.fail();
-  const payload = readClusterStatus(
-    { is_online: true, printers: [stationPrinter(slots, { configuration })] },
-    { clusterId: 'C1', receivedAt: '', identity: null },
-  );
+  const payload = readClusterStatus(cluster, { clusterId: 'C1', receivedAt: '', identity: null });
   const [{ payload: card }] = vm.runInNewContext(`(function () {\n${func}\n})()`, { msg: { payload } }) as [
-    { payload: { materials: string[] } },
+    { payload: Card },
   ];
-  return card.materials.join(', ').replaceAll('\u00a0', ' ');
+  return card;
+}
+
+/** The materials on the wall's card of a printer. */
+function materialsOf(slots: Json[], configuration: Json[]): string {
+  const { materials } = cardOf({ is_online: true, printers: [stationPrinter(slots, { configuration })] });
+  return materials.join(', ').replaceAll('\u00a0', ' ');
 }
 
 describe('example 05: the materials of a printer with a station', () => {
@@ -46,5 +56,19 @@ describe('example 05: the materials of a printer with a station', () => {
   it('include what somebody has put into an extruder', () => {
     const configuration = [extruder(0), extruder(1, spool('Natural', 'PVA'), { estimated_material_volume: FULL })];
     assert.equal(materialsOf(slots, configuration), 'Natural PVA 100 %, ⚠ Red PLA 5 %, Blue PLA 50 %');
+  });
+});
+
+describe('example 05: the prints of a group', () => {
+  it('are next only while they wait', () => {
+    const jobs = ['printing', 'paused', 'queued', 'wait_approval'].map((status) => ({
+      uuid: status,
+      name: `${status}.gcode`,
+      status,
+    }));
+    const { job, also, queue } = cardOf({ is_online: true, printers: [], print_jobs: jobs });
+    assert.equal(job, 'printing.gcode');
+    assert.equal(also.join(), 'paused: paused.gcode');
+    assert.equal(queue.join(), 'queued.gcode,wait_approval.gcode');
   });
 });
