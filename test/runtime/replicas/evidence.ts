@@ -49,6 +49,8 @@ export interface Added {
 export interface Clearing extends Stretch {
   queue: string;
   clusterId: string;
+  /** Null: the only printer of its cluster. */
+  printerId: string | null;
 }
 
 /** A print of a queue that the service has accepted. */
@@ -66,6 +68,8 @@ export interface QueuePrinting {
   /** Queue key of its item. */
   key: string;
   clusterId: string;
+  /** Printer of the cluster that has it, or had it last; null: none yet. */
+  printerId: string | null;
   createdAt: number;
   /** Null if it has not begun. */
   startedAt: number | null;

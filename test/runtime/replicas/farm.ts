@@ -30,7 +30,7 @@ import type {
 import { flowsOf, settings, type DiaryLine } from './flow';
 import { Network } from './network';
 import { Queues } from './queues';
-import { PRINTERS, QUEUED, QUIET, REPLICAS, TIME_FACTOR, TOKEN_LIFETIME } from './size';
+import { kindOf, PRINTERS, QUEUED, QUIET, REPLICAS, TIME_FACTOR, TOKEN_LIFETIME } from './size';
 
 const credentialSecret = 'the secret of all';
 /** Interval between two collections of evidence, ms. */
@@ -128,7 +128,7 @@ export class Farm {
     const simulator = await startSimulator({
       seed,
       autoApprove: true,
-      printers: PRINTERS,
+      farm: Array.from({ length: PRINTERS }, (_, at) => kindOf(at)),
       timeFactor: TIME_FACTOR,
       accessTokenLifetime: TOKEN_LIFETIME,
     });

@@ -158,15 +158,20 @@ export const QUEUE_RULES: Rule[] = [
         printers.flatMap((at) => {
           const clusterId = queues.printers[at] ?? '';
           const all = begun(queues, clusterId);
-          return all.slice(1).flatMap(({ key, createdAt }, index) => {
-            const before = all[index] as QueuePrinting;
+          return all.flatMap(({ key, createdAt, printerId }, index) => {
+            // The printers of a group have a plate each.
+            const before = all.slice(0, index).findLast((one) => one.printerId === printerId);
+            if (!before) return [];
             const where = `on printer ${at + 1} of the queues (${createdAt})`;
             if (before.endedAt === null || createdAt < before.endedAt)
               return [`${key} was sent before the end of ${before.key} ${where}`];
             const readyAt = (before.doneAt ?? before.endedAt) - TOGETHER;
             const isCleared = queues.clearings.some(
-              ({ clusterId: of, from, to }) =>
-                of === clusterId && from <= createdAt && Math.min(to, from + ON_ITS_WAY) >= readyAt,
+              ({ clusterId: of, printerId: on, from, to }) =>
+                of === clusterId &&
+                (on === null || on === printerId) &&
+                from <= createdAt &&
+                Math.min(to, from + ON_ITS_WAY) >= readyAt,
             );
             const isEjected = gate === 'automatic' && before.outcome === 'finished';
             return isEjected || isCleared ? [] : [`${key} was sent to the part of ${before.key} ${where}`];

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { QueueExplanation, QueueItem } from '../../../lib/queue/model/types';
+import type { PrinterTarget, QueueExplanation, QueueItem } from '../../../lib/queue/model/types';
 import type { Replica } from '../../../scripts/replica.mjs';
 import type { Cluster, Simulator } from '../../../simulator/index';
 import type { Chance } from '../../faults/chance';
@@ -25,8 +25,8 @@ const EARLY = 0.5;
  */
 const VISIBLE = 50;
 
-/** States in which the part of a print is ready. */
-const DONE = /wait_cleanup$|^(?:finished|failed|aborted)$/;
+/** States in which the part of a print is ready: those that wait for a clear plate, and all that name its end. */
+const DONE = /wait_cleanup$|^(?:finished|failed|aborted)/;
 
 interface World {
   simulator: Simulator;
@@ -112,12 +112,13 @@ export class Queues {
 
   look(): void {
     for (const { clusterId, queue, history, log } of this.#world.clusters()) {
-      for (const { uuid, name, createdAt, status } of [...queue, ...history]) {
+      for (const { uuid, name, createdAt, status, printerUuid } of [...queue, ...history]) {
         const before = this.#printings.get(uuid);
         const key = name.replace(/\.gcode$/, '');
         const fresh = { uuid, key, clusterId, createdAt, startedAt: null, endedAt: null, outcome: null };
+        const printerId = printerUuid ?? before?.printerId ?? null;
         const doneAt = before?.doneAt ?? (DONE.test(status) ? Date.now() : null);
-        this.#printings.set(uuid, { ...fresh, ...before, doneAt });
+        this.#printings.set(uuid, { ...fresh, ...before, printerId, doneAt });
       }
       for (const { uuid, status, startedAt, endedAt } of log) {
         const printing = this.#printings.get(uuid);
@@ -178,7 +179,8 @@ export class Queues {
     if (!replica) return;
     const ask = (action: string, fields: object = {}) => request(replica, `ask/${id}`, { action, ...fields });
     const board = (await ask('explain')) as QueueExplanation;
-    for (const { clusterId, plate } of board.printers) if (plate === 'awaiting') await this.#clear(id, clusterId, ask);
+    for (const { clusterId, printerId, plate } of board.printers)
+      if (plate === 'awaiting') await this.#clear(id, { clusterId, printerId }, ask);
     for (const item of (await ask('list')) as QueueItem[]) {
       if (item.copies.held > 0) await ask('release', { itemId: item.itemId });
       if (item.copies.failed > 0) await ask('retry', { itemId: item.itemId });
@@ -186,10 +188,10 @@ export class Queues {
     }
   }
 
-  async #clear(queue: string, clusterId: string, ask: Ask): Promise<void> {
-    const clearing: Clearing = { queue, clusterId, from: Date.now(), to: Infinity };
+  async #clear(queue: string, printer: PrinterTarget, ask: Ask): Promise<void> {
+    const clearing: Clearing = { queue, ...printer, from: Date.now(), to: Infinity };
     this.#clearings.push(clearing);
-    await ask('plate-cleared', { clusterId });
+    await ask('plate-cleared', printer);
     clearing.to = Date.now();
   }
 
