@@ -202,7 +202,7 @@ export class QueueView {
     );
     return {
       printers: printers.map((printer) => {
-        const { clusterId, printerId, clusterName, obstacle, lastUsedAt, usedFor } = printer;
+        const { clusterId, printerId, clusterName, printerName, obstacle, lastUsedAt, usedFor } = printer;
         const awaiting = gateOf(printer);
         const here =
           open.find(
@@ -210,7 +210,7 @@ export class QueueView {
           ) ?? parts.get(awaiting?.ended?.id ?? '');
         const { copy = 0, attempt = 0, clusterJobId = null } = here?.attempt ?? {};
         return {
-          ...{ clusterId, printerId, clusterName, free: obstacle === null },
+          ...{ clusterId, printerId, clusterName, printerName, free: obstacle === null },
           plate: awaiting ? 'awaiting' : 'clear',
           code: obstacle?.code ?? null,
           text: obstacle?.sentence ?? null,

@@ -42,6 +42,7 @@ export const printer = (clusterId: string, state: Partial<QueuePrinter> = {}): Q
   clusterId,
   printerId: null,
   clusterName: clusterId,
+  printerName: null,
   model: 'X5',
   extruders: [],
   buildPlate: null,

@@ -59,7 +59,7 @@ export const queueState = (changes: Partial<QueueFigures> = {}): QueueFigures =>
 const EXPLANATION: QueueExplanation = {
   printers: [
     {
-      ...{ clusterId: 'c1', printerId: null, clusterName: 'Left', free: false, plate: 'awaiting' },
+      ...{ clusterId: 'c1', printerId: null, clusterName: 'Left', printerName: 'Left', free: false, plate: 'awaiting' },
       ...{ code: 'PLATE_NOT_CLEARED', text: phrase`No answer from the printer` },
       ...{ lastUsedAt: null, hours: 1, current: null },
     },

@@ -251,7 +251,16 @@ const stationOf = (words: string) => {
 const refuse = (rule: Sentence) => new PrintingError('INVALID_INPUT', rule);
 /** A printer of which only the model is known. */
 const PRINTER = {
-  ...{ clusterId: 'c', printerId: null, clusterName: null, model: 'A', extruders: null, buildPlate: null, tags: [] },
+  ...{
+    clusterId: 'c',
+    printerId: null,
+    clusterName: null,
+    printerName: null,
+    model: 'A',
+    extruders: null,
+    buildPlate: null,
+    tags: [],
+  },
   ...{ obstacle: null, lastUsedAt: null, usedFor: 0, freeAt: null },
 };
 const STRICT = { match: 'strict', material: 'guid' } as const;

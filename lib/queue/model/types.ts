@@ -186,6 +186,7 @@ export interface QueueExplanation {
     clusterId: string;
     printerId: string | null;
     clusterName: string | null;
+    printerName: string | null;
     free: boolean;
     plate: 'clear' | 'awaiting';
     code: PrinterReason | null;
@@ -483,6 +484,8 @@ export interface QueuePrinter {
   /** Null: the only printer of its cluster, or unknown. */
   printerId: string | null;
   clusterName: string | null;
+  /** Its own name: in a group, its members share `clusterName`. */
+  printerName: string | null;
   /** Null members are unknown, such as those of a printer that is offline since the first sight. */
   model: string | null;
   extruders: readonly Feed[] | null;

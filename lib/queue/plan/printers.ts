@@ -114,6 +114,7 @@ function present(
     printerId,
     // After a start, a printer whose status can't be read yet is known by its gate alone.
     clusterName: view?.status.name ?? gates.of(clusterId, printerId)?.clusterName ?? null,
+    printerName: printer?.name ?? null,
     model: printer?.model ?? null,
     extruders: printer && knownFeedsOf(printer),
     buildPlate: printer?.buildPlate?.type ?? null,

@@ -322,6 +322,17 @@ describe('queue/print-queue', () => {
       }
     });
 
+    it('with its own name, which tells the members of a group apart', async () => {
+      const named = group({ friendly_name: 'Left' }, { friendly_name: 'Right' });
+      all.farm.changes.set('C1', answer(named));
+      await begin({ printers: ['C1'] });
+      const names = (await one.printers()).map(({ clusterName, printerName }) => [clusterName, printerName]);
+      assert.deepEqual(names, [
+        ['C1', 'Left'],
+        ['C1', 'Right'],
+      ]);
+    });
+
     it('that was not polled for two intervals, or is not authorised', async () => {
       await begin();
       all.farm.clusters.set('C2', { status: 'inactive', authorized: false });
