@@ -11,7 +11,15 @@ import { onEach as runOnEach } from './on-each';
 import { dashboardPack, PHONE, SCREEN, Wall } from './wall';
 
 const EXAMPLE = '06-print-queue-with-a-board';
-const PRINTERS = ['Workbench printer', 'Window printer', 'Back room printer'];
+/** The two shelf printers are a group. */
+const PRINTERS = [
+  'Workbench printer',
+  'Window printer',
+  'Back room printer',
+  'Shelf printer',
+  'Shelf printer 2',
+  'Lab printer',
+];
 /** Virtual seconds from the start of a print to its first layer. */
 const HEATING = 100;
 const SECONDS = 1200;
@@ -66,6 +74,15 @@ describe('the board of the print queue', () => {
     for (const wall of [screen, phone]) {
       for (const name of PRINTERS) await wall.card(`Plate of ${name}`).waitFor({ state: 'detached' });
       await shows(bench, wall.card('Workbench printer'), /free/);
+    }
+  });
+
+  onEach('pauses each printer of a group', async ({ bench, screen }) => {
+    // They have the model of the workbench printer, which then gets each print of the tests that follow.
+    for (const name of ['Shelf printer', 'Shelf printer 2']) {
+      await screen.button(`Pause ${name}`).click();
+      await screen.button(`Resume ${name}`).waitFor();
+      await shows(bench, screen.card(name), /paused/);
     }
   });
 
