@@ -554,15 +554,19 @@ describe('the examples', () => {
 
     await bench.press('two squares');
     const end = () => bench.pass(HEATING + 1200 + CLEARING);
-    let confirmed = 0;
-    // Plates of printers that have printed before are asked for at first.
+    const confirmed: string[] = [];
+    // Plates of printers that have printed before are asked for at first, also those of a group.
     await bench.until(async () => {
-      for (const text of earlier().slice(confirmed)) {
+      for (const text of earlier().slice(confirmed.length)) {
         await press(`good ${refOf(text)}`);
-        confirmed++;
+        confirmed.push(/name="caption"\s+([^:]+):/.exec(text)![1]!);
       }
-      return (await bench.prints('chat square.gcode')).length === 1;
+      return ['Window printer', 'Shelf printer', 'Shelf printer 2'].every((name) => confirmed.includes(name));
     });
+    await printed(1);
+    await bench.settle();
+    assert.deepEqual(confirmed, [...new Set(confirmed)], 'the answer about one printer withdraws no other question');
+    assert.equal(earlier().length, confirmed.length);
     for (const text of earlier().filter((one) => one.includes('not from this queue')))
       assert.doesNotMatch(text, /bad [0-9a-f]+/, 'a verdict on a foreign print');
     await end();
