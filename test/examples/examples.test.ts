@@ -554,19 +554,18 @@ describe('the examples', () => {
 
     await bench.press('two squares');
     const end = () => bench.pass(HEATING + 1200 + CLEARING);
-    const confirmed: string[] = [];
-    // Plates of printers that have printed before are asked for at first, also those of a group.
-    await bench.until(async () => {
-      for (const text of earlier().slice(confirmed.length)) {
+    let confirmed = 0;
+    const confirm = async () => {
+      for (const text of earlier().slice(confirmed)) {
         await press(`good ${refOf(text)}`);
-        confirmed.push(/name="caption"\s+([^:]+):/.exec(text)![1]!);
+        confirmed++;
       }
-      return ['Window printer', 'Shelf printer', 'Shelf printer 2'].every((name) => confirmed.includes(name));
+    };
+    // Plates of printers that have printed before are asked for at first.
+    await bench.until(async () => {
+      await confirm();
+      return (await bench.prints('chat square.gcode')).length === 1;
     });
-    await printed(1);
-    await bench.settle();
-    assert.deepEqual(confirmed, [...new Set(confirmed)], 'the answer about one printer withdraws no other question');
-    assert.equal(earlier().length, confirmed.length);
     for (const text of earlier().filter((one) => one.includes('not from this queue')))
       assert.doesNotMatch(text, /bad [0-9a-f]+/, 'a verdict on a foreign print');
     await end();
@@ -594,6 +593,23 @@ describe('the examples', () => {
     const body = new URLSearchParams({ ref, good: 'false' });
     assert.equal((await bench.page('plate-chat', { method: 'POST', body, redirect: 'manual' })).status, 303);
     await printed(3);
+
+    // Each printer of a group has a question of its own, which outlives the answer about the other.
+    await confirm();
+    await bench.settle();
+    for (const name of ['left', 'right']) await bench.world('print-locally', { cluster: 4, name, seconds: 60 });
+    await bench.pass(HEATING + 60 + CLEARING);
+    const ofGroup = () => earlier().slice(confirmed);
+    const shelves = ['Shelf printer:', 'Shelf printer 2:'];
+    await bench.until(() => shelves.every((name) => ofGroup().some((text) => text.includes(name))));
+    for (const name of shelves) {
+      const before = sent('editMessageCaption').length;
+      await press(`good ${refOf(ofGroup().find((text) => text.includes(name))!)}`);
+      const isOver = (text: string) => text.includes(name) && text.includes('It is clear (Anna)');
+      await bench.until(() => sent('editMessageCaption').slice(before).some(isOver));
+      await bench.settle();
+    }
+    assert.equal(ofGroup().length, 2, 'a question was asked again');
     assert.doesNotMatch(bench.shown('what went wrong') + bench.shown('in the chat'), /12:secret/);
     assert.equal(bench.shown('what went wrong'), '');
   });
