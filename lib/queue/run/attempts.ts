@@ -1,3 +1,4 @@
+import { ruleOf } from '../../control/job-rules';
 import { type Dispatched, type KeyOf, Ledger } from '../../print/ledger';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
@@ -487,6 +488,14 @@ export class Attempts {
     const reason = outcome === 'finished' || !job ? null : describeReason(job);
     const end = { outcome, at: clock.now(), seconds, cost, reason };
     await this.#change(itemId, (now) => changes.ended(now, attempt, end, this.#context));
+    if (job && isLeftInQueue(job) && job.clusterJobId !== null) this.#clearAway(itemId, attempt, job.clusterJobId);
+  }
+
+  /** Removes a failed job from the queue of its printer, where it could still print once its impediment has gone. */
+  #clearAway(itemId: string, attempt: Attempt, clusterJobId: string): void {
+    this.#run(itemId, attempt, async () => {
+      await this.#removeJob(attempt.clusterId, clusterJobId);
+    });
   }
 
   async #closeGate(itemId: string, attempt: Attempt, outcome: EndedPrint['outcome']): Promise<void> {
@@ -591,6 +600,10 @@ const mayStart = ({ isHeld, awaitsApproval, isRemoved }: ItemRecord): boolean =>
 /** Whether the service asks for changes before the job begins. */
 const isRefused = ({ changesRequired, state }: PrintJob): boolean =>
   changesRequired.length > 0 || state === 'attention';
+
+/** Whether a job has failed before it began, and stays in the queue of its printer. */
+const isLeftInQueue = (job: PrintJob): boolean =>
+  job.state === 'failed' && !hasBegun(job) && (ruleOf('remove')?.from?.includes(job.status ?? '') ?? false);
 
 /** Whether a foreign print has begun on the printer before the job, which would then begin on the same plate. */
 const isOvertaken = ({ clusterJobId }: PrintJob, { printers, jobs }: ClusterStatus): boolean =>

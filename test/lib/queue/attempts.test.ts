@@ -136,6 +136,7 @@ describe('queue/attempts', () => {
     const BACK = 'waiting: recalled; 1 waiting';
     const THERE = 'active: dispatched; 1 active';
     const ONE = { removals: 1 };
+    const FAILED = 'failed: failed; 1 failed';
     const REFUSED = { ...ONE, codes: ['NO_PRINTER', 'REFUSED'] };
     const stuck = () => (requireChanges(), removal('refused')());
     const overtake = () => (all.farm.onPrint = () => all.farm.printByHand('C1'));
@@ -167,6 +168,11 @@ describe('queue/attempts', () => {
       ['that is refused blocks the item', { ...SOON, before: stuck, wait: 300 }, 'blocked: dispatched; 1 active', ONE],
       ['is made at once when a print by hand begins first', { ...SOON, before: overtake }, BACK, ONE],
       ['is made at once when the item is removed', { ...SOON, after: remove }, 'cancelled: recalled; ', ONE],
+      [
+        'is made of a job that fails before it begins and stays with its printer',
+        ...([{ life: [...QUEUED, [20, 'error']], after, wait: 60 }, FAILED, ONE] as const),
+      ],
+      ['is not made of a print that fails', { life: [[0, 'failed']], after, wait: 60 }, FAILED],
       ['is not made of a print under way', { after: remove, wait: 60 }, GOOD],
       [
         'by somebody else holds the copy',
