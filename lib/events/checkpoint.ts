@@ -51,7 +51,7 @@ export interface ExtruderCheckpoint extends MaterialCheckpoint {
   printCore: string | null;
   /** Print that is known to need more than is left. */
   shortFor: string | null;
-  /** What the station has loaded last; absent before. */
+  /** The material that the station loaded last; absent before the first. */
   loaded?: Material;
 }
 

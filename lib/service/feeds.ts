@@ -13,7 +13,7 @@ export interface Source {
   volumeLeft: number | null;
 }
 
-/** What an extruder can be fed now. */
+/** An extruder and the places from which it can print now. */
 export interface Feed {
   printCore: string | null;
   /** Where each material is, that of the extruder first. One that has none, and that no slot feeds, is its own only source. */

@@ -49,7 +49,7 @@ const UNSLICED = ['.stl', '.3mf', '.obj', '.step', '.stp'];
 /** The toolpath type of a file name, in any case. Undefined for anything else. */
 export const findToolpath = (name: string): FileType | undefined => find(TOOLPATHS, name);
 
-/** What an upload states about its file. */
+/** The extension and content type that an upload states for its file. */
 type SentType = Pick<FileType, 'extension' | 'contentType'>;
 
 /** The toolpath type of a file name, or the given media type in its place. Throws UNSUPPORTED_FILE_TYPE. */

@@ -18,7 +18,7 @@ interface Words {
   serviceState: string | null;
 }
 
-/** What the words of a job say. */
+/** The meaning of a job's words. */
 interface Meaning {
   state: JobState;
   /** `decided`: the job has ended, and the word says how. `open`: it has ended, but the word alone does not say how. */

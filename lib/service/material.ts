@@ -1,11 +1,23 @@
 import { text } from './json-readers';
 
-/** What the service says about a material wherever it names one; every member may be unknown. */
+/** The service's words for a material, wherever it names one; every member may be unknown. */
 export interface MaterialWords {
   guid: string | null;
   brand: string | null;
   name: string | null;
   color: string | null;
+}
+
+/** The material that a print needs on one extruder; every member may be unknown. */
+export interface MaterialNeed {
+  guid: string | null;
+  brand: string | null;
+  type: string | null;
+  color: string | null;
+  /** mm³. */
+  volume: number | null;
+  /** g. */
+  weight: number | null;
 }
 
 /** GUID that stands for no material (wire facts 6.2). */

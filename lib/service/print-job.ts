@@ -5,7 +5,7 @@ import { few, PrintingError, withoutDots } from './errors';
 import { fileExtension, findToolpath, toolpath } from './file-types';
 import { type JobState, stateOf } from './job-words';
 import { amount, flag, type Json, line, number, record, records, text, time } from './json-readers';
-import { readMaterialWords } from './material';
+import { type MaterialNeed, readMaterialWords } from './material';
 
 /**
  * A difference between printer and job that a person must resolve, or override if `overridable` (wire facts 8, 12.5).
@@ -32,17 +32,9 @@ export interface Problem {
 }
 
 /** Need of a print on one extruder. */
-export interface JobMaterial {
+export interface JobMaterial extends MaterialNeed {
   /** Counted from 0 (left). */
   extruder: number | null;
-  guid: string | null;
-  brand: string | null;
-  type: string | null;
-  color: string | null;
-  /** mm³. */
-  volume: number | null;
-  /** g. */
-  weight: number | null;
 }
 
 /** One printing of a stored file (reference 3.2). Times in seconds, `progress` in percent with one decimal. */
@@ -75,7 +67,7 @@ export interface PrintJob {
   note: string | null;
   changesRequired: ChangeRequired[];
   problems: Problem[];
-  /** What a person said about it, with a rejection or an approval. */
+  /** A person's message about it, with a rejection or an approval. */
   statusMessage: string | null;
   /** The service's word for more about its status. */
   statusDetail: string | null;

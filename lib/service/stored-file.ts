@@ -13,7 +13,7 @@ import {
   text,
   time,
 } from './json-readers';
-import { readMaterialWords } from './material';
+import { type MaterialNeed, readMaterialWords } from './material';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Kinds of stored files: `job` is a printable toolpath, `file` any other file (interface, What the service does 2). */
@@ -116,23 +116,12 @@ interface StoredMetadata {
   printCores: (string | null)[];
   /** Diameters, mm. */
   nozzles: (number | null)[];
-  materials: (StoredMaterial | null)[];
+  materials: (MaterialNeed | null)[];
   buildPlate: string | null;
   /** Estimated duration, s. */
   seconds: number | null;
   /** Extent of the print, mm. */
   size: Extent | null;
-}
-
-interface StoredMaterial {
-  guid: string | null;
-  brand: string | null;
-  type: string | null;
-  color: string | null;
-  /** Needed volume, mm³. */
-  volume: number | null;
-  /** g. */
-  weight: number | null;
 }
 
 /** Reads the metadata of a stored job (wire facts 4.1); null before the service has parsed the file. */
@@ -165,7 +154,7 @@ function readExtruders(wire: unknown): (Json | null)[] {
   return extruders;
 }
 
-function readMaterial(extruder: Json): StoredMaterial | null {
+function readMaterial(extruder: Json): MaterialNeed | null {
   const wire = record(extruder.material);
   const { guid, brand, name: type, color } = readMaterialWords(wire);
   const material = {

@@ -61,7 +61,7 @@ export class Tokens implements Credentials {
   #freshUntil = 0;
   #loading: Promise<void> | undefined;
   #loaded = false;
-  /** What callers of the current renewal get: its result, or at once its last error if they wait no longer. */
+  /** The answer to callers of the current renewal: its result, or at once its last error if they wait no longer. */
   #answer: Promise<string> | undefined;
   #renewing: Promise<string> | undefined;
   #rejectAnswer: (error: PrintingError) => void = () => undefined;

@@ -10,7 +10,7 @@ import { Printers } from './printers';
 /** Longest queue of waiting jobs on a cluster. */
 export const QUEUE_LENGTH = 10;
 
-/** What the service says about a job (wire facts 8). */
+/** Details of a job in the service's words (wire facts 8). */
 export interface JobDetails {
   impediments?: Impediment[];
   statusDetail?: string;

@@ -383,7 +383,7 @@ export interface PrintJob {
   changes: RequiredChange[];
   /** Those among them that the cluster's switch demands, whatever the file says. Older worlds lack it. */
   demanded?: RequiredChange[];
-  /** What a person said about it: an approval, a rejection. */
+  /** A person's message about it, with an approval or a rejection. */
   message: StatusMessage | null;
   /** Detail of its status. Its values are unknown (wire facts 8), so that tests choose them. */
   detail?: string;

@@ -134,7 +134,7 @@ const requirements = fc.record({
   nozzles: fc.array(maybe(some(0.4, 0.8)), { maxLength: 2 }),
 });
 
-/** What an extruder holds, or what is in a slot that feeds it. */
+/** The material in an extruder, or in a slot that feeds it. */
 const sources = fc.record({
   slot: maybe(fc.nat({ max: 5 })),
   printCore: maybe(some('AA 0.4', 'BB 0.4')),

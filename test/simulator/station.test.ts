@@ -144,7 +144,7 @@ describe('simulator: a material station', () => {
     assert.deepEqual(await changes(guidOf('Green')), []);
     assert.deepEqual(await changes(guidOf('Silver', 'ABS')), ['material_change 0 true']);
     assert.deepEqual(await changes(null, guidOf('Silver', 'ABS')), ['material_insert 1 false']);
-    // Somebody puts it into a free slot.
+    // A person puts it into a free slot.
     world.setSlot(1, 5, { extruder: 1, material: { material: 'ABS' } });
     assert.deepEqual(await changes(null, guidOf('Silver', 'ABS')), []);
   });

@@ -128,7 +128,7 @@ function present(
 
 const feeds = new WeakMap<Printer, readonly Feed[]>();
 
-/** What the extruders of a printer can be fed: the same objects as long as it shows the same status. */
+/** The feeds of a printer's extruders: the same objects as long as it shows the same status. */
 function knownFeedsOf(printer: Printer): readonly Feed[] {
   const known = feeds.get(printer) ?? feedsOf(printer);
   feeds.set(printer, known);

@@ -10,7 +10,7 @@ const endsAs = (word: string, second = 5): Life => [
   [second, word],
 ];
 
-/** What happens before somebody asks for something of an item `a`. */
+/** Events before a person's request about an item `a`. */
 interface Given {
   rules?: Parameters<QueueFarm['start']>[0];
   before?: () => unknown;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as words from '../../../lib/service/job-words';
 import { readPrintJob } from '../../../lib/service/print-job';
 
-/** What the words of a job say, in short form: its state, and which of the questions have the answer yes. */
+/** The meaning of a job's words in short form: its state, and the questions whose answer is yes. */
 function read(status: string | null, state?: string, more: object = {}): string {
   const job = readPrintJob({ status, state, ...more });
   const { isUnderWay, occupiesPrinter, isOver, isEndDecided, isPlateWaiting, namesEnd } = words;
