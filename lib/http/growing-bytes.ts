@@ -1,7 +1,7 @@
 /** Smallest buffer for bytes that arrive in more than one part. */
 const FIRST = 16_384;
-/** Size from which the buffer no longer doubles, so that at most a fifth of a large one stays unused. */
-const LARGE = 1_048_576;
+/** Growth of a full buffer: at most a fifth of it stays unused, since most answers arrive in two parts. */
+const GROWTH = 1.25;
 
 /**
  * Bytes that arrive in parts, in one buffer that grows. A buffer for each part would cost more than a hundred bytes of
@@ -21,8 +21,7 @@ export class GrowingBytes {
     if (this.#length === 0) this.#buffer = part;
     else {
       // The first part has no room behind it.
-      if (length > this.#buffer.length)
-        this.#grow(Math.max(length, Math.ceil(length * (length < LARGE ? 2 : 1.25)), FIRST));
+      if (length > this.#buffer.length) this.#grow(Math.max(Math.ceil(length * GROWTH), FIRST));
       part.copy(this.#buffer, this.#length);
     }
     this.#length = length;
