@@ -39,50 +39,49 @@ const says = (state: JobState, ...answers: Answer[]): Meaning => ({
 });
 
 /** The status words whose meaning is known (wire facts 12.2). */
-const BY_STATUS: Readonly<Record<string, Meaning>> = {
-  queued: says('waiting'),
-  wait_approval: says('approval'),
-  wait_user_action: says('attention'),
-  wait_for_configuration: says('attention'),
-  sent_to_printer: says('preparing'),
-  pre_print: says('preparing', 'on the printer'),
-  printing: says('printing', 'on the printer'),
-  pausing: says('paused', 'on the printer'),
-  paused: says('paused', 'on the printer'),
-  resuming: says('paused', 'on the printer'),
-  post_print: says('finishing', 'on the printer'),
-  // Not an end yet: it can still end otherwise.
-  aborting: says('aborted', 'on the printer'),
-  aborted_post_print: says('aborted', 'ended', 'on the printer'),
-  failed_post_print: says('failed', 'ended', 'on the printer'),
-  aborted_wait_user_action: says('aborted', 'ended', 'on the printer'),
-  failed_wait_user_action: says('failed', 'ended', 'on the printer'),
-  aborted_wait_cleanup: says('aborted', 'ended', 'plate waits'),
-  failed_wait_cleanup: says('failed', 'ended', 'plate waits'),
-  // Its time says whether it finished (`stateOf`).
-  wait_cleanup: { ...says('finishing', 'plate waits'), end: 'open' },
-  aborted: says('aborted', 'ended'),
-  finished: says('finished', 'ended'),
-  failed: says('failed', 'ended'),
-  error: says('failed', 'ended'),
-};
+const BY_STATUS: ReadonlyMap<string, Meaning> = new Map(
+  Object.entries({
+    queued: says('waiting'),
+    wait_approval: says('approval'),
+    wait_user_action: says('attention'),
+    wait_for_configuration: says('attention'),
+    sent_to_printer: says('preparing'),
+    pre_print: says('preparing', 'on the printer'),
+    printing: says('printing', 'on the printer'),
+    pausing: says('paused', 'on the printer'),
+    paused: says('paused', 'on the printer'),
+    resuming: says('paused', 'on the printer'),
+    post_print: says('finishing', 'on the printer'),
+    // Not an end yet: it can still end otherwise.
+    aborting: says('aborted', 'on the printer'),
+    aborted_post_print: says('aborted', 'ended', 'on the printer'),
+    failed_post_print: says('failed', 'ended', 'on the printer'),
+    aborted_wait_user_action: says('aborted', 'ended', 'on the printer'),
+    failed_wait_user_action: says('failed', 'ended', 'on the printer'),
+    aborted_wait_cleanup: says('aborted', 'ended', 'plate waits'),
+    failed_wait_cleanup: says('failed', 'ended', 'plate waits'),
+    // Its time says whether it finished (`stateOf`).
+    wait_cleanup: { ...says('finishing', 'plate waits'), end: 'open' },
+    aborted: says('aborted', 'ended'),
+    finished: says('finished', 'ended'),
+    failed: says('failed', 'ended'),
+    error: says('failed', 'ended'),
+  }),
+);
 
 /** States by coarse state, for a missing or unknown status. */
-const BY_COARSE_STATE: Readonly<Record<string, JobState>> = {
-  wait_approval: 'approval',
-  sending: 'preparing',
-  waiting: 'waiting',
-  in_progress: 'printing',
-};
+const BY_COARSE_STATE: ReadonlyMap<string, JobState> = new Map([
+  ['wait_approval', 'approval'],
+  ['sending', 'preparing'],
+  ['waiting', 'waiting'],
+  ['in_progress', 'printing'],
+]);
 
 /** Coarse states of a job that has ended. */
 const OVER: readonly (string | null)[] = ['history', 'deleted'];
 
-const own = <T>(table: Readonly<Record<string, T>>, key: string | null): T | undefined =>
-  key !== null && Object.hasOwn(table, key) ? table[key] : undefined;
-
 const meaningOf = ({ status, serviceState }: Words): Meaning =>
-  own(BY_STATUS, status) ?? byParts(status ?? '', serviceState);
+  BY_STATUS.get(status ?? '') ?? byParts(status ?? '', serviceState);
 
 /** Reads a missing or unknown status by its parts, or else by the coarse state (wire facts 12.2, last row). */
 function byParts(status: string, serviceState: string | null): Meaning {
@@ -91,7 +90,7 @@ function byParts(status: string, serviceState: string | null): Meaning {
   if (ended && isPlateWaiting) return says(ended, 'ended', 'plate waits');
   if (ended) return { ...says(ended, 'ended'), isOnPrinter: !OVER.includes(serviceState) };
   if (isPlateWaiting) return { ...says('finishing', 'plate waits'), end: 'open' };
-  const state = own(BY_COARSE_STATE, serviceState) ?? 'unknown';
+  const state = BY_COARSE_STATE.get(serviceState ?? '') ?? 'unknown';
   const isOver = OVER.includes(serviceState);
   // A new word is no reason to think that the printer is free.
   const isUnderWay = state === 'printing' || (state === 'unknown' && status !== '' && !isOver);
@@ -113,7 +112,7 @@ export function stateOf(words: Words, elapsed: number | null): JobState {
 }
 
 /** Whether the meaning of a status word is known; the service has further ones. */
-export const isKnownStatus = (status: string): boolean => Object.hasOwn(BY_STATUS, status);
+export const isKnownStatus = (status: string): boolean => BY_STATUS.has(status);
 
 /** Whether the job has ended, and its word says how. */
 export const isEndDecided = (words: Words): boolean => meaningOf(words).end === 'decided';
@@ -147,6 +146,6 @@ export const isEndUnnamed = ({ status }: Words): boolean => status === 'wait_cle
 
 /** Whether the word is one of the six that name the end of a print before its plate is cleared (reference 3.3). */
 export function namesEnd({ status }: Words): boolean {
-  const { end, isOnPrinter, isPlateWaiting } = own(BY_STATUS, status) ?? says('unknown');
+  const { end, isOnPrinter, isPlateWaiting } = BY_STATUS.get(status ?? '') ?? says('unknown');
   return end === 'decided' && (isOnPrinter || isPlateWaiting);
 }
