@@ -10,7 +10,7 @@ import { watchingRun } from './watching';
 
 export interface Scenario {
   run: (seed: number) => Promise<void>;
-  /** Number of runs in `npm test`, from seed 1; all scenarios together have 1,500. */
+  /** Number of runs in `npm test`, from seed 1; all scenarios together have 1,000. */
   count: number;
   /** Rule that holds in each run, as the title of its tests. */
   rule: string;
@@ -19,15 +19,15 @@ export interface Scenario {
 export const SCENARIOS: Record<string, Scenario> = {
   prints: {
     run: printsRun,
-    count: 500,
+    count: 300,
     rule: 'prints once for each print key, or reports that the outcome is unknown',
   },
   queue: {
     run: queueRun,
-    count: 500,
+    count: 340,
     rule: 'prints each owed copy once on a clear plate, and reports each event once',
   },
-  'sign-in': { run: signInRun, count: 170, rule: 'keeps a valid sign-in after the fault ends' },
+  'sign-in': { run: signInRun, count: 110, rule: 'keeps a valid sign-in after the fault ends' },
   renewals: {
     run: renewalsRun,
     count: 60,
@@ -35,17 +35,17 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   watching: {
     run: watchingRun,
-    count: 150,
+    count: 120,
     rule: 'reports each end and each change of the farm once, over deploys, restarts and crashes',
   },
   shared: {
     run: sharedRun,
-    count: 40,
+    count: 20,
     rule: 'keeps one sign-in for runtimes that share a database, prints once for each key and reports each end once',
   },
   flows: {
     run: flowsRun,
-    count: 80,
+    count: 50,
     rule: 'ends each message once, within its timeout, and leaves nothing after the close',
   },
 };
