@@ -58,6 +58,12 @@ export function amount(value: unknown): number | null {
   return found !== null && found >= 0 ? found : null;
 }
 
+/** Returns a number above 0; null for any other value, such as the 0 that a slicer writes before it knows the figure. */
+export function positive(value: unknown): number | null {
+  const found = number(value);
+  return found !== null && found > 0 ? found : null;
+}
+
 export const flag = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null);
 
 /** Fast path for the format of nearly all times; excludes the last days of months, which may not exist. */

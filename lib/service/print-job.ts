@@ -4,7 +4,7 @@ import { shown } from '../words/shown';
 import { few, PrintingError, withoutDots } from './errors';
 import { fileExtension, findToolpath, toolpath } from './file-types';
 import { type JobState, stateOf } from './job-words';
-import { amount, flag, type Json, line, number, record, records, text, time } from './json-readers';
+import { amount, flag, type Json, line, number, positive, record, records, text, time } from './json-readers';
 import { type MaterialNeed, readMaterialWords } from './material';
 
 /**
@@ -106,7 +106,7 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
     sentFrom: text(wire.sent_from),
     createdAt: time(wire.created_at),
     deletedAt: time(wire.deleted_at),
-    estimatedTime: amount(record(metadata?.print)?.estimated_time),
+    estimatedTime: positive(record(metadata?.print)?.estimated_time),
     materials: readMaterials(wire.configuration, metadata?.extruders),
     hasPreview: text(wire.preview_url) !== null,
     note: text(record(wire.note)?.note) ?? text(wire.note),

@@ -8,6 +8,7 @@ import {
   type Json,
   line,
   number,
+  positive,
   record,
   records,
   text,
@@ -137,7 +138,7 @@ export function readMetadata(wire: unknown): StoredMetadata | null {
     nozzles: extruders.map((extruder) => amount(extruder?.nozzle_diameter)),
     materials: extruders.map((extruder) => extruder && readMaterial(extruder)),
     buildPlate: text(record(metadata.build_plate)?.type),
-    seconds: amount(record(metadata.print)?.estimated_time),
+    seconds: positive(record(metadata.print)?.estimated_time),
     size: readSize(record(metadata.print)),
   };
 }

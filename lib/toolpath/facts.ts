@@ -39,8 +39,17 @@ interface ExtruderFacts {
   nozzle: number | null;
 }
 
-/** The lists of the facts, with null for extruders that the file does not use. */
-export function byExtruder(used: ReadonlyMap<number, ExtruderFacts>): ByExtruder {
+/**
+ * The lists of the facts, with null for extruders that the file does not use: older slicers list these with a volume of
+ * 0. If no volume is above 0, the slicer wrote them before it knew any, and each extruder counts as used.
+ */
+export function byExtruder(listed: ReadonlyMap<number, ExtruderFacts>): ByExtruder {
+  const consumes = ({ volume, weight }: ExtruderFacts) => (volume ?? weight ?? 0) > 0;
+  const isKnown = [...listed.values()].some(consumes);
+  const used = new Map<number, ExtruderFacts>();
+  for (const [extruder, facts] of listed)
+    if (facts.volume !== 0) used.set(extruder, facts);
+    else if (!isKnown) used.set(extruder, { ...facts, volume: null, weight: null });
   const length = Math.max(-1, ...used.keys()) + 1;
   const list = <K extends keyof ExtruderFacts>(key: K): (ExtruderFacts[K] | null)[] =>
     Array.from({ length }, (_, extruder) => used.get(extruder)?.[key] ?? null);
@@ -53,6 +62,33 @@ export function byExtruder(used: ReadonlyMap<number, ExtruderFacts>): ByExtruder
   };
 }
 
+const LISTS = ['printCores', 'materials', 'volumes', 'weights', 'nozzles'] as const;
+
+/**
+ * The facts of one source, with those of another where it knows nothing. An extruder that only the other one knows to be
+ * unused counts as unused.
+ */
+export function completed(first: FileFacts, second: FileFacts): FileFacts {
+  const knowsUse = ({ volumes, weights }: FileFacts) => isSome(volumes) || isSome(weights);
+  const isUsed = (extruder: number) =>
+    knowsUse(first) || !knowsUse(second) || isSome([second.volumes[extruder], second.weights[extruder]]);
+  const { model, buildPlate, seconds, size } = first;
+  const facts: FileFacts = {
+    ...first,
+    model: model ?? second.model,
+    buildPlate: buildPlate ?? second.buildPlate,
+    seconds: seconds ?? second.seconds,
+    size: size ?? second.size,
+  };
+  for (const list of LISTS) {
+    const own = (first[list] ?? []).map((entry, extruder) => (isUsed(extruder) ? entry : null));
+    Object.assign(facts, { [list]: isSome(own) ? own : (second[list] ?? []) });
+  }
+  return facts;
+}
+
+const isSome = (list: readonly unknown[]): boolean => list.some((entry) => (entry ?? null) !== null);
+
 /** A material need; null if nothing is known of it. */
 export function materialNeed(known: MaterialNeed): Required<MaterialNeed> | null {
   const { guid = null, type = null, brand = null, color = null } = known;
@@ -62,6 +98,6 @@ export function materialNeed(known: MaterialNeed): Required<MaterialNeed> | null
 /** The facts; null if all are unknown. */
 export function unlessBlank(facts: FileFacts): FileFacts | null {
   const { source: _, ...known } = facts;
-  const says = (value: unknown) => (Array.isArray(value) ? value.some((entry) => entry !== null) : value !== null);
+  const says = (value: unknown) => (Array.isArray(value) ? isSome(value) : value !== null);
   return Object.values(known).some(says) ? facts : null;
 }

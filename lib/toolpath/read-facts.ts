@@ -3,8 +3,8 @@ import { readMetadata } from '../service/stored-file';
 import type { Deadline } from '../time/deadline';
 import { type Content, openContent, type Source } from '../upload/content';
 import { bytesAt, inflateHead } from './bytes';
-import { byExtruder, type FileFacts, materialNeed, unlessBlank } from './facts';
-import { curaFacts, griffinFacts, orcaFacts, prusaFacts } from './slicers';
+import { byExtruder, completed, type FileFacts, materialNeed, unlessBlank } from './facts';
+import { curaFacts, elapsedIn, griffinFacts, orcaFacts, prusaFacts } from './slicers';
 
 /**
  * Facts that a file states about itself, read from its two ends (print queue, 6). Null if it states none, and for a
@@ -44,7 +44,12 @@ const ZIP = Buffer.from('PK\x03\x04');
 function factsOfText(headBytes: Buffer, tailBytes = headBytes): FileFacts | null {
   const head = decode(headBytes);
   const tail = tailBytes === headBytes ? head : decode(tailBytes);
-  const facts = griffinFacts(head) ?? orcaFacts(head, tail) ?? prusaFacts(tail) ?? curaFacts(head);
+  const sources = [griffinFacts(head), orcaFacts(head, tail), prusaFacts(tail), curaFacts(head)];
+  const [first, ...others] = sources.filter((facts) => facts !== null);
+  if (!first) return null;
+  // Some slicers write the head before they know the figures, and these to the end of the file.
+  const facts = others.reduce(completed, first);
+  facts.seconds ??= elapsedIn(tail);
   // A copy, as parts of a string keep all of it in memory.
   return structuredClone(facts);
 }
@@ -67,7 +72,5 @@ export function factsOfMetadata(wire: unknown): FileFacts | null {
     };
     return [extruder, facts] as const;
   });
-  // Files of older slicers also list the extruders that they don't use.
-  const used = new Map(extruders.filter(([, { volume }]) => volume !== 0));
-  return unlessBlank({ source: 'service', model, ...byExtruder(used), buildPlate, seconds, size });
+  return unlessBlank({ source: 'service', model, ...byExtruder(new Map(extruders)), buildPlate, seconds, size });
 }

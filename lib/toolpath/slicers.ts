@@ -1,5 +1,5 @@
 import { TEXT, TOOLPATH } from '../rules/limits';
-import { amount, extentBetween, text } from '../service/json-readers';
+import { amount, extentBetween, positive, text } from '../service/json-readers';
 import { materialGuid } from '../service/material';
 import { byExtruder, type FileFacts, materialNeed, unlessBlank } from './facts';
 
@@ -45,6 +45,36 @@ export const textIn = (fields: ReadonlyMap<string, string>, key: string): string
 /** The amount in a field; null if it is missing or no amount. */
 export const amountIn = (fields: ReadonlyMap<string, string>, key: string): number | null => amount(fields.get(key));
 
+/** Duration that CuraEngine writes before it knows any, s. */
+const NOT_YET = 6666;
+
+/** The duration in a field, s; null for none, and for those that a slicer writes before it knows any. */
+function durationIn(fields: ReadonlyMap<string, string>, key: string): number | null {
+  const seconds = positive(fields.get(key));
+  return seconds === NOT_YET ? null : seconds;
+}
+
+/** The time that the last layer of Cura's G-code ends at, s; null without one. */
+export function elapsedIn(tail: string): number | null {
+  const start = lastLineAt(tail, ELAPSED);
+  if (start < 0) return null;
+  const end = tail.indexOf('\n', start);
+  return positive(
+    text(
+      tail
+        .slice(start + ELAPSED.length, end < 0 ? undefined : end)
+        .slice(0, TEXT.matched)
+        .trim(),
+    ),
+  );
+}
+
+const ELAPSED = ';TIME_ELAPSED:';
+
+/** The size; null for the cube of 10 mm that CuraEngine writes before it knows any. */
+const known = (size: FileFacts['size']): FileFacts['size'] =>
+  size?.x === 10 && size.y === 10 && size.z === 10 ? null : size;
+
 /** Extent of the print, by the keys of its corners; null unless all six are known. */
 export const sizeIn = (
   fields: ReadonlyMap<string, string>,
@@ -63,7 +93,7 @@ export function secondsIn(duration: string | null | undefined): number | null {
   let seconds = 0;
   for (const [, count, unit] of duration.matchAll(/([\d.]+)([dhms])/g))
     seconds += Number(count) * SECONDS[unit as keyof typeof SECONDS];
-  return amount(seconds);
+  return positive(seconds);
 }
 
 type Fields = ReadonlyMap<string, string>;
@@ -161,7 +191,7 @@ export function curaFacts(head: string): FileFacts | null {
     volumes: [],
     weights: [],
     buildPlate: null,
-    seconds: amountIn(fields, 'TIME'),
+    seconds: durationIn(fields, 'TIME'),
     size: sizeIn(fields, (corner, axis) => `${corner}${axis}`),
   });
 }
@@ -206,8 +236,8 @@ export function griffinFacts(head: string): FileFacts | null {
     model: textIn(fields, 'TARGET_MACHINE.NAME'),
     ...byExtruder(griffinExtruders(fields)),
     buildPlate: textIn(fields, 'BUILD_PLATE.TYPE'),
-    seconds: amountIn(fields, 'PRINT.TIME') ?? amountIn(fields, 'TIME'),
-    size: sizeIn(fields, (corner, axis) => `PRINT.SIZE.${corner}.${axis}`),
+    seconds: durationIn(fields, 'PRINT.TIME') ?? durationIn(fields, 'TIME'),
+    size: known(sizeIn(fields, (corner, axis) => `PRINT.SIZE.${corner}.${axis}`)),
   });
 }
 
@@ -228,6 +258,5 @@ function griffinExtruders(fields: ReadonlyMap<string, string>) {
     };
     return [extruder, facts] as const;
   });
-  // Older slicers also list the extruders that they don't use.
-  return new Map(extruders.filter(([, { volume }]) => volume !== 0));
+  return new Map(extruders);
 }

@@ -65,6 +65,7 @@ import {
   line,
   list,
   number,
+  positive,
   record,
   records,
   text,
@@ -112,6 +113,7 @@ import {
   amountIn,
   configFacts,
   curaFacts,
+  elapsedIn,
   fieldsOf,
   griffinFacts,
   lastLineAt,
@@ -436,6 +438,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/json-readers.list': (words) => list(words),
   'service/json-readers.amount': (words) => amount(words),
   'service/json-readers.number': (words) => number(words),
+  'service/json-readers.positive': (words) => positive(words),
   'service/json-readers.record': (words) => record(words),
   'service/json-readers.records': (words) => records(words),
   'service/json-readers.text': (words) => text(words),
@@ -517,6 +520,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'account/settings.readSignIn': (words) =>
     readSignIn({ authUrl: 'https://a.b', clientId: words, clientSecret: words, scope: words }),
   'toolpath/slicers.amountIn': (words) => amountIn(new Map([['a', words]]), 'a'),
+  'toolpath/slicers.elapsedIn': (words) => [elapsedIn(`;TIME_ELAPSED:${words}`), elapsedIn(words)],
   'toolpath/slicers.fieldsOf': (words) => [
     fieldsOf(words, ':'),
     fieldsOf(`;${words}`, ' = '),

@@ -142,11 +142,36 @@ describe('the facts of a print file', () => {
     assert.deepEqual(facts?.printCores, [...Array.from({ length: 15 }, () => null), 'AA 0.4']);
   });
 
+  const UNKNOWN = comments([
+    ...['START_OF_HEADER', 'FLAVOR:Griffin', 'TARGET_MACHINE.NAME:Model X', 'EXTRUDER_TRAIN.0.MATERIAL.VOLUME_USED:0'],
+    ...['EXTRUDER_TRAIN.0.NOZZLE.NAME:AA 0.8', 'EXTRUDER_TRAIN.1.MATERIAL.VOLUME_USED:0'],
+    ...['EXTRUDER_TRAIN.1.NOZZLE.NAME:BB 0.4', 'PRINT.TIME:0', 'PRINT.SIZE.MIN.X:0', 'PRINT.SIZE.MIN.Y:0'],
+    ...['PRINT.SIZE.MIN.Z:0', 'PRINT.SIZE.MAX.X:10', 'PRINT.SIZE.MAX.Y:10', 'PRINT.SIZE.MAX.Z:10', 'END_OF_HEADER'],
+  ]);
+
+  it('knows no figure that the slicer wrote before it knew any', async () => {
+    const facts = await read(UNKNOWN + moves(2 * MIB));
+    assert.deepEqual(facts?.printCores, ['AA 0.8', 'BB 0.4']);
+    assert.deepEqual([facts.volumes, facts.seconds, facts.size], [[null, null], null, null]);
+    assert.equal((await read(comments(['FLAVOR:Marlin', 'TIME:6666', 'TARGET_MACHINE.NAME:C'])))?.seconds, null);
+    assert.equal((await read(PRUSA.replace('1d 2h 3m 4s', '0s')))?.seconds, null);
+  });
+
+  it('completes what the head lacks from the end of the file', async () => {
+    const timed = await read(`${UNKNOWN};TIME_ELAPSED:17.5\n${moves(2 * MIB)};TIME_ELAPSED:3600.25\n${moves(50)}`);
+    assert.equal(timed?.seconds, 3600.25);
+    const figures = '; filament used [cm3] = 10.30, 0.00\n; estimated printing time (normal mode) = 1m 4s\n';
+    const config = '; prusaslicer_config = begin\n; printer_model = other\n; filament_type = PLA;PVA\n';
+    const facts = await read(UNKNOWN + moves(2 * MIB) + figures + config);
+    assert.equal(facts?.model, 'Model X');
+    assert.deepEqual([facts.printCores, facts.volumes, facts.seconds], [['AA 0.8', null], [10_300], 64]);
+  });
+
   it("reads Cura's comments for other printers", async () => {
-    const lines = ['FLAVOR:Marlin', 'TIME:6666', 'Filament used: 2.3m', 'MINX:1', 'MINY:2', 'MINZ:0.2', 'MAXX:11.5'];
+    const lines = ['FLAVOR:Marlin', 'TIME:6660', 'Filament used: 2.3m', 'MINX:1', 'MINY:2', 'MINZ:0.2', 'MAXX:11.5'];
     const facts = {
       ...{ source: 'file', model: 'Model C', printCores: [], materials: [], volumes: [], weights: [] },
-      ...{ buildPlate: null, seconds: 6666, size: { x: 10.5, y: 20, z: 29.8 } },
+      ...{ buildPlate: null, seconds: 6660, size: { x: 10.5, y: 20, z: 29.8 } },
     };
     const head = comments([...lines, 'MAXY:22', 'MAXZ:30', 'TARGET_MACHINE.NAME:Model C']);
     assert.deepEqual(await read(head + moves(100)), facts);

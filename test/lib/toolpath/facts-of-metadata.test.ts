@@ -50,9 +50,15 @@ describe("the facts in a stored job's metadata", () => {
   it('leaves out an extruder of which the print needs nothing', () => {
     const extruders = [
       { extruder_index: 0, print_core_id: 'BB 0.4', estimated_material_volume: 0 },
-      { extruder_index: 1, print_core_id: 'AA 0.4' },
+      { extruder_index: 1, print_core_id: 'AA 0.4', estimated_material_volume: 5 },
     ];
     assert.deepEqual(factsOfMetadata({ extruders })?.printCores, [null, 'AA 0.4']);
+  });
+
+  it('has each extruder and no figure, if the slicer wrote only zeros', () => {
+    const extruders = ['AA 0.8', 'BB 0.4'].map((id) => ({ print_core_id: id, estimated_material_volume: 0 }));
+    const facts = factsOfMetadata({ extruders, print: { estimated_time: 0 } });
+    assert.deepEqual([facts?.printCores, facts?.volumes, facts?.seconds], [['AA 0.8', 'BB 0.4'], [null, null], null]);
   });
 
   it('counts the extruders without an index in the order of the list, up to 16', () => {
