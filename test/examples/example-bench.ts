@@ -109,8 +109,10 @@ export class ExampleBench {
     packs: string[],
     options: RealNodeRedOptions = {},
   ): Promise<RealNodeRed> {
-    const env = { NODE_EXTRA_CA_CERTS: MAIL_CERTIFICATE };
-    const settings = { ...lean(...CORE), nodesDir: [root, ...packs] };
+    const env = { NODE_EXTRA_CA_CERTS: MAIL_CERTIFICATE, HOME: userDir };
+    // A context on disk: an example must work with what it brings back after a restart.
+    const contextStorage = { default: { module: 'localfilesystem', config: { flushInterval: 1 } } };
+    const settings = { ...lean(...CORE), nodesDir: [root, ...packs], contextStorage };
     return startRealNodeRed({ node, nodeRed, userDir, env, settings, ...options });
   }
 

@@ -70,8 +70,15 @@ describe('the examples', () => {
     await bench.import('02-power-off-when-cooled', { PLUGS: JSON.stringify(plugs) });
     await printAndWatch(bench, 'print something small');
     assert.equal(bench.calls.length, 0, 'hot and printing');
+    const writing = (updateStatus: string) =>
+      Promise.all(clusters.map((_, n) => bench.world('firmware', { cluster: n + 1, updateStatus })));
+    await writing('update_in_progress');
     await bench.pass(600 + CLEARING + 3600);
     await bench.untilHeard(/job\.finished square\.gcode late false/);
+    await bench.settle();
+    assert.equal(bench.calls.length, 0, 'writing its firmware');
+    await writing('up_to_date');
+    await bench.pass(60);
     await bench.until(() => bench.calls.length === 1);
     assert.deepEqual([bench.calls[0]!.path, bench.calls[0]!.method], ['/off', 'GET']);
     await bench.settle();
@@ -102,9 +109,10 @@ describe('the examples', () => {
   });
 
   example('drop folder: prints each file once, or after an OK', async (bench) => {
-    const [FOLDER, NOTES] = [join(bench.userDir, 'drop'), join(bench.userDir, 'notes')];
+    const NOTES = join(bench.userDir, 'notes');
     const look = () => bench.press('look every 10 s');
-    await bench.import('04-drop-folder', { FOLDER, NOTES });
+    await bench.import('04-drop-folder', { FOLDER: '~/drop', NOTES });
+    const FOLDER = join(bench.userDir, 'drop');
     await bench.press('put a file there');
     await bench.until(async () => (await look(), (await bench.prints('dropped square.gcode')).length > 0));
     await bench.untilShown('printed', /duplicate: false/);
@@ -122,12 +130,17 @@ describe('the examples', () => {
     assert.equal((await bench.prints('dropped square.gcode')).length, 1);
 
     await bench.import('04-drop-folder', { FOLDER, NOTES, HOLD: true });
+    // macOS puts such a companion beside each file of a share.
+    await writeFile(join(FOLDER, '._held.gcode'), GCODE);
+    await writeFile(join(FOLDER, 'part.stl'), 'solid');
     await writeFile(join(FOLDER, 'held.gcode'), GCODE);
     await bench.until(async () => (await look(), bench.shown('waiting for an OK').includes('held.gcode')));
     await bench.settle();
     assert.deepEqual(await bench.prints('held.gcode'), []);
     await bench.press('OK: print what waits');
     await bench.until(async () => (await bench.prints('held.gcode')).length === 1);
+    await bench.settle();
+    assert.deepEqual(await bench.prints('._held.gcode'), []);
     await bench.pass(600 + HEATING + CLEARING);
   });
 
@@ -437,7 +450,12 @@ describe('the examples', () => {
     for (const shop of ['Shopify', 'WooCommerce', 'Shopware']) await bench.press(`as ${shop} sends it`);
     for (const order of ['1001', '727', '10005']) await bench.untilShown('order stored', new RegExp(`^${order}$`, 'm'));
 
-    const order = (number: string) => JSON.stringify({ number, line_items: [{ sku: 'BRACKET', quantity: 1 }] });
+    // The cover was taken out of the order before the payment.
+    const lines = [
+      { sku: 'BRACKET', quantity: 1 },
+      { sku: 'COVER-PAIR', quantity: 2, current_quantity: 0 },
+    ];
+    const order = (number: string) => JSON.stringify({ number, line_items: lines });
     const sign = (body: string, of = secret) => createHmac('sha256', of).update(body).digest();
     const send = (body: string, headers: Record<string, string>) =>
       bench.page('orders', { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
