@@ -58,6 +58,11 @@ export function toolpath(name: string, mediaType?: string): SentType {
   const found = findToolpath(name);
   if (found) return found;
   const allowed = inWords(TOOLPATHS);
+  if (endsIn(name, '.gcode.3mf'))
+    throw new PrintingError(
+      'UNSUPPORTED_FILE_TYPE',
+      phrase`"${name}" is a sliced project: export it as plain G-code instead (only ${allowed} files can be printed).`,
+    );
   const sentence = UNSLICED.some((extension) => endsIn(name, extension))
     ? phrase`"${name}" is a model: slice it to G-code first (only ${allowed} files can be printed).`
     : phrase`"${name}" can't be printed: only ${allowed} files can, unless msg.mediaType gives the type.`;

@@ -61,6 +61,11 @@ describe('service/file-types', () => {
       );
   });
 
+  it('names the export of plain G-code for a sliced project', () => {
+    for (const name of ['a.gcode.3mf', 'a.GCODE.3MF'])
+      assert.throws(() => toolpath(name), unsupported(/is a sliced project: export it as plain G-code instead/));
+  });
+
   it('lists the allowed extensions', () => {
     for (const name of ['a.gz', 'a.txt', 'gcode', '.gcode', '.gcode.gz', '.ufp', 'a.gcode ', ''])
       assert.throws(
