@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { PAGES } from '../rules/limits';
+import type { AnswerSize } from '../http/whole-text';
+import { PAGE, QUESTION } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import type { EndpointName } from '../service/paths';
 import { list, number, record, records, text, type Json } from '../service/json-readers';
@@ -7,36 +8,49 @@ import type { CallOptions, ApiClient } from './api-client';
 import { nextTurn } from '../time/concurrency';
 import { phrase } from '../words/sentence';
 
+/** Account of what one question may read, over all its lists and their pages. */
+export class QuestionAccount {
+  readonly #left = { ...QUESTION };
+
+  /** Books a page. Returns false if the question exceeds QUESTION. */
+  book(entries: number, { bytes, elements }: AnswerSize = { bytes: 0, elements: 0 }): boolean {
+    const left = this.#left as Record<keyof typeof QUESTION, number>;
+    left.pages--;
+    left.bytes -= bytes;
+    left.elements -= elements;
+    left.entries -= entries;
+    return Math.min(...Object.values(left)) >= 0;
+  }
+}
+
 /**
  * Reads the entries of all pages of a list (wire facts 1, traps 27 and 28). Uses only the page numbers of links, as the
- * bearer must not follow an answer's links. Throws SERVICE_ERROR for an answer that is not a list and for a list beyond
- * PAGES, and the errors of the service's calls.
+ * bearer must not follow an answer's links. A question of several lists passes the same account to each. Throws
+ * SERVICE_ERROR for an answer that is not a list and for a question beyond QUESTION, and the errors of the service's
+ * calls.
  */
-export async function readPages(service: ApiClient, endpoint: EndpointName, options: CallOptions): Promise<Json[]> {
+export async function readPages(...list: Parameters<typeof pagesOf>): Promise<Json[]> {
   const entries: Json[] = [];
-  for await (const page of pagesOf(service, endpoint, options)) for (const entry of page) entries.push(entry);
+  for await (const page of pagesOf(...list)) for (const entry of page) entries.push(entry);
   return entries;
 }
 
-/** Reads a list in parts of at most PAGES.entries, for lists that may be too long to hold in memory. */
+/** Reads a list in parts of at most PAGE entries, for lists that may be too long to hold in memory. */
 export async function* pagesOf(
   service: ApiClient,
   endpoint: EndpointName,
   options: CallOptions,
+  account = new QuestionAccount(),
 ): AsyncGenerator<Json[], void> {
   let first: Json | undefined;
   let guessed = false;
-  const left = { pages: PAGES.count, bytes: PAGES.bytes, elements: PAGES.elements };
   for (let page: number | null = 1; page !== null;) {
     const query = { ...options.query, ...(page > 1 && { page: String(page) }) };
     const { data, body, size } = await service.call(endpoint, {
       ...options,
       ...(Object.keys(query).length > 0 && { query }),
     });
-    left.pages--;
-    left.bytes -= size?.bytes ?? 0;
-    left.elements -= size?.elements ?? 0;
-    if (Math.min(left.pages, left.bytes, left.elements) < 0)
+    if (!account.book(list(data).length, size))
       throw new PrintingError(
         'SERVICE_ERROR',
         phrase`The service has more of ${options.what} than can be read: ask for less, or try again later.`,
@@ -52,11 +66,11 @@ export async function* pagesOf(
     first = entries[0];
     // A service without pages repeats the same page.
     if (guessed && isDeepStrictEqual(first, before)) return;
-    yield entries.slice(0, PAGES.entries);
+    yield entries.slice(0, PAGE);
     // Processing a long single page must not block the event loop either.
-    for (let at = PAGES.entries; at < entries.length; at += PAGES.entries) {
+    for (let at = PAGE; at < entries.length; at += PAGE) {
       await nextTurn();
-      yield entries.slice(at, at + PAGES.entries);
+      yield entries.slice(at, at + PAGE);
     }
     // A full page may not be the last, even if its answer names no other.
     guessed = list(data).length === Number(options.query?.limit) && !namesPages(body);

@@ -125,8 +125,8 @@ export class AnswerShape {
   /** Whether the whole answer is a list. */
   #isList = false;
   #member = 0;
-  /** The current list, long or not; null outside lists that can be split. */
-  #open: { depth: number; from: number } | null = null;
+  /** The current list, long or not, and its entries so far; null outside lists. */
+  #open: { depth: number; from: number; entries: number } | null = null;
   /** Number of values, and position, at the last cut. */
   #cut = { elements: 0, at: 0 };
 
@@ -161,7 +161,7 @@ export class AnswerShape {
           break;
         case COMMA:
           elements++;
-          if (depth <= 2) this.#atComma(start + at, depth, elements);
+          if (depth <= 2 && !this.#atComma(start + at, depth, elements)) return false;
           if (this.#isTooMuch(elements)) return false;
           break;
         case OPEN:
@@ -190,24 +190,29 @@ export class AnswerShape {
 
   #atOpening(at: number, depth: number, isList: boolean): void {
     if (depth === 1) this.#member = at + 1;
-    if (!this.list && isList && (depth === 1) === this.#isList) this.#open = { depth, from: at + 1 };
+    if (isList && (depth === 1) === this.#isList) this.#open = { depth, from: at + 1, entries: 1 };
   }
 
-  #atComma(at: number, depth: number, elements: number): void {
+  /** Returns false if the list has too many entries. */
+  #atComma(at: number, depth: number, elements: number): boolean {
     if (depth === 1) this.#member = at + 1;
     const open = this.#open;
-    if (depth !== open?.depth) return;
+    if (depth !== open?.depth) return true;
+    if (++open.entries > ANSWER.entries) return false;
+    // Only the first long list is split.
+    if (this.list && this.list.to !== null) return true;
     const list = this.list ?? { member: this.#isList ? null : this.#member, from: open.from, cuts: [], to: null };
     const isFew = elements - this.#cut.elements < ANSWER.batch;
-    if (isFew && at - Math.max(this.#cut.at, list.from) < ANSWER.batchBytes) return;
+    if (isFew && at - Math.max(this.#cut.at, list.from) < ANSWER.batchBytes) return true;
     this.list = list;
     list.cuts.push(at);
     this.#cut = { elements, at };
+    return true;
   }
 
   #atClosing(at: number): void {
     this.#open = null;
-    if (this.list) this.list.to = at;
+    if (this.list && this.list.to === null) this.list.to = at;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ApiClient } from '../account/api-client';
 import { pagesOf } from '../account/pages';
-import { FILTER, PAGES, STORED_JOBS } from '../rules/limits';
+import { FILTER, PAGE, STORED_JOBS } from '../rules/limits';
 import { number, text, time } from '../service/json-readers';
 import { storedId } from '../service/stored-file';
 import type { Deadline } from '../time/deadline';
@@ -26,7 +26,7 @@ export interface ListedJob {
 export async function listStoredJobs(service: ApiClient, search: string, deadline: Deadline): Promise<ListedJob[]> {
   const words = search.slice(0, FILTER.value).toLowerCase().split(/\s+/);
   const found = new Map<string, ListedJob>();
-  const query = { limit: String(PAGES.entries) };
+  const query = { limit: String(PAGE) };
   for await (const page of pagesOf(service, 'storedJobs', { query, what: phrase`the stored jobs`, deadline })) {
     for (const wire of page) {
       const jobId = storedId('job', wire);

@@ -1,11 +1,11 @@
 import type { ApiClient, Limits } from '../account/api-client';
 import { currentUser, readCurrentUser } from '../account/current-user';
-import { readPages } from '../account/pages';
+import { pagesOf, QuestionAccount, readPages } from '../account/pages';
 import type { Http } from '../http/http';
 import { READS, retry } from '../http/retry';
 import { readFile } from '../library/library';
 import { fetchImage, type Image } from '../picture/image';
-import { PAGES, PICTURE } from '../rules/limits';
+import { PAGE, PICTURE } from '../rules/limits';
 import { printerEntry, type PrinterEntry, readClusterStatus, statusRecord } from '../service/cluster';
 import { asPrintingError, type Ids, PrintingError, revised, withIds } from '../service/errors';
 import { type Json, record, records, text } from '../service/json-readers';
@@ -130,18 +130,18 @@ export class Queries {
   }
 
   async #printJobs(filter: PrintJobFilter, limits: Limits): Promise<QueryAnswer> {
+    const account = new QuestionAccount();
     const raw: Json[] = [];
+    const jobs = new EachOnce();
     for (const wanted of filterQueries(filter)) {
-      const query = { limit: String(PAGES.entries), ...wanted };
-      const entries = await readPages(this.deps.service, 'printJobs', {
-        query,
-        what: phrase`the print jobs`,
-        ...limits,
-      });
-      for (const entry of entries) raw.push(entry);
+      const options = { query: { limit: String(PAGE), ...wanted }, what: phrase`the print jobs`, ...limits };
+      for await (const page of pagesOf(this.deps.service, 'printJobs', options, account))
+        for (const entry of page) {
+          raw.push(entry);
+          if (fits(filter, entry)) jobs.add(readPrintJob(entry));
+        }
     }
-    const jobs = raw.filter((entry) => fits(filter, entry)).map((entry) => readPrintJob(entry));
-    return { payload: eachOnce(jobs), raw, ids: {} };
+    return { payload: jobs.all, raw, ids: {} };
   }
 
   async #printJob(clusterId: string, clusterJobId: string, limits: Limits): Promise<QueryAnswer> {
@@ -185,14 +185,17 @@ function idsOf(query: Query): Ids {
   return { clusterId, clusterJobId };
 }
 
-/** Removes duplicates, as a job that moves while the pages are read may be on two of them. */
-function eachOnce(jobs: PrintJob[]): PrintJob[] {
-  const seen = new Set<string>();
-  return jobs.filter(({ clusterJobId }) => {
-    const again = clusterJobId !== null && seen.has(clusterJobId);
-    if (clusterJobId !== null) seen.add(clusterJobId);
-    return !again;
-  });
+/** Print jobs without duplicates, as a job that moves while the pages are read may be on two of them. */
+class EachOnce {
+  readonly all: PrintJob[] = [];
+  readonly #seen = new Set<string>();
+
+  add(job: PrintJob): void {
+    const { clusterJobId } = job;
+    if (clusterJobId !== null && this.#seen.has(clusterJobId)) return;
+    if (clusterJobId !== null) this.#seen.add(clusterJobId);
+    this.all.push(job);
+  }
 }
 
 const unexpectedAnswer = (what: Sentence) =>

@@ -2,7 +2,7 @@
 
 /**
  * Limits of one answer that is read whole. A cluster status has 18 kB and 800 values, a page of 250 clusters 600 kB and
- * 26,000. `JSON.parse` needs up to 1.2 µs and 350 bytes per value. A service that ignores `limit` may send a list of
+ * 26,000. `JSON.parse` needs up to 1.2 µs and 200 bytes per value. A service that ignores `limit` may send a list of
  * 3,300 clusters at once, which has 8 MiB and 350,000 values: a long list is parsed in parts, so that the event loop
  * turns.
  */
@@ -13,6 +13,8 @@ export const ANSWER = {
   depth: 64,
   /** Values at all levels together. */
   elements: 500_000,
+  /** Entries of its list. Each becomes a record of some thirty fields, however bare it is. */
+  entries: 5_000,
   /** Values parsed at once: an entry of a list, or an answer that is not a list. Takes less than 100 ms. */
   piece: 50_000,
   /** Values, and bytes, after which a long list is split at the next entry. */
@@ -20,16 +22,21 @@ export const ANSWER = {
   batchBytes: 512 * 1024,
 } as const;
 
+/** Bytes of a cluster's status, which is read as a whole. The status of a printer with 40 jobs has 60 kB. */
+export const STATUS_BYTES = 2 * 1024 * 1024;
+
+/** Entries of a list to request per page, and to process before the event loop turns. */
+export const PAGE = 250;
+
 /**
- * Limits of a paged list, all its pages together. The list of 10,000 printers has 25 MB and a million values; the
- * number of values determines the memory.
+ * Limits of one question, all its lists and their pages together. The list of 10,000 printers has 25 MB and a million
+ * values; the number of values and of entries determines the memory, which must fit into a heap of 512 MB.
  */
-export const PAGES = {
-  /** Entries to request per page. */
-  entries: 250,
-  count: 1_000,
+export const QUESTION = {
+  pages: 1_000,
   bytes: 64 * 1024 * 1024,
-  elements: 2_000_000,
+  elements: 1_250_000,
+  entries: 50_000,
 } as const;
 
 /** Limits of the text of one value, in UTF-16 code units; longer text is truncated. */

@@ -1,6 +1,6 @@
 import { pagesOf } from '../../account/pages';
 import type { ApiClient } from '../../account/api-client';
-import { PAGES } from '../../rules/limits';
+import { PAGE } from '../../rules/limits';
 import { type Cluster, printerEntry, type PrinterEntry, readCluster } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
 import type { Json } from '../../service/json-readers';
@@ -20,7 +20,7 @@ const APART = 2_000;
 const LONGEST = 120_000;
 const WHAT = phrase`the list of printers`;
 /** Page size. A large list is megabytes, and parsing it in one go would block the event loop. */
-const IN_PAGES = { limit: String(PAGES.entries) };
+const IN_PAGES = { limit: String(PAGE) };
 
 type List = ReadonlyMap<string, ListedCluster>;
 

@@ -111,11 +111,20 @@ describe('account/pages', () => {
 
   for (const [what, size, pages] of [
     ['bytes', { bytes: 8 * 2 ** 20, elements: 1 }, 9],
-    ['values', { bytes: 1, elements: 50_000 }, 41],
+    ['values', { bytes: 1, elements: 50_000 }, 26],
   ] as const)
     it(`fails when all pages together have too many ${what}`, async () => {
       const service = endlessPages(size);
       await assert.rejects(read(service), { code: 'SERVICE_ERROR' });
       assert.equal(service.calls.length, pages);
     });
+
+  it('fails when all pages together have too many entries', async () => {
+    const entries = Array.from({ length: 5_000 }, (_, n) => ({ n }));
+    const service: ScriptedService = new ScriptedService([
+      () => new WholeAnswer({ data: entries, links: { next: `?page=${service.calls.length + 1}` } }),
+    ]);
+    await assert.rejects(read(service), { code: 'SERVICE_ERROR' });
+    assert.equal(service.calls.length, 11);
+  });
 });

@@ -236,6 +236,8 @@ describe('http/http', () => {
   for (const [what, body] of [
     ['with too many values', `[${'{},'.repeat(2_000_000)}{}]`],
     ['with too many values in one entry of its list', `{"data":[1,{"a":[${'1,'.repeat(60_000)}1]}]}`],
+    ['with too many entries in its list', `{"data":[${'{},'.repeat(5_000)}{}]`],
+    ['with too many entries in its second list', `{"a":[${'[1,2,3],'.repeat(3_000)}0],"data":[${'1,'.repeat(5_000)}1]`],
     ['with too many values in an object', `{${'"a":1,'.repeat(1_000_000)}"a":1}`],
     ['nested too deeply', `{"data":${'['.repeat(9_000)}${']'.repeat(9_000)}}`],
     ['nested too deeply behind a byte order mark', `\uFEFF ${'{"a":'.repeat(9_000)}1${'}'.repeat(9_000)}`],

@@ -9,7 +9,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
-import { ScriptedService } from '../../helpers/scripted-service';
+import { ScriptedService, WholeAnswer } from '../../helpers/scripted-service';
 import { phrase } from '../../../lib/words/sentence';
 import { pluck } from '../../helpers/pluck';
 
@@ -101,6 +101,19 @@ describe('query/queries', () => {
       { limit: '250', status: 'waiting' },
       { limit: '250', status: 'in_progress' },
     ]);
+  });
+
+  it('allows one question of several states no more pages than one of a single state', async () => {
+    const { queries, calls } = open((_, { query }) => {
+      const page = Number(query?.page ?? 1);
+      return new WholeAnswer({ data: [{}], ...(page < 400 && { links: { next: `?page=${page + 1}` } }) });
+    });
+    const status = ['waiting', 'printing', 'paused'];
+    const filter = { status, sentFrom: [], clusterIds: [], search: '', privateOnly: false };
+    const error = await fails(queries.ask({ query: 'print-jobs', filter }, within()));
+    assert.equal(error.code, 'SERVICE_ERROR');
+    assert.match(error.message, /more of the print jobs than can be read/);
+    assert.equal(calls.length, 1_001);
   });
 
   it('accepts an array in place of an object (trap 29)', async () => {
