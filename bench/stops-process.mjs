@@ -1,0 +1,48 @@
+// @ts-nocheck The built library has no types.
+// One hostile input in a process of its own: prints the longest stop of the event loop and how the work ended.
+import { createRequire } from 'node:module';
+
+import { INPUTS } from './stops-inputs.mjs';
+import { threadTime } from './thread-time.mjs';
+
+const [name, apiUrl] = process.argv.slice(2);
+const load = createRequire(import.meta.url);
+const built = '../dist/lib/';
+const { Client } = load(`${built}client.js`);
+const { readSettings } = load(`${built}account/settings.js`);
+const { MemoryStore } = load(`${built}state/memory-store.js`);
+const { systemClock: clock } = load(`${built}time/clock.js`);
+const { Deadline } = load(`${built}time/deadline.js`);
+const { readPrinterFilter } = load(`${built}service/printer-filter.js`);
+
+const settings = readSettings({ authUrl: apiUrl, apiUrl, signIn: 'token', apiToken: 'token' });
+const log = { warn: () => undefined, info: () => undefined };
+const client = new Client({ accountId: 'a', settings, store: new MemoryStore(), clock, log });
+client.readPrinterFilter = readPrinterFilter;
+const { work } = INPUTS.find((input) => input.name === name);
+
+let longest = 0;
+let isOver = false;
+let before = threadTime();
+const turn = () => {
+  const now = threadTime();
+  longest = Math.max(longest, now - before);
+  before = threadTime();
+  if (!isOver) setImmediate(turn);
+};
+await client.credentials.ready();
+// The modules of the client load at its start, not under the input.
+for (const part of ['requests', 'queries', 'choices', 'reports', 'uploads']) void client[part];
+await new Promise((resolve) => setTimeout(resolve, 100));
+before = threadTime();
+setImmediate(turn);
+const deadline = new Deadline(clock, { ms: 60_000 });
+const outcome = await Promise.resolve(work(client, deadline)).then(
+  () => 'done',
+  (error) => error.code ?? String(error),
+);
+isOver = true;
+turn();
+const { heapUsed } = process.memoryUsage();
+console.log(JSON.stringify({ longest, outcome, heap: heapUsed, rss: process.resourceUsage().maxRSS / 1024 }));
+process.exit();
