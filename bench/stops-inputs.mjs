@@ -9,7 +9,12 @@ const paged = (request, pages, data) => {
 /** Objects whose names differ from each other: V8 needs most memory and time for them. */
 const differing = (nth, count) => Object.fromEntries(list(count, (at) => [`n${nth}x${at}`, at]));
 
-const material = (nth) => ({ guid: `g${nth}`, brand: 'b '.repeat(240), material: 'm '.repeat(240), color: 'c '.repeat(240) });
+const material = (nth) => ({
+  guid: `g${nth}`,
+  brand: 'b '.repeat(240),
+  material: 'm '.repeat(240),
+  color: 'c '.repeat(240),
+});
 const printer = (nth) => ({
   cluster_id: `cluster-${nth}`,
   friendly_name: `Printer ${nth}`,
@@ -42,7 +47,10 @@ const job = (nth, cluster = `cluster-${nth}`) => ({
   owner: 'somebody',
 });
 const bigStatus = (bytes) => {
-  const one = (nth) => ({ ...job(nth, 'c'), impediments_to_printing: list(20, (at) => ({ error_code: `code ${at}` })) });
+  const one = (nth) => ({
+    ...job(nth, 'c'),
+    impediments_to_printing: list(20, (at) => ({ error_code: `code ${at}` })),
+  });
   const jobs = list(Math.min(1000, Math.floor(bytes / 1100)), one);
   const data = { is_online: true, generated_time: '2026-01-01T00:00:00.000Z', printers: [], print_jobs: jobs };
   const rest = bytes - JSON.stringify({ data }).length - 20;
@@ -170,7 +178,10 @@ export const INPUTS = [
   },
   {
     name: 'print jobs of six states, 1.2 million values of differing names',
-    answer: (request) => paged(request, 16, (page) => list(250, (nth) => ({ uuid: `${page}${nth}`, a: list(24, (at) => ({ [`n${Math.random()}`]: at })) }))),
+    answer: (request) =>
+      paged(request, 16, (page) =>
+        list(250, (nth) => ({ uuid: `${page}${nth}`, a: list(24, (at) => ({ [`n${Math.random()}`]: at })) })),
+      ),
     work: ask(() => ({ query: 'print-jobs', filter: { ...anyFilter, status: ['a', 'b', 'c', 'd', 'e', 'f'] } })),
   },
   {

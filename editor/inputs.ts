@@ -1,4 +1,4 @@
-import { STORED_JOBS } from '../lib/rules/limits';
+import { FORM_JOBS } from '../lib/rules/limits';
 import { OFFERED_RANGES } from '../lib/rules/ranges';
 import { combobox, type Choice } from './combobox';
 import { typedText } from './fields';
@@ -103,7 +103,7 @@ export const storedJobInput = (name: string, blank: string): void =>
     blank,
     load: (account, search) => lists.storedJobs(account, search),
     follow: $(),
-    most: STORED_JOBS,
+    most: FORM_JOBS,
   });
 
 /** Input for the item of a query: a print job, an uploaded print file, or an item without a list. */
@@ -123,7 +123,7 @@ export const itemInput = (name: string): void =>
       }
     },
     follow: $('#node-input-query, #node-input-cluster'),
-    most: STORED_JOBS,
+    most: FORM_JOBS,
     types: ['json'],
   });
 
@@ -134,7 +134,7 @@ export const fileInput = (name: string, blank: string): void =>
     load: (account, search) =>
       typedText('#node-input-kind') === 'job' ? lists.storedJobs(account, search) : undefined,
     follow: $('#node-input-kind'),
-    most: STORED_JOBS,
+    most: FORM_JOBS,
   });
 
 const ofCluster = <T>(load: (cluster: string) => T): T | undefined => {

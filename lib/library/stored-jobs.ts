@@ -1,6 +1,6 @@
 import type { ApiClient } from '../account/api-client';
 import { pagesOf } from '../account/pages';
-import { FILTER, PAGE, STORED_JOBS } from '../rules/limits';
+import { FILTER, FORM_JOBS, PAGE } from '../rules/limits';
 import { number, text, time } from '../service/json-readers';
 import { storedId } from '../service/stored-file';
 import type { Deadline } from '../time/deadline';
@@ -19,7 +19,7 @@ export interface ListedJob {
 }
 
 /**
- * Lists the stored jobs whose file is uploaded, newest first, at most STORED_JOBS of them. With a search, only those
+ * Lists the stored jobs whose file is uploaded, newest first, at most FORM_JOBS of them. With a search, only those
  * whose name, uploader or id contain each of its words. The service's own search is unknown (wire facts 4.5), so all
  * pages are read. Throws the errors of `pagesOf`.
  */
@@ -38,7 +38,7 @@ export async function listStoredJobs(service: ApiClient, search: string, deadlin
       found.set(jobId, { jobId, name, fileSize, uploadedAt, uploadedBy });
     }
   }
-  return [...found.values()].sort(newestFirst).slice(0, STORED_JOBS);
+  return [...found.values()].sort(newestFirst).slice(0, FORM_JOBS);
 }
 
 /** Orders by the time of the upload; entries without one come last. */

@@ -4,6 +4,7 @@ import { describeReason, type PrintJob, storedJob } from '../service/print-job';
 import { matches, noneMatches, type PrinterFilter } from '../service/printer-filter';
 import type { CurrentScope, Scope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
+import { Turns } from '../time/concurrency';
 import { closed, type Deadline } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
 import { readPrinters } from '../watch/polling/cluster-list';
@@ -80,14 +81,20 @@ export class Prints {
     const upload = new SharedUpload(this.#deps.uploads, request);
     // One print stays in one scope, even if a sign-in changes the current one.
     const ledger = deadline.wait(this.#deps.scope()).then((scope) => new Ledger(this.#deps.store, scope));
-    const onCluster = async (clusterId: string) =>
-      this.#deps.clusterPrint.run(request, clusterId, upload, (await ledger).within(deadline));
+    const turns = new Turns(deadline.clock);
+    const onCluster = async (clusterId: string) => {
+      const held = (await ledger).within(deadline);
+      await turns.next();
+      return this.#deps.clusterPrint.run(request, clusterId, upload, held);
+    };
     const onChosen = async (filter: PrinterFilter) =>
       this.#chosenPrint.run(request, filter, upload, (await ledger).within(deadline));
     const dispatches = chooseIdle ? [onChosen(chooseIdle)] : clusterIds.map(onCluster);
     const dispatched = Promise.allSettled(dispatches).then(() => upload.end());
     try {
-      return await Promise.all(dispatches.map((dispatch, index) => this.#finish(request, index, dispatch, ledger)));
+      const finish = (dispatch: Promise<ClusterPrintResult>, index: number) =>
+        this.#finish(request, index, dispatch, { ledger, turns });
+      return await Promise.all(dispatches.map(finish));
     } finally {
       await dispatched;
     }
@@ -98,7 +105,7 @@ export class Prints {
     request: PrintRequest,
     index: number,
     dispatch: Promise<ClusterPrintResult>,
-    ledger: Promise<Ledger>,
+    { ledger, turns }: { ledger: Promise<Ledger>; turns: Turns },
   ): Promise<PrintingError | undefined> {
     const { waitFor, clusterIds, printKey, onWait } = request;
     const failed = (thrown: unknown): ClusterPrintResult => {
@@ -106,6 +113,8 @@ export class Prints {
       return { result: failedResult(known, asPrintingError(thrown)) };
     };
     const { result, ended } = await dispatch.catch(failed);
+    // All may fail at the same moment.
+    await turns.next();
     if (waitFor !== 'finished' || !result.printed || result.dryRun) return report(request, result, index);
     const { scope } = await ledger;
     const isOpen = !ended && result.clusterJobId !== null;

@@ -53,8 +53,11 @@ export const TEXT = {
   setting: 16_000,
 } as const;
 
-/** Stored jobs to choose from in a form, after the search. */
-export const STORED_JOBS = 1_000;
+/** Printers of one message: those that it names, or that its filter chooses. Each has a result of its own. */
+export const MESSAGE_PRINTERS = 10_000;
+
+/** Stored jobs, or print jobs, to choose from in a form, after the search. */
+export const FORM_JOBS = 1_000;
 
 /** Of a filter that a message gives; more is refused. */
 export const FILTER = {

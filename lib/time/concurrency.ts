@@ -147,3 +147,29 @@ export class Rerun {
 
 /** Resolves in the next turn of the event loop, after pending timers and sockets. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Longest work on many entries before the event loop turns, ms. */
+const STRETCH = 10;
+
+/**
+ * Divides work on many entries among turns of the event loop. Entries come from outside, so that neither their number nor
+ * the time that one takes is known; await `next` before each.
+ */
+export class Turns {
+  #since: number;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(private readonly clock: Pick<Clock, 'monotonic'>) {
+    this.#since = clock.monotonic();
+  }
+
+  /** Resolves at once while the present turn is short, else in the next one; for several callers in the order of asking. */
+  next(): Promise<void> {
+    return (this.#last = this.#last.then(() => this.#turnIfLong()));
+  }
+
+  #turnIfLong(): Promise<void> | void {
+    if (this.clock.monotonic() - this.#since < STRETCH) return;
+    return nextTurn().then(() => void (this.#since = this.clock.monotonic()));
+  }
+}

@@ -2,20 +2,55 @@ import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
+import { MESSAGE_PRINTERS } from '../../lib/rules/limits';
 import type { PrintSource } from '../../lib/print/print-request';
 import type { Source } from '../../lib/upload/content';
 import { invalid, isBlank, kindOf, readText, type Setting } from './inputs';
 import { phrase } from '../../lib/words/sentence';
 
+/** Refuses more printers than one message may have. Throws INVALID_INPUT. */
+export function checkPrinterCount(ids: readonly unknown[]): void {
+  if (ids.length <= MESSAGE_PRINTERS) return;
+  throw invalid(
+    phrase`The message is for ${ids.length} printers, but at most ${MESSAGE_PRINTERS} are allowed: divide them among several messages.`,
+  );
+}
+
 /** Reads the clusters to print on: one id, or an array of ids (reference 3.4). Throws INVALID_INPUT. */
 export function readClusterIds(value: unknown): { clusterIds: string[]; many: boolean } {
   const ids: unknown[] = Array.isArray(value) ? value : [value];
+  checkPrinterCount(ids);
   for (const id of ids) {
     if (isBlank(id)) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
     if (typeof id !== 'string') throw invalid(phrase`The ID of a printer must be a string, but it is ${kindOf(id)}.`);
   }
   if (ids.length === 0) throw invalid(phrase`The list of printers is empty: choose at least one.`);
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
+}
+
+/**
+ * Returns a message without the printers that it names, at the path of the setting and in `clusterId`: a copy for each
+ * printer carries its own alone. Neither the message nor what it holds is changed.
+ */
+export function withoutPrinters(RED: NodeAPI, msg: NodeMessage, { value, type }: Setting): NodeMessage {
+  const { clusterId: _, ...kept } = msg;
+  if (type !== 'msg' || isBlank(value)) return kept;
+  const path = RED.util.normalisePropertyExpression(String(value)) as (string | number)[];
+  const last = path.pop();
+  let holder: unknown = kept;
+  for (const name of path) holder = copyMember(holder, name);
+  if (last !== undefined && isHolder(holder)) Reflect.deleteProperty(holder, last);
+  return kept;
+}
+
+type Holder = Record<string | number, unknown>;
+const isHolder = (value: unknown): value is Holder => typeof value === 'object' && value !== null;
+
+/** Replaces a member by a shallow copy, and returns that. */
+function copyMember(holder: unknown, name: string | number): unknown {
+  if (!isHolder(holder) || !isHolder(holder[name])) return undefined;
+  const member = holder[name];
+  return (holder[name] = Array.isArray(member) ? [...(member as unknown[])] : { ...member });
 }
 
 /**

@@ -8,11 +8,18 @@ import { stateOf } from '../../lib/service/job-words';
 import { readMediaType } from '../../lib/service/file-types';
 import type { PrinterFilter } from '../../lib/service/printer-filter';
 import type { Scope } from '../../lib/state/store';
+import { Turns } from '../../lib/time/concurrency';
 import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
 import { addJobTexts } from '../shared/job-texts';
 import { read, readFlag, readText } from '../shared/inputs';
-import { readChoice, readClusterIds, readPrintSource } from '../shared/print-inputs';
+import {
+  checkPrinterCount,
+  readChoice,
+  readClusterIds,
+  readPrintSource,
+  withoutPrinters,
+} from '../shared/print-inputs';
 import { translated, translatedError } from '../shared/language';
 import { NodeWaits } from '../shared/node-waits';
 import { markFailed } from '../shared/on-input';
@@ -80,17 +87,20 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       const choice = named === undefined ? readChoice(msg) : undefined;
       if (!choice) return readClusterIds(named);
       if (choice.onlyOne) return { clusterIds: [], many: false, chooseIdle: choice.filter };
-      return { clusterIds: await client.prints.matching(choice.filter, deadline), many: true };
+      const matching = await client.prints.matching(choice.filter, deadline);
+      checkPrinterCount(matching);
+      return { clusterIds: matching, many: true };
     };
     const { clusterIds, many, chooseIdle } = await readTargets();
     const parts = { id: RED.util.generateId(), type: 'array' as const, count: clusterIds.length };
-    const passedOn: NodeMessage = { ...msg, payload: undefined };
+    const mine = many ? withoutPrinters(RED, msg, settings.cluster) : msg;
+    const passedOn: NodeMessage = { ...mine, payload: undefined };
 
-    const mine = new Set<string>();
+    const followed = new Set<string>();
     const onProgress = (progress: Progress) => {
       if (signal.aborted) return;
       if (progress.stage === 'printing' && progress.clusterJobId) {
-        mine.add(progress.clusterJobId);
+        followed.add(progress.clusterJobId);
         awaited.set(progress.clusterJobId, clock.now());
       }
       show(progressText(progress, awaited.size));
@@ -123,14 +133,19 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       };
     };
 
-    const request = await readRequest().catch((thrown: unknown) => {
+    const request = await readRequest().catch(async (thrown: unknown) => {
       // Sends one result per cluster, since a flow that collects the results waits for all of them.
       const error = asPrintingError(thrown);
-      clusterIds.forEach((clusterId, index) => onResult(printResult({ clusterId, error }), index));
+      const turns = new Turns(clock);
+      for (const [index, clusterId] of clusterIds.entries()) {
+        await turns.next();
+        onResult(printResult({ clusterId, error }), index);
+      }
       throw error;
     });
     try {
-      const note = (): Note => ({ message: plainProperties(msg), parts: many ? parts : null });
+      let noted: Note | undefined;
+      const note = () => (noted ??= { message: plainProperties(mine), parts: many ? parts : null });
       const ends = late;
       const onWait = ends && ((scope: Scope, wait: Awaited) => ends.begin(scope, wait, note()));
       await client.prints.run({
@@ -140,7 +155,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
         ...(onWait && { onWait }),
       });
     } finally {
-      for (const id of mine) awaited.delete(id);
+      for (const id of followed) awaited.delete(id);
     }
   });
 }

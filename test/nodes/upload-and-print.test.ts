@@ -332,6 +332,42 @@ describe('nodes/upload-and-print', () => {
       assert.equal(count('print'), 1);
     });
 
+    it('gives each message the printer of its own result alone', async () => {
+      const ids = clusters().map(({ clusterId }) => clusterId);
+      const { sent } = await run(payload({ clusterId: ids }));
+      assert.ok(sent.every((message) => ids.includes(message.clusterId as string)));
+      assert.ok(progress.all.every(({ clusterId }) => clusterId === undefined || ids.includes(clusterId as string)));
+
+      await deploy({ cluster: 'order.printers', clusterType: 'msg' });
+      const order = { printers: ids, customer: 'one' };
+      const named = await run(payload({ clusterId: ['another'], order }));
+      assert.deepEqual(pluck(named.sent, 'order'), Array(ids.length).fill({ customer: 'one' }));
+      assert.ok(progress.all.every(({ order: passedOn }) => !('printers' in (passedOn as object))));
+      assert.deepEqual(order, { printers: ids, customer: 'one' });
+    });
+
+    it('refuses more than 10,000 printers, and requests nothing', async () => {
+      const ids = Array.from({ length: 10_001 }, (_, nth) => `printer ${nth}`);
+      await failed(payload({ clusterId: ids }), 'INVALID_INPUT', /10001 printers, but at most 10000/);
+      assert.equal(simulator.requests.count('registerUpload'), 0);
+    });
+
+    it('lets the event loop turn between the results of many printers', async () => {
+      const ids = Array.from({ length: 2_000 }, (_, nth) => `printer ${nth}`);
+      let [longest, before] = [0, 0];
+      const watching = { on: true };
+      const look = () => {
+        longest = Math.max(longest, bench.sent.all.length - before);
+        before = bench.sent.all.length;
+        if (watching.on) setImmediate(look);
+      };
+      look();
+      const { sent } = await run(payload({ clusterId: ids, filename: 5, jobName: '' }));
+      watching.on = false;
+      assert.deepEqual([sent.length, new Set(pluck(sent, 'clusterId')).size], [ids.length, ids.length]);
+      assert.ok(longest < ids.length / 2, `${longest} results in one turn`);
+    });
+
     it('refuses an empty list and a list with other values', async () => {
       await failed(payload({ clusterId: [] }), 'INVALID_INPUT');
       await failed(payload({ clusterId: [clusterId(), 5] }), 'INVALID_INPUT');

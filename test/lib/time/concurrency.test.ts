@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { settledWithin, Rerun, SingleFlight } from '../../../lib/time/concurrency';
+import { settledWithin, Rerun, SingleFlight, Turns } from '../../../lib/time/concurrency';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 
 describe('time/settled-within', () => {
@@ -23,6 +23,43 @@ describe('time/settled-within', () => {
     await clock.advance(1);
     await settle();
     assert.equal(isOver, true);
+  });
+});
+
+describe('time/concurrency Turns', () => {
+  /** A clock on which each look takes a millisecond. */
+  const slow = () => {
+    let now = 0;
+    return { monotonic: () => now++ };
+  };
+
+  it('lets the event loop turn after ten milliseconds of work, for one loop and for many callers', async () => {
+    for (const isLoop of [true, false]) {
+      const turns = new Turns(slow());
+      let count = 0;
+      const look = () => void (++count < 100 && setImmediate(look));
+      look();
+      const order: number[] = [];
+      const steps = Array.from({ length: 100 }, (_, nth) => async () => {
+        await turns.next();
+        order.push(nth);
+      });
+      if (isLoop) for (const step of steps) await step();
+      else await Promise.all(steps.map((step) => step()));
+      assert.ok(count >= 8, `${count} turns`);
+      assert.deepEqual(
+        order,
+        Array.from({ length: 100 }, (_, nth) => nth),
+      );
+    }
+  });
+
+  it('continues in the same turn while little was done', async () => {
+    const turns = new Turns(new ManualClock());
+    let hasTurned = false;
+    setImmediate(() => (hasTurned = true));
+    for (let nth = 0; nth < 100; nth++) await turns.next();
+    assert.equal(hasTurned, false);
   });
 });
 

@@ -106,6 +106,8 @@ const READERS: Record<string, (words: string) => unknown> = {
 /** Exported functions that read no text from elsewhere, and why. */
 const OTHERS: Record<string, string> = {
   'account-link.isAccount': 'gets a node',
+  'print-inputs.checkPrinterCount': 'counts',
+  'print-inputs.withoutPrinters': 'reads the path in a setting',
   'account-link.clientOf': 'gets the id of a node',
   'account-link.isInFlows': 'compares ids of nodes',
   'admin/account.accountEndpoints': 'answers by typedAccount and stateOf',
