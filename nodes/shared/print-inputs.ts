@@ -35,7 +35,7 @@ export function readClusterIds(value: unknown): { clusterIds: string[]; many: bo
 export function withoutPrinters(RED: NodeAPI, msg: NodeMessage, { value, type }: Setting): NodeMessage {
   const { clusterId: _, ...kept } = msg;
   if (type !== 'msg' || isBlank(value)) return kept;
-  const path = RED.util.normalisePropertyExpression(String(value)) as (string | number)[];
+  const path = RED.util.normalisePropertyExpression(String(value));
   const last = path.pop();
   let holder: unknown = kept;
   for (const name of path) holder = copyMember(holder, name);

@@ -17,6 +17,7 @@ import { waitBefore } from '../../time/retry';
 import { phrase } from '../../words/sentence';
 import { isSecured } from '../checkpoints/checkpoint-store';
 import type { ClusterMemory, ListedCluster, ScopeMemory } from '../checkpoints/memory';
+import type { Poll } from './poll-loop';
 import type { Subscriptions } from './subscriptions';
 import { type EventSubscriber, type PollingAccount, type PollReports, readJobRecord } from './types';
 
@@ -155,15 +156,18 @@ export class Observer {
     memory.setStatus(status);
   }
 
-  /** Reads the status. Throws the errors of service calls. `lock`: checked in the moment the request leaves. */
-  async read(lock: Pick<Lock, 'secure'>): Promise<StatusAnswer> {
+  /**
+   * Reads the status. Throws the errors of service calls. `departure`: checked in the moment the request leaves. `leave`:
+   * called before the wait for a fresh list, which many polls share.
+   */
+  async read({ departure, leave }: Pick<Poll, 'departure' | 'leave'>): Promise<StatusAnswer> {
     const { clusterId } = this;
     const { service, list, clock, signal } = this.account;
     try {
       // Once a list was read, `find` returns names and models without a request.
       const listing = list.find(clusterId);
       const { data } = await underDeadline(clock, { ms: LONGEST_READ, parent: signal, cure: CURE }, (deadline) =>
-        service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock }),
+        service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock: departure }),
       );
       const listed = await listing;
       const context = { clusterId, receivedAt: isoTime(clock.now()), identity: listed ?? this.status };
@@ -175,6 +179,7 @@ export class Observer {
     } catch (thrown) {
       if (!(thrown instanceof PrintingError) || thrown.code !== 'NOT_FOUND') throw thrown;
       signal.throwIfAborted();
+      leave();
       return this.#notFound(await list.readAnew(), thrown);
     }
   }

@@ -16,6 +16,8 @@ export interface Poll {
   /** Lock of what is polled, from the start of the poll; null: another runtime owns it. */
   readonly lock: Lock | null;
   readonly departure: Departure;
+  /** Gives the poll's place to another one, before a long wait without a request of its own. */
+  readonly leave: () => void;
   /** Whether this runtime may deliver the result. */
   isOurs: boolean;
 }
@@ -96,7 +98,7 @@ export abstract class PollLoop<Result extends { readonly error: PrintingError | 
 
   /** Polls at once, as part of another poll in flight. Never rejects. */
   askNow(): Promise<Result> {
-    return this.#request(() => void this.run(true));
+    return this.#request(() => void this.run(true, () => undefined));
   }
 
   /** Resolves when no poll is in flight. */
@@ -110,8 +112,8 @@ export abstract class PollLoop<Result extends { readonly error: PrintingError | 
     if (!this.#isInFlight && !signal.aborted) plan.scheduler.plan(this, this.due);
   }
 
-  /** Makes one poll. Never rejects. */
-  async run(asked: boolean): Promise<PollEnd> {
+  /** Makes one poll; `leave` as in `Scheduled`. Never rejects. */
+  async run(asked: boolean, leave: () => void): Promise<PollEnd> {
     const { clusterId, account, reports } = this;
     const { clock, ownership, plan, signal } = account;
     if (this.#isInFlight) return NO_PAUSE;
@@ -127,7 +129,7 @@ export abstract class PollLoop<Result extends { readonly error: PrintingError | 
       () => this.isObsolete(lock),
       () => this.recordDeparture(clock.monotonic()),
     );
-    const poll: Poll = { start, asked, lock, departure, isOurs: lock !== null };
+    const poll: Poll = { start, asked, lock, departure, leave, isOurs: lock !== null };
     /** Null: the poll was dropped before its request left. */
     let result: Result | null;
     try {

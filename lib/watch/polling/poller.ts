@@ -227,7 +227,7 @@ export class Poller extends PollLoop<PollResult> {
       this.recordDeparture(poll.start);
       return result;
     }
-    const answer = await observer.read(poll.departure);
+    const answer = await observer.read(poll);
     account.signal.throwIfAborted();
     if ('reboundTo' in answer) return this.moves.rebind({ previous: clusterId, cluster: answer.reboundTo });
     const { seen, raw } = answer;

@@ -70,6 +70,8 @@ export class TimerQueue<T> {
 const FEWEST = 1;
 const AT_FIRST = 16;
 const MOST = 64;
+/** Share of the places that requested polls may occupy. */
+const SHARE = 0.75;
 /** Delay of a due poll that counts as a jump, ms: the machine slept, or the service requested a pause. */
 const JUMP = 5_000;
 /** Polls due within this span start together, ms: single starts cost more than twice the CPU time (ADR 15). */
@@ -85,8 +87,8 @@ export const NO_PAUSE: PollEnd = { pauseFor: 0 };
 
 /** Source of polls. */
 export interface Scheduled {
-  /** Makes one poll. Never rejects. */
-  run(asked: boolean): Promise<PollEnd>;
+  /** Makes one poll. `leave` gives its place to another poll before its end. Never rejects. */
+  run(asked: boolean, leave: () => void): Promise<PollEnd>;
 }
 
 interface SchedulerOptions {
@@ -107,10 +109,14 @@ interface SchedulerOptions {
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #due = new TimerQueue<Scheduled>();
-  /** Requested by users: these go first, and ignore a pause. */
+  /** Requested by users: these ignore a pause. */
   readonly #requested = new Set<Scheduled>();
   #limit = AT_FIRST;
   #inFlight = 0;
+  /** Those of `#inFlight` that were requested. */
+  #requestedInFlight = 0;
+  /** Whether the last poll that started was requested, so that a due one precedes the next. */
+  #wasRequested = false;
   #pausedUntil = -Infinity;
   #disarm: () => void = () => undefined;
   #armedFor = Infinity;
@@ -156,13 +162,25 @@ export class Scheduler {
 
   #pump(): void {
     while (!this.#closed && this.#inFlight < this.#limit) {
-      const [requested] = this.#requested;
+      const requested = this.#nextRequested();
       const item = requested ?? (this.#mayPoll() ? this.#shift() : undefined);
       if (!item) break;
       this.#requested.delete(item);
-      void this.#run(item, requested !== undefined);
+      this.#wasRequested = requested !== undefined;
+      void this.#run(item, this.#wasRequested);
     }
     this.#arm();
+  }
+
+  /**
+   * The next requested poll; undefined if none may start now. While polls are due, every other one that starts is a due
+   * one. The last quarter of the places is theirs, so that requested polls that hang don't occupy them all.
+   */
+  #nextRequested(): Scheduled | undefined {
+    if (this.#wasRequested && this.#mayPoll()) return undefined;
+    if (this.#requestedInFlight >= Math.ceil(this.#limit * SHARE)) return undefined;
+    const [requested] = this.#requested;
+    return requested;
   }
 
   #shift(): Scheduled | undefined {
@@ -178,13 +196,25 @@ export class Scheduler {
 
   async #run(item: Scheduled, asked: boolean): Promise<void> {
     this.#inFlight++;
+    if (asked) this.#requestedInFlight++;
+    let hasLeft = false;
+    const end = () => {
+      if (hasLeft) return;
+      hasLeft = true;
+      this.#inFlight--;
+      if (asked) this.#requestedInFlight--;
+    };
+    const leave = () => {
+      end();
+      this.#pump();
+    };
     let pauseFor = 0;
     try {
-      ({ pauseFor } = await item.run(asked));
+      ({ pauseFor } = await item.run(asked, leave));
     } catch (thrown) {
       this.#options.fault(thrown);
     }
-    this.#inFlight--;
+    end();
     if (pauseFor > 0) this.#pause(pauseFor);
     // Raise the limit only while polls queue for it.
     else if (this.#inFlight + 1 >= this.#limit) this.#limit = Math.min(MOST, this.#limit + 1 / this.#limit);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
+import { sleep } from '../../../lib/time/clock';
 import { settle } from '../../helpers/manual-clock';
 import { answer, at, job, minute, type Wire } from '../events/observations';
 import type { WatchOptions } from '../../../lib/watch/views/watch';
@@ -24,6 +25,47 @@ describe('Watcher', () => {
     await account.watcher.close();
     await clock.advance(0);
     assert.equal(clock.waiting, 0, 'no timer remains');
+  });
+
+  describe('a flood of messages', () => {
+    const regular = () => Array.from({ length: 20 }, (_, nth) => `C${nth}`);
+    const watchRegular = async () => {
+      regular().forEach((clusterId) => service.cluster(clusterId));
+      const all = regular().map((clusterId) => account.watch(clusterId, { interval: 10 }));
+      await clock.advance(20_000);
+      return all;
+    };
+    /** Sends 25 messages a second for a minute, each about another printer. */
+    const flood = async () => {
+      for (let nth = 0; nth < 60 * 25; nth++) {
+        void account.watch(`unknown ${nth}`, { paused: true }).poll();
+        await clock.advance(40);
+      }
+    };
+
+    for (const [what, prepare] of [
+      ['unknown printers', () => undefined],
+      [
+        'printers whose status takes a minute',
+        () => {
+          for (let nth = 0; nth < 60 * 25; nth++)
+            service.statuses.set(`unknown ${nth}`, () => sleep(clock, 59_000) as unknown as Wire);
+        },
+      ],
+    ] as const)
+      it(`does not stop the regular polls: ${what}`, async () => {
+        await watchRegular();
+        const countOf = (clusterId: string) => service.count(`clusterStatus ${clusterId}`);
+        const before = new Map(regular().map((clusterId) => [clusterId, countOf(clusterId)]));
+        prepare();
+        await flood();
+        for (const clusterId of regular()) {
+          const polls = countOf(clusterId) - (before.get(clusterId) ?? 0);
+          assert.ok(polls >= 5, `${polls} polls of ${clusterId} in a minute`);
+        }
+        await account.watcher.close();
+        await clock.advance(120_000);
+      });
   });
 
   describe('one cluster', () => {
