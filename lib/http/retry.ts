@@ -20,8 +20,6 @@ export const ONCE: RetryPolicy = { repeats: 0, first: 1_000, longest: 1_000 };
 
 /** Minimum wait after a 429, whatever the service says. It grows with each 429 in a row. */
 const FLOOR: Backoff = { first: 1_000, longest: 30_000 };
-/** Pause after a 429 without a time (wire facts 1), ms. */
-const DEFAULT_PAUSE = 30_000;
 /** Longest wait after a 429 for work without its own limit (reference 4, RATE_LIMITED), ms. */
 const PATIENCE = 60_000;
 
@@ -71,9 +69,9 @@ export function retry<T>(
   return retryUntil(deadline, policy, work, { waitAfter });
 }
 
-/** Pause that a failure asks for, ms: after a 429 the service's Retry-After, or 30 s without one; otherwise 0. */
+/** Pause of an account's requests that a failure asks for, ms: after a 429 its `retryAfter`; otherwise 0. */
 export const pauseAfter = (error: PrintingError | null): number =>
-  error?.code === 'RATE_LIMITED' ? (error.retryAfter ?? DEFAULT_PAUSE) : 0;
+  error?.code === 'RATE_LIMITED' ? (error.retryAfter ?? 0) : 0;
 
 /**
  * Converts a failed exchange to NETWORK, or returns an abort's own reason. Names only the host of the address, because

@@ -59,11 +59,14 @@ export interface ErrorDetails {
   /** The service's own error code (wire facts 1.1), if any. */
   serviceCode?: string | undefined;
   outcome?: RequestOutcome | undefined;
-  /** Wait that the service requested (Retry-After), ms. */
+  /** Wait that the service requested (Retry-After), ms; of a 429 without one, half a minute. */
   retryAfter?: number | undefined;
   obstacle?: Obstacle | undefined;
   ids?: Ids | undefined;
 }
+
+/** Pause after a 429 without a time (wire facts 1), ms. */
+const DEFAULT_PAUSE = 30_000;
 
 /** Every failure that the pack reports. The message is one sentence that names the cause and the remedy. */
 export class PrintingError extends Error {
@@ -85,7 +88,7 @@ export class PrintingError extends Error {
     this.statusCode = details.statusCode;
     this.serviceCode = details.serviceCode;
     this.outcome = details.outcome;
-    this.retryAfter = details.retryAfter;
+    this.retryAfter = details.retryAfter ?? (code === 'RATE_LIMITED' ? DEFAULT_PAUSE : undefined);
     this.obstacle = details.obstacle;
     this.ids = details.ids ?? {};
   }

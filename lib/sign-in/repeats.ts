@@ -1,4 +1,3 @@
-import { pauseAfter } from '../http/retry';
 import type { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { IncompleteAnswer } from './token-endpoint';
@@ -92,4 +91,4 @@ const isLost = (error: PrintingError): boolean => {
 };
 
 /** The wait that the service asks for, ms. */
-const demandOf = (error: PrintingError): number => Math.max(pauseAfter(error), error.retryAfter ?? 0);
+const demandOf = (error: PrintingError): number => error.retryAfter ?? 0;

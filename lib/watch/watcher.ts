@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { ApiClient } from '../account/api-client';
 import type { EventDraft } from '../events/print-event';
 import type { ClusterStatus } from '../service/cluster';
+import { pauseAfter } from '../http/retry';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { Membership } from '../state/membership';
@@ -70,6 +71,7 @@ export class Watcher {
       clock,
       signal,
       () => this.#coordinator?.ownership.isListElsewhere ?? false,
+      (error) => this.#scheduler.pause(pauseAfter(error)),
     );
     this.#scheduler = new Scheduler({
       clock,

@@ -2,7 +2,7 @@ import { pagesOf } from '../../account/pages';
 import type { ApiClient } from '../../account/api-client';
 import { PAGE } from '../../rules/limits';
 import { type Cluster, printerEntry, type PrinterEntry, readCluster } from '../../service/cluster';
-import { PrintingError } from '../../service/errors';
+import { asPrintingError, PrintingError } from '../../service/errors';
 import type { Json } from '../../service/json-readers';
 import type { Lock } from '../../state/membership';
 import { sleep, type Clock } from '../../time/clock';
@@ -33,12 +33,16 @@ export class ClusterList {
   #failedAt = -Infinity;
   #flight: { begunAt: number; list: Promise<List> } | null = null;
 
-  /** @param isElsewhere whether another runtime reads the list regularly and publishes it (`setRemote`) */
+  /**
+   * @param isElsewhere whether another runtime reads the list regularly and publishes it (`setRemote`)
+   * @param onFailure called with the failure of each read, whoever asked for it
+   */
   constructor(
     private readonly service: ApiClient,
     private readonly clock: Clock,
     private readonly signal: AbortSignal,
     private readonly isElsewhere: () => boolean = () => false,
+    private readonly onFailure: (error: PrintingError) => void = () => undefined,
   ) {}
 
   /** The last list read, however old. */
@@ -111,6 +115,7 @@ export class ClusterList {
       return this.#list;
     } catch (error) {
       this.#failedAt = this.clock.monotonic();
+      this.onFailure(asPrintingError(error));
       throw error;
     }
   }

@@ -215,13 +215,15 @@ export class Scheduler {
       this.#options.fault(thrown);
     }
     end();
-    if (pauseFor > 0) this.#pause(pauseFor);
+    if (pauseFor > 0) this.pause(pauseFor);
     // Raise the limit only while polls queue for it.
     else if (this.#inFlight + 1 >= this.#limit) this.#limit = Math.min(MOST, this.#limit + 1 / this.#limit);
     this.#pump();
   }
 
-  #pause(wait: number): void {
+  /** Lowers the limit, and starts no due poll for `wait`, ms. No effect for 0. */
+  pause(wait: number): void {
+    if (wait <= 0) return;
     const now = this.#options.clock.monotonic();
     // Refusals of requests already in flight count once.
     if (now >= this.#pausedUntil) this.#limit = Math.max(FEWEST, this.#limit / 2);

@@ -27,6 +27,15 @@ describe('Watcher', () => {
     assert.equal(clock.waiting, 0, 'no timer remains');
   });
 
+  it('pauses all polls after a 429 of the list that a poll reads for the names alone', async () => {
+    service.fails = (call) => (call === 'clusters' ? limited() : undefined);
+    account.watch('C1', { interval: 10 });
+    await clock.advance(29_000);
+    assert.equal(service.count('clusterStatus'), 1);
+    await clock.advance(2_000);
+    assert.equal(service.count('clusterStatus'), 2);
+  });
+
   describe('a flood of messages', () => {
     const regular = () => Array.from({ length: 20 }, (_, nth) => `C${nth}`);
     const watchRegular = async () => {
