@@ -65,14 +65,16 @@ const status = (count, other = 0) => ({
   },
 });
 const words = (nth) => `${nth} ${'a b c d e f g h i j '.repeat(24)}`.slice(0, 500);
-const description = (count) => ({
-  paths: Object.fromEntries(
-    list(count, (nth) => [
-      `/connect/v1/clusters/${list(320, (at) => `w${at}`).join('_')}/${nth}/print_jobs`,
-      { get: {}, put: {}, post: {}, delete: {} },
-    ]),
-  ),
-});
+/** Paths of many words that end like a known call. */
+const description = (request, count, length) => {
+  if (!request.url.includes('/spec')) return { data: [] };
+  const path = (nth) =>
+    `/connect/v1/clusters/${list(length / 4, (at) => `${at.toString(36)}${(nth % 30).toString(36)}`)
+      .join('_')
+      .slice(0, length - 40)}/${nth}/print_jobs`;
+  const calls = { get: {}, put: {}, post: {}, delete: {} };
+  return { paths: Object.fromEntries(list(count, (nth) => [path(nth), calls])) };
+};
 
 const ask = (query) => (client, deadline) => client.queries.ask(query(client), { deadline });
 const watch = (clusterId, polls) => async (client, deadline) => {
@@ -95,12 +97,17 @@ const anyFilter = { status: [], sentFrom: [], clusterIds: [], search: '', privat
 export const INPUTS = [
   {
     name: 'description of the service, 1.1 MB',
-    answer: () => description(650),
+    answer: (request) => description(request, 650, 1_700),
+    work: (client) => client.testConnection(),
+  },
+  {
+    name: 'description of the service, 5,000 paths of 300 characters',
+    answer: (request) => description(request, 5_000, 300),
     work: (client) => client.testConnection(),
   },
   {
     name: 'description of the service, 8 MB',
-    answer: () => description(5_000),
+    answer: (request) => description(request, 4_500, 1_700),
     work: (client) => client.testConnection(),
   },
   {

@@ -46,6 +46,8 @@ export type Limits = Pick<CallOptions, 'deadline'>;
 /** CallOptions of a request to an arbitrary path. */
 export interface SendOptions extends Pick<CallOptions, 'what' | 'deadline' | 'underWay' | 'lock'> {
   body?: string | undefined;
+  /** Most bytes of the answer. Default: ANSWER.bytes. */
+  maxBytes?: number | undefined;
 }
 
 /** An Answer that may not be JSON: then its data is text. */

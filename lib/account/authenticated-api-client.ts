@@ -1,6 +1,7 @@
 import type { Http, TextRequest } from '../http/http';
 import type { AnswerSize } from '../http/whole-text';
 import { ONCE, READS, retry } from '../http/retry';
+import { STATUS_BYTES } from '../rules/limits';
 import { isExpiredToken, PrintingError, readRetryAfter, refusalError } from '../service/errors';
 import { target, type Target } from '../service/paths';
 import { record } from '../service/json-readers';
@@ -57,7 +58,8 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     const { query, data, what, deadline, underWay, lock } = options;
     const to = { method, host, path: query ? `${path}?${new URLSearchParams(query).toString()}` : path };
     const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
-    const sent = { body, what, deadline, underWay, lock };
+    const maxBytes = endpoint === 'clusterStatus' ? STATUS_BYTES : undefined;
+    const sent = { body, what, deadline, underWay, lock, maxBytes };
     return this.#withRetries(to, sent, (received) => this.#readJson(received, what, host));
   }
 
@@ -105,7 +107,11 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
   readonly #hostOf = ({ host }: Pick<Target, 'host'>) =>
     host === 'auth' ? this.#deps.settings.authUrl : this.#deps.settings.apiUrl;
 
-  async #send(to: Target, { body, deadline, underWay, lock }: SendOptions, bearer: string): Promise<Received> {
+  async #send(
+    to: Target,
+    { body, deadline, underWay, lock, maxBytes }: SendOptions,
+    bearer: string,
+  ): Promise<Received> {
     const host = this.#hostOf(to);
     if (!host) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no account host: fill it in.`);
     deadline.throwIfOver();
@@ -115,6 +121,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       url: `${host}${to.path}`,
       headers: { authorization: `Bearer ${bearer}`, accept: 'application/json', 'accept-encoding': 'identity' },
       deadline: limit,
+      maxBytes,
       lasting: underWay !== undefined,
     };
     if (body !== undefined) {

@@ -5,7 +5,7 @@ import { asPrintingError } from '../service/errors';
 import type { Credentials } from '../sign-in/credentials';
 import type { Clock } from '../time/clock';
 import { type Deadline, underDeadline } from '../time/deadline';
-import { readAllPages } from '../watch/polling/cluster-list';
+import { readClusters } from '../watch/polling/cluster-list';
 import { phrase, type Sentence } from '../words/sentence';
 import { asker, type Check, failed, notChecked, withoutSecrets } from './check';
 import { checkDescriptions, checkPath, READING } from './paths-check';
@@ -100,7 +100,7 @@ async function checkList(
   }
   try {
     const service = new AuthenticatedApiClient({ settings, http, clock, credentials });
-    const found = (await readAllPages(service, limit)).map(({ cluster }) => cluster);
+    const found = await readClusters(service, limit);
     const clusterId = (found.find(({ online }) => online) ?? found[0])?.clusterId ?? null;
     const names = found.map(({ name, model }) => name ?? model ?? '?');
     return { checks: [ACCEPTED, { name: 'clusters', ok: true, detail: counted(names) }], isAccepted: true, clusterId };

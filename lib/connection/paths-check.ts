@@ -1,5 +1,5 @@
 import type { AccountSettings } from '../account/settings';
-import { TEXT } from '../rules/limits';
+import { DESCRIPTION, TEXT } from '../rules/limits';
 import {
   type Overridable,
   OVERRIDABLE,
@@ -11,6 +11,7 @@ import {
 import { asPrintingError } from '../service/errors';
 import { list, record, records, text } from '../service/json-readers';
 import { ENDPOINTS, type Method, type PathSettings, type Target, target } from '../service/paths';
+import { Turns } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import type { Ask, Asked, Check } from './check';
@@ -138,8 +139,14 @@ export async function checkDescriptions(
       { name, ok: null, detail: phrase`The service does not describe itself here, so the paths were not compared.` },
     ];
   const bases = descriptions.map(({ path, calls }) => `${path || '/'} (${calls.length})`).join(', ');
-  const whole = { name, ok: true, detail: phrase`The service describes itself: ${bases}.` };
-  return [whole, ...OVERRIDABLE.flatMap((overridable) => checkDescribed(overridable, paths, descriptions))];
+  const whole: Check = { name, ok: true, detail: phrase`The service describes itself: ${bases}.` };
+  const checks = [whole];
+  const turns = new Turns(deadline.clock);
+  for (const overridable of OVERRIDABLE) {
+    await turns.next();
+    checks.push(...checkDescribed(overridable, paths, descriptions));
+  }
+  return checks;
 }
 
 /** Null if there is no description, or if it can't be read. */
@@ -175,18 +182,19 @@ function checkDescribed(name: Overridable, paths: PathSettings, descriptions: re
   return [{ ...other, suggestion: { name, value: found } }];
 }
 
-/** A call in a service's own description. */
-interface DescribedCall {
+interface Call {
   method: Method;
   host: Target['host'];
   /** The parts of the whole path; a parameter as `{name}`. */
   parts: string[];
 }
 
-const METHODS = ['get', 'put', 'post', 'delete'] as const;
-/** Most paths read from a description; no service has more. */
-const MOST_PATHS = 5_000;
+/** A call in a service's own description. */
+interface DescribedCall extends Call {
+  vocabulary: Vocabulary;
+}
 
+const METHODS = ['get', 'put', 'post', 'delete'] as const;
 export const segmentsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
 export const isParameter = (part: string): boolean => /^\{.*\}$/.test(part);
 
@@ -200,14 +208,15 @@ export function describedCalls(document: unknown, host: Target['host'], base: st
   if (!root || !paths) return null;
   const prefix = prefixOf(text(root.basePath) ?? text(records(root.servers)[0]?.url), segmentsOf(base));
   return Object.entries(paths)
-    .filter(([path]) => path.length <= TEXT.matched)
-    .slice(0, MOST_PATHS)
+    .filter(([path]) => path.length <= DESCRIPTION.path)
+    .slice(0, DESCRIPTION.paths)
     .flatMap(([path, item]) => {
       const own = segmentsOf(path);
       const isWhole = prefix.length > 0 && prefix.every((part, index) => own[index] === part);
       const parts = isWhole ? own : [...prefix, ...own];
       const described = METHODS.filter((method) => list(record(item)?.[method]).length > 0);
-      return described.map((method) => ({ method: method.toUpperCase() as Method, host, parts }));
+      const vocabulary = vocabularyOf({ host, parts });
+      return described.map((method) => ({ method: method.toUpperCase() as Method, host, parts, vocabulary }));
     });
 }
 
@@ -223,7 +232,7 @@ function prefixOf(declared: string | null, base: string[]): string[] {
 }
 
 /** A parsed call, with `{storage}` filled in. */
-interface OwnCall extends DescribedCall {
+interface OwnCall extends Call {
   parameters: PathParameter[];
 }
 
@@ -251,10 +260,14 @@ export function compare(
   const taken = others.map(([, { call }]) => readCall(call, storagePath));
   // Compares with the table's call, as an override may differ widely from the service's naming.
   const wanted = readCall(ENDPOINTS[name].call, storagePath);
+  const vocabulary = vocabularyOf(wanted);
   const found = described
     .filter((call) => fits(call.method, wanted.method))
     .filter((call) => !taken.some((other) => other.method === call.method && sameShape(other, call)))
-    .map((call) => ({ call: written(call, wanted.parameters, storagePath), likeness: likeness(call, wanted) }))
+    .map((call) => ({
+      call: written(call, wanted.parameters, storagePath),
+      likeness: likeness(call.vocabulary, vocabulary),
+    }))
     .filter(({ call, likeness }) => likeness >= 0.5 && call !== null && isUsable(name, call))
     .sort((a, b) => b.likeness - a.likeness);
   const [best, next] = found;
@@ -269,7 +282,7 @@ const fits = (method: Method, wanted: Method): boolean =>
 
 const inner = (part: string): string => part.slice(1, -1);
 
-const sameShape = (a: DescribedCall, b: DescribedCall): boolean =>
+const sameShape = (a: Call, b: Call): boolean =>
   a.host === b.host &&
   a.parts.length === b.parts.length &&
   a.parts.every((part, index) => {
@@ -277,17 +290,32 @@ const sameShape = (a: DescribedCall, b: DescribedCall): boolean =>
     return part === other || (isParameter(part) && isParameter(other));
   });
 
-/** The share of words that two paths have in common; 0 if the last word of `call` is not in the other path. */
-function likeness(call: DescribedCall, wanted: DescribedCall): number {
-  const [ours, theirs] = [literals(wanted), literals(call)];
-  const last = theirs.at(-1);
-  const known = new Set([...ours.flatMap(words), ...ours.map(joined)]);
-  if (last === undefined || ![...words(last), joined(last)].some((word) => known.has(word))) return 0;
-  return Math.max(shared(ours.flatMap(words), theirs.flatMap(words)), shared(ours.map(joined), theirs.map(joined)));
+/** The words of a path, alone and joined within each part. */
+interface Vocabulary {
+  words: Set<string>;
+  joined: Set<string>;
+  /** Of the last part, in both forms. */
+  last: string[];
+}
+
+function vocabularyOf(call: Pick<Call, 'host' | 'parts'>): Vocabulary {
+  const parts = literals(call);
+  const last = parts.at(-1);
+  return {
+    words: new Set(parts.flatMap(words)),
+    joined: new Set(parts.map(joined)),
+    last: last === undefined ? [] : [...words(last), joined(last)],
+  };
+}
+
+/** The share of words that two paths have in common; 0 if the last word of `theirs` is not in the other path. */
+function likeness(theirs: Vocabulary, ours: Vocabulary): number {
+  if (!theirs.last.some((word) => ours.words.has(word) || ours.joined.has(word))) return 0;
+  return Math.max(shared(ours.words, theirs.words), shared(ours.joined, theirs.joined));
 }
 
 /** The words of a path, without the prefix of its API, such as `/connect/v1`. */
-const literals = ({ host, parts }: DescribedCall): string[] =>
+const literals = ({ host, parts }: Pick<Call, 'host' | 'parts'>): string[] =>
   parts.slice(host === 'api' ? 2 : 0).filter((part) => !isParameter(part));
 
 /** Splits a part into words: `printJobs`, `print_jobs` and `print-job` are equal. */
@@ -300,13 +328,13 @@ const words = (part: string): string[] =>
     .filter((word) => word !== '');
 const joined = (part: string): string => words(part).join('');
 
-function shared(a: string[], b: string[]): number {
-  const all = new Set([...a, ...b]);
-  return [...all].filter((word) => a.includes(word) && b.includes(word)).length / Math.max(1, all.size);
+function shared(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+  const both = [...a].filter((word) => b.has(word)).length;
+  return both / Math.max(1, a.size + b.size - both);
 }
 
 /** A described call as an override; null if its parameters can't be ours. */
-function written(call: DescribedCall, ours: PathParameter[], storagePath: string): string | null {
+function written(call: Call, ours: PathParameter[], storagePath: string): string | null {
   const given = call.parts.filter(isParameter).map(inner);
   if (given.length !== ours.length) return null;
   const byName = given.map((name) => PATH_PARAMETERS.find((known) => joined(known) === joined(name)));

@@ -9,7 +9,7 @@ import { readPrinter } from '../service/printer';
 import { matches, type PrinterFilter } from '../service/printer-filter';
 import { mapConcurrent } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
-import { readPrinters } from '../watch/polling/cluster-list';
+import { readPrinters, sift } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
 import { type JobRule, ruleOf } from './job-rules';
 
@@ -174,7 +174,10 @@ export async function printsUnderWay(
       phrase`The action "${action}" is for waiting jobs: choose a print job instead of msg.all or msg.filter.`,
     );
   const isGroup = ({ printerCount }: PrinterEntry) => (printerCount ?? 1) > 1;
-  const printers = (await readPrinters(service, deadline)).filter((one) => isGroup(one) || matches(filter, one));
+  const listed = await readPrinters(service, deadline);
+  const { found } = await sift(filter, listed, deadline.clock);
+  const suitable = new Set(found);
+  const printers = listed.filter((one) => isGroup(one) || suitable.has(one));
   const jobs = await mapConcurrent(CONCURRENT, printers, async (printer): Promise<PrintUnderWay[]> => {
     const { clusterId, current } = printer;
     try {

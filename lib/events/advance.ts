@@ -1,3 +1,4 @@
+import { KNOWN_JOBS } from '../rules/limits';
 import { isEndDecided, isOver } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
 import type { Checkpoint, Ended, KnownJob } from './checkpoint';
@@ -95,10 +96,20 @@ function followJobs(
     known.delete(id);
   }
   for (const [id, job] of scan.active) {
-    if (ended.has(id)) continue;
+    if (ended.has(id) || !makeRoom(known, id, scan.active)) continue;
     known.set(id, followJob(id, known.get(id), job, scan.isOld(id) ? null : builder));
   }
   return { jobs: [...known.values()], ended: scan.prune(), namingEnds: scan.namingEnds };
+}
+
+/**
+ * Makes room for a job among those that are followed: the first job that left the list gives way. Returns false if all
+ * are still listed.
+ */
+function makeRoom(known: Map<string, KnownJob>, id: string, active: ReadonlyMap<string, PrintJob>): boolean {
+  if (known.has(id) || known.size < KNOWN_JOBS) return true;
+  for (const other of known.keys()) if (!active.has(other)) return known.delete(other);
+  return false;
 }
 
 /** One observation, compared with the state before it. */

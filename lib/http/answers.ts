@@ -130,11 +130,13 @@ export class AnswerShape {
   /** Number of values, and position, at the last cut. */
   #cut = { elements: 0, at: 0 };
 
+  constructor(private readonly maxBytes: number = ANSWER.bytes) {}
+
   /** Counts another part. Returns false if the answer exceeds a limit and must not be parsed. */
   add(part: Uint8Array): boolean {
     const start = this.bytes;
     this.bytes += part.length;
-    if (this.bytes > ANSWER.bytes) return false;
+    if (this.bytes > this.maxBytes) return false;
     let at = 0;
     if (this.#isJson === null) {
       while (at < part.length && isBeforeValue(part[at] as number)) at++;
@@ -212,7 +214,7 @@ export class AnswerShape {
 
   #atClosing(at: number): void {
     this.#open = null;
-    if (this.list && this.list.to === null) this.list.to = at;
+    if (this.list?.to === null) this.list.to = at;
   }
 }
 

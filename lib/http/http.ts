@@ -124,6 +124,8 @@ interface HttpRequest {
 export interface TextRequest extends Omit<HttpRequest, 'signal'> {
   body?: string;
   deadline?: Deadline | undefined;
+  /** Most bytes of the answer. Default: ANSWER.bytes. */
+  maxBytes?: number | undefined;
   /** Called when the connection is ready, right before the first byte. If it throws, the request isn't sent. */
   fence?: (() => void) | undefined;
   /** The request is irreversible: once it has left, `close` doesn't abort it (ADR 13). */
@@ -207,11 +209,12 @@ export class Http {
    * ever.
    */
   async text(wanted: TextRequest): Promise<TextAnswer> {
-    const { deadline, fence, lasting } = wanted;
-    const whole = new WholeText(deadline, () => {
+    const { deadline, maxBytes, fence, lasting } = wanted;
+    const mayLeave = () => {
       this.#throwIfClosed();
       fence?.();
-    });
+    };
+    const whole = new WholeText(deadline, mayLeave, maxBytes);
     if (lasting) this.#lasting++;
     try {
       if (deadline?.aborted) throw deadline.reason;

@@ -50,7 +50,7 @@ export class WholeText implements Handler {
   #status = 0;
   #headers: Record<string, string> = {};
   readonly #bytes = new GrowingBytes();
-  readonly #shape = new AnswerShape();
+  readonly #shape: AnswerShape;
   #isRead = false;
   #decoding: Decoding | undefined;
   /** Bytes received, before decoding. */
@@ -59,7 +59,10 @@ export class WholeText implements Handler {
   constructor(
     private readonly deadline: Deadline | undefined,
     private readonly fence: () => void,
-  ) {}
+    private readonly maxBytes: number = ANSWER.bytes,
+  ) {
+    this.#shape = new AnswerShape(maxBytes);
+  }
 
   request(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): Promise<TextAnswer> {
     return new Promise((resolve, reject) => {
@@ -93,7 +96,7 @@ export class WholeText implements Handler {
   onResponseData(...[, part]: Call<'onResponseData'>): void {
     this.#received += part.length;
     if (this.#received === part.length && !this.#decode()) return;
-    if (this.#received > ANSWER.bytes) this.#fail(this.#tooLarge());
+    if (this.#received > this.maxBytes) this.#fail(this.#tooLarge());
     else if (this.#decoding) this.#decoding.write(part);
     else this.#keep(part);
   }

@@ -1,13 +1,13 @@
 import type { ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { describeReason, type PrintJob, storedJob } from '../service/print-job';
-import { matches, noneMatches, type PrinterFilter } from '../service/printer-filter';
+import { noneMatches, type PrinterFilter } from '../service/printer-filter';
 import type { CurrentScope, Scope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { Turns } from '../time/concurrency';
 import { closed, type Deadline } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
-import { readPrinters } from '../watch/polling/cluster-list';
+import { readPrinters, sift } from '../watch/polling/cluster-list';
 import type { JobEndOptions } from '../watch/views/job-end-waiter';
 import type { Watcher } from '../watch/watcher';
 import { phrase, type Sentence } from '../words/sentence';
@@ -54,8 +54,8 @@ export class Prints {
   /** Returns the clusters whose printers a filter matches. Throws NOT_ACCEPTED without one, and the errors of the list. */
   async matching(filter: PrinterFilter, deadline: Deadline): Promise<string[]> {
     const printers = await readPrinters(this.#deps.service, deadline);
-    const found = printers.filter((printer) => matches(filter, printer));
-    if (found.length === 0) throw noneMatches(filter, printers);
+    const { found, misfits } = await sift(filter, printers, deadline.clock);
+    if (found.length === 0) throw noneMatches(misfits);
     return found.map(({ clusterId }) => clusterId);
   }
 
@@ -258,14 +258,13 @@ class IdlePrinters {
    * `release`. Throws NOT_ACCEPTED without one, and the errors of the list.
    */
   async reserve(filter: PrinterFilter, deadline: Deadline): Promise<string> {
-    const wanted = { ...filter, idle: true };
     const listed = await readPrinters(this.deps.service, deadline);
+    const { found, misfits } = await sift({ ...filter, idle: null }, listed, this.deps.clock);
     // No wait from here on, so that no two prints choose the same printer.
     const now = this.deps.clock.monotonic();
     for (const [clusterId, until] of this.#busyUntil) if (until <= now) this.#busyUntil.delete(clusterId);
-    const printers = listed.map((one) => ({ ...one, idle: one.idle && !this.#busyUntil.has(one.clusterId) }));
-    const first = printers.find((printer) => matches(wanted, printer));
-    if (!first) throw noneMatches(wanted, printers);
+    const first = found.find(({ idle, clusterId }) => idle && !this.#busyUntil.has(clusterId));
+    if (!first) throw noneMatches([...misfits, ...found.map(() => 'idle' as const)]);
     this.#busyUntil.set(first.clusterId, Infinity);
     return first.clusterId;
   }

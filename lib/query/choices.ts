@@ -1,13 +1,15 @@
 import { currentUser, readCurrentUser, type CurrentUser } from '../account/current-user';
 import type { ApiClient } from '../account/api-client';
 import { type ListedJob, listStoredJobs } from '../library/stored-jobs';
+import { FORM_JOBS, PAGE } from '../rules/limits';
 import { type Cluster, readClusterStatus, statusRecord } from '../service/cluster';
 import type { PathOverrides } from '../service/paths';
-import { readPages } from '../account/pages';
+import { pagesOf } from '../account/pages';
 import { readPrintJob, type PrintJob } from '../service/print-job';
 import { isoTime, type Clock } from '../time/clock';
+import { Turns } from '../time/concurrency';
 import { underDeadline, type Deadline } from '../time/deadline';
-import { readAllPages } from '../watch/polling/cluster-list';
+import { readClusters } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
 
 /** Timeout of an editor dialog, ms. */
@@ -20,8 +22,7 @@ export class Choices {
   ) {}
 
   async clusters(): Promise<Cluster[]> {
-    const listed = await this.#withTimeout((deadline) => readAllPages(this.deps.service, deadline));
-    return listed.map(({ cluster }) => cluster);
+    return this.#withTimeout((deadline) => readClusters(this.deps.service, deadline));
   }
 
   async workspaces(): Promise<CurrentUser['organizations']> {
@@ -34,13 +35,15 @@ export class Choices {
     return this.#withTimeout((deadline) => listStoredJobs(this.deps.service, search, deadline));
   }
 
-  /** Returns a printer's queue and history; without a printer, the jobs of all printers that the service lists. */
+  /**
+   * Returns a printer's queue and history; without a printer, the jobs of all printers that the service lists, the newest
+   * FORM_JOBS of them.
+   */
   async jobs(clusterId: string | undefined): Promise<PrintJob[]> {
     const { service, clock } = this.deps;
     if (clusterId === undefined) {
-      const query = { what: phrase`the print jobs` };
-      const listed = await this.#withTimeout((deadline) => readPages(service, 'printJobs', { ...query, deadline }));
-      return listed.map((wire) => readPrintJob(wire));
+      const listed = await this.#withTimeout((deadline) => readJobs(service, deadline));
+      return listed.sort(newestFirst).slice(0, FORM_JOBS);
     }
     const request = { ids: { cluster_id: clusterId }, what: phrase`the printer` };
     const { data } = await this.#withTimeout((deadline) => service.call('clusterStatus', { ...request, deadline }));
@@ -57,3 +60,19 @@ export class Choices {
     return underDeadline(clock, { ms: TIMEOUT, parent, cure: phrase`try again` }, work);
   }
 }
+
+async function readJobs(service: ApiClient, deadline: Deadline): Promise<PrintJob[]> {
+  const turns = new Turns(deadline.clock);
+  const found: PrintJob[] = [];
+  const options = { query: { limit: String(PAGE) }, what: phrase`the print jobs`, deadline };
+  for await (const page of pagesOf(service, 'printJobs', options))
+    for (const wire of page) {
+      await turns.next();
+      found.push(readPrintJob(wire));
+    }
+  return found;
+}
+
+/** Orders by the time of the print job; those without one come last. */
+const newestFirst = ({ createdAt: a }: PrintJob, { createdAt: b }: PrintJob): number =>
+  a === b ? 0 : (a ?? '') < (b ?? '') ? 1 : -1;

@@ -1,7 +1,9 @@
 import type { Material } from '../service/printer';
 import type { PrinterEntry } from '../service/cluster';
 import { offeredMaterials } from '../service/feeds';
-import { matchesMaterial, type MaterialFilter } from '../service/printer-filter';
+import type { Clock } from '../time/clock';
+import { Turns } from '../time/concurrency';
+import { ComparableMaterial, matchesMaterial, type MaterialFilter } from '../service/printer-filter';
 
 /** A material, and where it is loaded (reference 3.5, query `materials`). */
 export interface LoadedMaterial extends Pick<Material, 'guid' | 'brand' | 'name' | 'color'> {
@@ -30,21 +32,31 @@ interface MaterialPlace {
  * Sums the loaded materials of printers. A slot adds no volume, since the material that an extruder reports comes from
  * one. A slot from which no extruder can be fed matches no wanted material.
  */
-export function sumMaterials(
+export async function sumMaterials(
   printers: readonly PrinterEntry[],
-  wanted: readonly MaterialFilter[] = [],
-): LoadedMaterial[] {
+  wanted: readonly MaterialFilter[],
+  clock: Pick<Clock, 'monotonic'>,
+): Promise<LoadedMaterial[]> {
   const found = new Map<string, LoadedMaterial>();
-  for (const { material, isOffered, place } of printers.flatMap(placesOf)) {
-    if (wanted.length > 0 && !(isOffered && wanted.some((one) => matchesMaterial(one, material)))) continue;
-    const { guid, brand, name, color } = material;
-    const key = guid ?? JSON.stringify([brand, name, color]).toLowerCase();
-    const sum = found.get(key) ?? { guid, brand, name, color, volumeLeft: null, printers: [] };
-    if (place.volumeLeft !== null) sum.volumeLeft = (sum.volumeLeft ?? 0) + place.volumeLeft;
-    sum.printers.push(place);
-    found.set(key, sum);
+  const turns = new Turns(clock);
+  for (const printer of printers) {
+    await turns.next();
+    for (const { material, isOffered, place } of placesOf(printer)) {
+      if (wanted.length > 0 && !(isOffered && isWanted(wanted, material))) continue;
+      const { guid, brand, name, color } = material;
+      const key = guid ?? JSON.stringify([brand, name, color]).toLowerCase();
+      const sum = found.get(key) ?? { guid, brand, name, color, volumeLeft: null, printers: [] };
+      if (place.volumeLeft !== null) sum.volumeLeft = (sum.volumeLeft ?? 0) + place.volumeLeft;
+      sum.printers.push(place);
+      found.set(key, sum);
+    }
   }
   return [...found.values()];
+}
+
+function isWanted(wanted: readonly MaterialFilter[], material: Material): boolean {
+  const comparable = new ComparableMaterial(material);
+  return wanted.some((one) => matchesMaterial(one, comparable));
 }
 
 function placesOf(entry: PrinterEntry) {

@@ -50,15 +50,14 @@ export function filterQueries({
   return status.length > 0 ? status.map((word) => ({ ...query, status: word })) : [query];
 }
 
-/** Whether a job's record matches; missing fields match. */
-export function fits({ status, sentFrom, clusterIds }: PrintJobFilter, wire: Json): boolean {
-  const within = (wanted: string[], value: string | null) =>
-    wanted.length === 0 || value === null || wanted.includes(value);
-  return (
-    within(status, text(wire.state)) &&
-    within(sentFrom, text(wire.sent_from)) &&
-    within(clusterIds, text(wire.cluster_id))
-  );
+/** Returns a function that tells whether a job's record matches; missing fields match. */
+export function fitsOf({ status, sentFrom, clusterIds }: PrintJobFilter): (wire: Json) => boolean {
+  const within = (values: string[]) => {
+    const wanted = new Set(values);
+    return (value: string | null) => wanted.size === 0 || value === null || wanted.has(value);
+  };
+  const [hasStatus, hasSource, hasCluster] = [within(status), within(sentFrom), within(clusterIds)];
+  return (wire) => hasStatus(text(wire.state)) && hasSource(text(wire.sent_from)) && hasCluster(text(wire.cluster_id));
 }
 
 const refusal = (rule: Sentence) => new PrintingError('INVALID_INPUT', phrase`The filter of the print jobs ${rule}.`);

@@ -12,15 +12,16 @@ import { type Json, record, records, text } from '../service/json-readers';
 import type { PathOverrides } from '../service/paths';
 import { type PrintJob, readPrintJob } from '../service/print-job';
 import { readMaintenanceTask } from '../service/printer';
-import { matches, type PrinterFilter } from '../service/printer-filter';
+import { misfitOf, type PrinterFilter } from '../service/printer-filter';
 import { storedIds, type StoredKind } from '../service/stored-file';
 import { type Clock, isoTime } from '../time/clock';
+import { Turns } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { readStored } from '../upload/send';
 import { type ClusterList, readAllPages } from '../watch/polling/cluster-list';
 import { phrase, type Sentence } from '../words/sentence';
 import { sumMaterials } from './materials';
-import { filterQueries, fits, type PrintJobFilter } from './print-job-filter';
+import { filterQueries, fitsOf, type PrintJobFilter } from './print-job-filter';
 
 /** Kinds of queries (reference 3.5), each with its parameters. */
 export type Query =
@@ -97,16 +98,22 @@ export class Queries {
 
   async #printers(filter: PrinterFilter, { deadline }: Limits): Promise<QueryAnswer & { payload: PrinterEntry[] }> {
     const listed = await readAllPages(this.deps.service, deadline);
-    const found = listed.flatMap(({ cluster, raw }) => {
+    const payload: PrinterEntry[] = [];
+    const found: Json[] = [];
+    const turns = new Turns(deadline.clock);
+    for (const { cluster, raw } of listed) {
+      await turns.next();
       const printer = printerEntry(cluster);
-      return matches(filter, printer) ? { printer, raw } : [];
-    });
-    return { payload: found.map(({ printer }) => printer), raw: found.map(({ raw }) => raw), ids: {} };
+      if (misfitOf(filter, printer) !== null) continue;
+      payload.push(printer);
+      found.push(raw);
+    }
+    return { payload, raw: found, ids: {} };
   }
 
   async #materials(filter: PrinterFilter, limits: Limits): Promise<QueryAnswer> {
     const { payload: printers, raw, ids } = await this.#printers(filter, limits);
-    return { payload: sumMaterials(printers, filter.materials), raw, ids };
+    return { payload: await sumMaterials(printers, filter.materials, limits.deadline.clock), raw, ids };
   }
 
   async #preview(of: PreviewOf, { deadline }: Limits): Promise<QueryAnswer> {
@@ -131,14 +138,17 @@ export class Queries {
 
   async #printJobs(filter: PrintJobFilter, limits: Limits): Promise<QueryAnswer> {
     const account = new QuestionAccount();
+    const turns = new Turns(limits.deadline.clock);
+    const fits = fitsOf(filter);
     const raw: Json[] = [];
     const jobs = new EachOnce();
     for (const wanted of filterQueries(filter)) {
       const options = { query: { limit: String(PAGE), ...wanted }, what: phrase`the print jobs`, ...limits };
       for await (const page of pagesOf(this.deps.service, 'printJobs', options, account))
         for (const entry of page) {
+          await turns.next();
           raw.push(entry);
-          if (fits(filter, entry)) jobs.add(readPrintJob(entry));
+          if (fits(entry)) jobs.add(readPrintJob(entry));
         }
     }
     return { payload: jobs.all, raw, ids: {} };

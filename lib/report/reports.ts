@@ -10,7 +10,7 @@ import type { CurrentScope, StateStore } from '../state/store';
 import { type Clock, isoTime } from '../time/clock';
 import { nextTurn } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
-import { readAllPages } from '../watch/polling/cluster-list';
+import { readClusters } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
 import { CsvReader, type Row } from './csv';
 import { type DeliveredRows, withDeliveredRows } from './delivered-rows';
@@ -123,10 +123,10 @@ export class Reports {
   }
 
   async #allClusters(deadline: Deadline): Promise<string[]> {
-    const listed = await readAllPages(this.deps.service, deadline);
+    const listed = await readClusters(this.deps.service, deadline);
     if (listed.length === 0)
       throw new PrintingError('NOT_FOUND', phrase`The account has no printers to report on: connect a printer first.`);
-    return listed.map(({ cluster }) => cluster.clusterId);
+    return listed.map(({ clusterId }) => clusterId);
   }
 
   /** Downloads and delivers the report; retries an interrupted download if nothing has been delivered yet. */

@@ -122,6 +122,17 @@ export const NOTIFICATION = 8_000;
  */
 export const STATUS_LIST = 1_000;
 
+/** Jobs of a cluster that events follow from one status to the next. No printer has as many. */
+export const KNOWN_JOBS = 200;
+
+/** Of the service's own description. */
+export const DESCRIPTION = {
+  /** Paths. */
+  paths: 1_000,
+  /** Characters of a path. */
+  path: 300,
+} as const;
+
 /** Impediments of a print job to keep. */
 export const PROBLEMS = 20;
 

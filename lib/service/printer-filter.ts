@@ -90,12 +90,14 @@ export interface PrinterFilter {
   idle: boolean | null;
 }
 
-/** The given fields of a material, or a text that names the material. */
-export type MaterialFilter = string | Partial<Record<MaterialField, string>>;
+/** A wanted material: the words of a text that names it, or the given fields, in the form in which they are compared. */
+export type MaterialFilter = { words: ReadonlySet<string> } | { fields: readonly (readonly [MaterialField, string])[] };
 
 type MaterialField = (typeof MATERIAL_FIELDS)[number];
 
-const CRITERIA = ['model', 'name', 'tag', 'material', 'idle'];
+const CRITERIA = ['model', 'name', 'tag', 'material', 'idle'] as const;
+export type Criterion = (typeof CRITERIA)[number];
+
 const MATERIAL_FIELDS = ['guid', 'brand', 'name', 'color'] as const;
 
 /** Reads a user's filter: an object or its JSON; undefined for no filter. Throws INVALID_INPUT with the cause. */
@@ -115,32 +117,55 @@ export function readPrinterFilter(given: unknown): PrinterFilter {
 export const isEmptyFilter = ({ models, names, tags, materials, idle }: PrinterFilter): boolean =>
   idle === null && models.size + names.size + tags.length + materials.length === 0;
 
+/** The first criterion that a printer does not meet; null if it meets all. */
+export const misfitOf = (filter: PrinterFilter, printer: PrinterEntry): Criterion | null =>
+  CRITERIA.find((criterion) => !CHECKS[criterion](filter, printer)) ?? null;
+
 /** Whether a printer matches all criteria. */
-export function matches(filter: PrinterFilter, printer: PrinterEntry): boolean {
-  return Object.values(CHECKS).every((fits) => fits(filter, printer));
+export const matches = (filter: PrinterFilter, printer: PrinterEntry): boolean => misfitOf(filter, printer) === null;
+
+/**
+ * The failure of a filter that no printer matches; names the criterion that leaves none. `misfits`: the first misfit of
+ * each printer.
+ */
+export function noneMatches(misfits: readonly Criterion[]): PrintingError {
+  const last = CRITERIA.findLast((criterion) => misfits.includes(criterion));
+  if (last === undefined)
+    return new PrintingError('NOT_ACCEPTED', phrase`The account has no printer: connect one to the account.`);
+  return new PrintingError('NOT_ACCEPTED', reason(last, misfits.filter((criterion) => criterion === last).length));
 }
 
-/** The failure of a filter that no printer matches; names the criterion that leaves none. */
-export function noneMatches(filter: PrinterFilter, printers: readonly PrinterEntry[]): PrintingError {
-  let left = printers;
-  for (const [criterion, fits] of Object.entries(CHECKS)) {
-    const matching = left.filter((printer) => fits(filter, printer));
-    if (matching.length === 0 && left.length > 0)
-      return new PrintingError('NOT_ACCEPTED', reason(criterion, left.length));
-    left = matching;
-  }
-  return new PrintingError('NOT_ACCEPTED', phrase`The account has no printer: connect one to the account.`);
-}
-
-const reason = (criterion: string, count: number): Sentence =>
+const reason = (criterion: Criterion, count: number): Sentence =>
   criterion === 'idle'
     ? phrase`No suitable printer is idle (suitable: ${count}): try again later, or change the filter.`
     : phrase`No printer (of ${count}) matches the ${criterion} in the filter: change the filter or the printer.`;
 
-/** Whether a loaded material is the wanted one. */
-export function matchesMaterial(wanted: MaterialFilter, material: Material): boolean {
-  if (typeof wanted === 'string') return isNamedBy(wanted, material);
-  return MATERIAL_FIELDS.every((field) => wanted[field] === undefined || isSame(wanted[field], material[field]));
+/** A loaded material in the form in which it is compared. A printer's materials are compared with several wanted ones. */
+export class ComparableMaterial {
+  #words: string[][] | undefined;
+
+  constructor(private readonly material: Material) {}
+
+  /** Null if the material lacks the field, or has one that no filter can name. */
+  field(name: MaterialField): string | null {
+    const value = this.material[name];
+    return value === null || value.length > FILTER.value ? null : folded(value);
+  }
+
+  /** The words of each field, each once. */
+  get words(): string[][] {
+    return (this.#words ??= MATERIAL_FIELDS.map((name) => [...new Set(wordsOf(this.field(name) ?? ''))]));
+  }
+}
+
+/**
+ * Whether a loaded material is the wanted one. A text names it if each of its words belongs to a field of which the text
+ * has all words: `red PLA` names a PLA of any brand in red, but no Tough PLA.
+ */
+export function matchesMaterial(wanted: MaterialFilter, material: ComparableMaterial): boolean {
+  if ('fields' in wanted) return wanted.fields.every(([name, value]) => material.field(name) === value);
+  const named = material.words.filter((field) => field.every((word) => wanted.words.has(word)));
+  return new Set(named.flat()).size === wanted.words.size;
 }
 
 type Check = (filter: PrinterFilter, printer: PrinterEntry) => boolean;
@@ -156,11 +181,11 @@ const CHECKS = {
   },
   material: ({ materials }, printer) => {
     if (materials.length === 0) return true;
-    const offered = offeredMaterials(printer);
+    const offered = offeredMaterials(printer).map((material) => new ComparableMaterial(material));
     return materials.every((wanted) => offered.some((material) => matchesMaterial(wanted, material)));
   },
   idle: ({ idle }, printer) => idle === null || idle === printer.idle,
-} satisfies Record<string, Check>;
+} satisfies Record<Criterion, Check>;
 
 /** Letters and digits alone: the service writes a model as `Brand Model` and as `brand_model` (wire facts, trap 25). */
 export const plain = (model: string): string =>
@@ -172,37 +197,22 @@ export const plain = (model: string): string =>
 /** A name, tag or material in the form in which it is compared. */
 export const folded = (value: string): string => value.slice(0, TEXT.matched).trim().toLowerCase();
 
-const isSame = (one: string, other: string | null): boolean => other !== null && folded(one) === folded(other);
-
-const wordsOf = (value: string | null): string[] =>
-  (value ?? '')
-    .slice(0, TEXT.matched)
+const wordsOf = (value: string): string[] =>
+  value
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== '');
 
-/**
- * Whether each word of a text belongs to a field of which the text has all words: `red PLA` names a PLA of any brand in
- * red, but no Tough PLA.
- */
-function isNamedBy(given: string, material: Material): boolean {
-  const words = wordsOf(given);
-  const named = MATERIAL_FIELDS.map((field) => wordsOf(material[field])).filter((field) =>
-    field.every((word) => words.includes(word)),
-  );
-  return words.length > 0 && words.every((word) => named.some((field) => field.includes(word)));
-}
-
 function readMaterialFilter(given: unknown): MaterialFilter {
-  if (typeof given === 'string' && given.trim() !== '') return given;
+  if (typeof given === 'string' && given.trim() !== '') return { words: new Set(wordsOf(given)) };
   const material = record(given);
   if (!material || Buffer.isBuffer(material))
     throw refusal(phrase`needs a text such as "red PLA", or an object, as its material`);
   const input = new FilterInput(material, MATERIAL_FIELDS, refusal);
   const rule = phrase`needs a text such as "red PLA", or an object, as its material`;
-  const fields = Object.keys(material).map((field) => [field, input.string(field, rule)] as const);
+  const fields = MATERIAL_FIELDS.map((field) => [field, folded(input.string(field, rule))] as const);
   // A blank field is no criterion.
-  return Object.fromEntries(fields.filter(([, value]) => value.trim() !== ''));
+  return { fields: fields.filter(([, value]) => value !== '') };
 }
 
 const refusal = (rule: Sentence) => new PrintingError('INVALID_INPUT', phrase`The filter of the printers ${rule}.`);

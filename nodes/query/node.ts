@@ -4,6 +4,7 @@ import type { PreviewOf } from '../../lib/query/queries';
 import type { Query } from '../../lib/query/queries';
 import { PrintingError } from '../../lib/service/errors';
 import { readPrinterFilter } from '../../lib/service/printer-filter';
+import { Turns } from '../../lib/time/concurrency';
 import { addJobTexts } from '../shared/job-texts';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
@@ -101,7 +102,12 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
       const { payload, raw, ids, contentType } = await client.queries.ask(asked, { deadline });
       const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
       show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
-      const answer = { payload: addJobTexts(RED, payload), raw, ...(contentType !== undefined && { contentType }) };
+      const turns = new Turns(deadline.clock);
+      for (const entry of Array.isArray(payload) ? (payload as unknown[]) : [payload]) {
+        await turns.next();
+        addJobTexts(RED, entry);
+      }
+      const answer = { payload, raw, ...(contentType !== undefined && { contentType }) };
       send(Object.assign(msg, ids, answer, marks));
     },
   );

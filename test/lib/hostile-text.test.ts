@@ -99,12 +99,13 @@ import {
   FilterInput,
   folded,
   matches,
+  ComparableMaterial,
   matchesMaterial,
-  noneMatches,
+  misfitOf,
   plain,
   readPrinterFilter,
 } from '../../lib/service/printer-filter';
-import { filterQueries, fits, readPrintJobFilter } from '../../lib/query/print-job-filter';
+import { filterQueries, fitsOf, readPrintJobFilter } from '../../lib/query/print-job-filter';
 import { costOf, readHours, readPrices, readRules } from '../../lib/queue/model/rules';
 import type { QueuePrinter } from '../../lib/queue/model/types';
 import { readRequire, type Require, requirementOf } from '../../lib/queue/model/requirement';
@@ -374,11 +375,11 @@ const READERS: Record<string, (words: string) => unknown> = {
     readPrinterFilter(filterOf(words)),
   ],
   'service/printer-filter.matches': (words) => matches(readPrinterFilter(filterOf(words)), printerOf(words)),
-  'service/printer-filter.noneMatches': (words) =>
-    noneMatches(readPrinterFilter(filterOf(words)), [printerOf(words)]).message,
+  'service/printer-filter.misfitOf': (words) => misfitOf(readPrinterFilter(filterOf(words)), printerOf(words)),
   'service/printer-filter.matchesMaterial': (words) => {
     const material = { guid: words, brand: words, name: words, color: words, diameter: null, density: null };
-    return [matchesMaterial(words, material), matchesMaterial({ name: words }, material)];
+    const wanted = readPrinterFilter(filterOf(words)).materials;
+    return wanted.map((one) => matchesMaterial(one, new ComparableMaterial(material)));
   },
   'watch/polling/cluster-list.readPrinters': (words) => readPrinters(service(words), LIMITS.deadline),
   'service/cluster.readCluster': (words) => readCluster(FIELDS(words)),
@@ -579,13 +580,14 @@ const READERS: Record<string, (words: string) => unknown> = {
   'control/job-rules.ruleOf': (words) => ruleOf(words),
   'control/job-control.jobUnderWay': (words) => jobUnderWay(service(words), 'c', LIMITS.deadline),
   'control/job-control.printsUnderWay': (words) => printsUnderWay(service(words), NO_FILTER, words, LIMITS.deadline),
-  'query/materials.sumMaterials': (words) => sumMaterials([printerOf(words)], [words.slice(0, 500)]),
+  'query/materials.sumMaterials': (words) =>
+    sumMaterials([printerOf(words)], readPrinterFilter(filterOf(words)).materials, systemClock),
   'query/queries.readPreview': (words) =>
     readPreview({ service: service(words), http: NOWHERE }, { jobId: words }, { ...LIMITS.deadline } as Deadline),
   'query/print-job-filter.filterQueries': (words) =>
     filterQueries({ status: [words], sentFrom: [words], clusterIds: [words], search: words, privateOnly: true }),
-  'query/print-job-filter.fits': (words) =>
-    fits({ status: [words], sentFrom: [], clusterIds: [words], search: '', privateOnly: true }, FIELDS(words)),
+  'query/print-job-filter.fitsOf': (words) =>
+    fitsOf({ status: [words], sentFrom: [], clusterIds: [words], search: '', privateOnly: true })(FIELDS(words)),
   'query/print-job-filter.readPrintJobFilter': (words) => [
     readPrintJobFilter({ search: words, status: words.slice(0, 9) }),
     readPrintJobFilter(words),
@@ -821,6 +823,11 @@ const OTHERS: Record<string, string> = {
   'report/reports.*': 'gives the bytes to CsvReader, or passes them on',
   'account/credentials.*': 'gets checked settings',
   'account/pages.pagesOf': 'is readPages, in parts',
+  'account/pages.QuestionAccount': 'counts',
+  'service/printer-filter.noneMatches': 'gets names of criteria',
+  'service/printer-filter.ComparableMaterial': 'is compared by matchesMaterial',
+  'watch/polling/cluster-list.sift': 'asks misfitOf',
+  'watch/polling/cluster-list.readClusters': 'is readAllPages, without what came with it',
   'account/authenticated-api-client.*': 'asks',
   'toolpath/bytes.bytesAt': 'passes bytes on',
   'toolpath/facts.*': 'gets what was read',

@@ -4,8 +4,10 @@ import { PAGE } from '../../rules/limits';
 import { type Cluster, printerEntry, type PrinterEntry, readCluster } from '../../service/cluster';
 import { asPrintingError, PrintingError } from '../../service/errors';
 import type { Json } from '../../service/json-readers';
+import { type Criterion, misfitOf, type PrinterFilter } from '../../service/printer-filter';
 import type { Lock } from '../../state/membership';
 import { sleep, type Clock } from '../../time/clock';
+import { Turns } from '../../time/concurrency';
 import { underDeadline, type Deadline } from '../../time/deadline';
 import { phrase } from '../../words/sentence';
 import type { ListedCluster } from '../checkpoints/memory';
@@ -160,6 +162,29 @@ export const readPrinters = async (service: ApiClient, deadline: Deadline): Prom
   ...(await readList(service, { deadline }, printerEntry)).values(),
 ];
 
+/** The printers that a filter matches, and of each other one the first criterion that it does not meet. */
+export async function sift<T extends PrinterEntry>(
+  filter: PrinterFilter,
+  printers: readonly T[],
+  clock: Pick<Clock, 'monotonic'>,
+): Promise<{ found: T[]; misfits: Criterion[] }> {
+  const found: T[] = [];
+  const misfits: Criterion[] = [];
+  const turns = new Turns(clock);
+  for (const printer of printers) {
+    await turns.next();
+    const misfit = misfitOf(filter, printer);
+    if (misfit === null) found.push(printer);
+    else misfits.push(misfit);
+  }
+  return { found, misfits };
+}
+
+/** Reads the whole list without what came with it. Throws the errors of `readAllPages`. */
+export const readClusters = async (service: ApiClient, deadline: Deadline): Promise<Cluster[]> => [
+  ...(await readList(service, { deadline }, (cluster) => cluster)).values(),
+];
+
 /** Reads the whole list, and of each cluster what `keep` returns. Throws the errors of `readAllPages`. */
 async function readList<T>(
   service: ApiClient,
@@ -167,10 +192,12 @@ async function readList<T>(
   keep: (cluster: Cluster, raw: Json) => T,
 ): Promise<Map<string, T>> {
   const found = new Map<string, T>();
+  const turns = new Turns(limits.deadline.clock);
   let entries = 0;
   for await (const page of pagesOf(service, 'clusters', { query: IN_PAGES, what: WHAT, ...limits })) {
     entries += page.length;
     for (const raw of page) {
+      await turns.next();
       const cluster = readCluster(raw);
       if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, keep(cluster, raw));
     }

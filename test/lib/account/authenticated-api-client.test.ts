@@ -203,6 +203,15 @@ describe('account/authenticated-api-client', () => {
     assert.equal((await clusters()).data, 'another');
   });
 
+  it('refuses a status of more than 2 MiB, but not another answer of that size', async () => {
+    const data = { a: 'x'.repeat(2 * 1024 * 1024) };
+    answer(200, { data }, { method: 'GET', path: '/connect/v1/clusters/c/status' });
+    const options = { ids: { cluster_id: 'c' }, what: phrase`the printer`, deadline: within() };
+    await assert.rejects(service.call('clusterStatus', options), { code: 'SERVICE_ERROR', message: /larger than any/ });
+    answer(200, { data });
+    assert.deepEqual((await clusters()).data, data);
+  });
+
   it('never retries a POST', async () => {
     answer(503, '', PRINT);
     await assert.rejects(clock.during(60_000, print()), { code: 'SERVICE_ERROR', outcome: 'unknown' });

@@ -158,6 +158,27 @@ describe('advance: edges of a job', () => {
   });
 });
 
+describe('advance: more jobs than any printer has', () => {
+  const queue = (count: number, start = 0) =>
+    answer({ print_jobs: Array.from({ length: count }, (_, nth) => job(`j${start + nth}`, 'queued')) });
+
+  it('follows 200 jobs, each with its events once, and forgets no listed one', () => {
+    const story = new Story();
+    story.poll(answer());
+    assert.equal(story.poll(queue(900)).length, 200);
+    assert.deepEqual(story.poll(queue(900)), []);
+    assert.equal(story.checkpoint?.jobs.length, 200);
+  });
+
+  it('stays at 200 jobs if every answer has others', () => {
+    const story = new Story();
+    for (let poll = 0; poll < 20; poll++) story.poll(queue(900, poll * 900));
+    assert.equal(story.checkpoint?.jobs.length, 200);
+    assert.ok(story.asked.length <= 200);
+    assert.ok(JSON.stringify(story.checkpoint).length < 500_000);
+  });
+});
+
 describe('advance: progress', () => {
   it('reports only the highest milestone passed, each once, and never a lower one later', () => {
     const story = begun();

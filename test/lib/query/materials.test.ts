@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { sumMaterials } from '../../../lib/query/materials';
+import { readPrinterFilter } from '../../../lib/service/printer-filter';
+import { systemClock } from '../../../lib/time/clock';
 import { printerEntry, readCluster } from '../../../lib/service/cluster';
 import type { Json } from '../../../lib/service/json-readers';
 import { pluck } from '../../helpers/pluck';
@@ -11,6 +13,9 @@ function printer(clusterId: string, host: Json) {
   assert.ok(cluster);
   return printerEntry(cluster);
 }
+
+const summed = (printers: Parameters<typeof sumMaterials>[0], material: string[] = []) =>
+  sumMaterials(printers, readPrinterFilter({ material }).materials, systemClock);
 
 describe('query/materials', () => {
   const printers = [
@@ -30,8 +35,8 @@ describe('query/materials', () => {
     printer('c', { configuration: [{ extruder_index: 0, material: { material: 'abs', color: 'blue' } }] }),
   ];
 
-  it('sums each material over the printers, and shows where it is', () => {
-    const [pla, abs, ...others] = sumMaterials(printers);
+  it('sums each material over the printers, and shows where it is', async () => {
+    const [pla, abs, ...others] = await summed(printers);
     assert.equal(others.length, 0);
     const place = { printerId: null, extruder: 0, slot: null, compatible: null };
     assert.deepEqual(pla, {
@@ -59,11 +64,11 @@ describe('query/materials', () => {
     );
   });
 
-  it('leaves out the materials that are not wanted', () => {
-    assert.deepEqual(pluck(sumMaterials(printers, ['blue abs']), 'name'), ['ABS']);
+  it('leaves out the materials that are not wanted', async () => {
+    assert.deepEqual(pluck(await summed(printers, ['blue abs']), 'name'), ['ABS']);
   });
 
-  it('lists a slot that is not compatible or feeds no extruder, and matches neither', () => {
+  it('lists a slot that is not compatible or feeds no extruder, and matches neither', async () => {
     const station = printer('d', {
       material_station: {
         material_slots: [
@@ -73,15 +78,15 @@ describe('query/materials', () => {
         ],
       },
     });
-    const places = (wanted: string[]) =>
-      sumMaterials([station], wanted).flatMap(({ printers: all }) =>
+    const places = async (wanted: string[]) =>
+      (await summed([station], wanted)).flatMap(({ printers: all }) =>
         all.map(({ slot, extruder, compatible }) => [slot, extruder, compatible]),
       );
-    assert.deepEqual(places([]), [
+    assert.deepEqual(await places([]), [
       [0, 0, false],
       [1, null, true],
       [2, 1, true],
     ]);
-    assert.deepEqual(places(['red PLA']), [[2, 1, true]]);
+    assert.deepEqual(await places(['red PLA']), [[2, 1, true]]);
   });
 });

@@ -4,7 +4,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import type { Json } from '../../../lib/service/json-readers';
 import { freeSlot, slot, spool, stationPrinter } from '../../helpers/station';
 import { threadTime } from '../../helpers/thread-time';
-import { matches, noneMatches, readPrinterFilter } from '../../../lib/service/printer-filter';
+import { matches, misfitOf, noneMatches, readPrinterFilter } from '../../../lib/service/printer-filter';
 
 const HOST = {
   uuid: 'p1',
@@ -150,7 +150,8 @@ describe('service/printer-filter', () => {
 
   it('names the criterion that leaves no printer', () => {
     const reason = (filter: unknown, ...printers: PrinterEntry[]) => {
-      const error = noneMatches(readPrinterFilter(filter), printers);
+      const misfits = printers.map((one) => misfitOf(readPrinterFilter(filter), one));
+      const error = noneMatches(misfits.filter((misfit) => misfit !== null));
       assert.equal(error.code, 'NOT_ACCEPTED');
       return error.message;
     };
