@@ -140,12 +140,11 @@ export class PrintQueue implements api.QueueApi {
     const { data, view } = await this.#runtime.ready();
     await view.renewForecast();
     const order = new Map(view.plan.order.map((itemId, at) => [itemId, at]));
-    const placeOf = ({ itemId }: ItemRecord) => order.get(itemId) ?? order.size;
     return data.items.all
       .filter((record) => orderId === undefined || record.orderId === orderId)
       .filter((record) => owner === undefined || record.owner === owner)
       .filter((record) => state === undefined || itemStateOf(record, view.canBePlanned(record)) === state)
-      .sort((one, other) => placeOf(one) - placeOf(other) || one.createdAt - other.createdAt)
+      .sort(compareListed(order))
       .slice(from, from + limit)
       .map((record) => view.item(record));
   }
@@ -332,6 +331,17 @@ export class Queues {
     await Promise.all([...this.#open].map((queue) => queue.close()));
   }
 }
+
+/** Open items first: those that can be planned in their order, then the others, oldest first. Ended ones follow, newest first. */
+const compareListed = (order: ReadonlyMap<string, number>) => {
+  const placeOf = ({ itemId }: ItemRecord) => order.get(itemId) ?? order.size;
+  return (one: ItemRecord, other: ItemRecord): number => {
+    if (one.endedAt !== null && other.endedAt !== null)
+      return other.endedAt - one.endedAt || other.createdAt - one.createdAt;
+    if (one.endedAt !== null || other.endedAt !== null) return one.endedAt === null ? -1 : 1;
+    return placeOf(one) - placeOf(other) || one.createdAt - other.createdAt;
+  };
+};
 
 const lastOf = (ranks: readonly string[]): string | null =>
   ranks.reduce<string | null>((high, rank) => (high === null || rank > high ? rank : high), null);

@@ -187,6 +187,33 @@ describe('queue/print-queue', () => {
     assert.equal((await one.list()).length, 1);
   });
 
+  it('lists what is open before what has ended, and of that the newest first, over all pages', async () => {
+    await begin();
+    for (const key of ['first', 'second', 'third', 'blocked', 'active', 'later', 'sooner']) {
+      const require = key === 'blocked' ? { tags: ['none'] } : {};
+      await one.add(key, { require, held: key !== 'first' });
+      await all.pass(1);
+    }
+    await all.pass(90);
+    await one.does('release', 'blocked');
+    for (const key of ['third', 'second']) {
+      await one.does('remove', key);
+      await all.pass(5);
+    }
+    await one.does('release', 'active');
+    await all.pass(10);
+    await one.pause();
+    await one.update('sooner', { priority: 5 });
+    for (const key of ['later', 'sooner']) await one.does('release', key);
+    await all.pass(5);
+    const page = async (from: number, limit: number) =>
+      (await one.queue.list({ from, limit })).map(({ queueKey }) => queueKey);
+    const open = ['sooner', 'later', 'blocked', 'active'];
+    assert.deepEqual(await page(0, 100), [...open, 'second', 'third', 'first']);
+    assert.deepEqual(await page(0, 4), open);
+    assert.deepEqual(await page(4, 2), ['second', 'third']);
+  });
+
   it('keeps what is changed, added or removed while all records are read again', async () => {
     await begin();
     await one.pause();
