@@ -142,6 +142,29 @@ describe('nodes/admin', () => {
       }
     });
 
+    it('counts credentials that equal the deployed ones as untouched, also names of environment variables', async () => {
+      const written = { clientId: '${TEST_CLIENT}', clientSecret: '${TEST_SECRET}' };
+      process.env.TEST_CLIENT = simulator.client.id;
+      process.env.TEST_SECRET = simulator.client.secret;
+      try {
+        await flow.deploy([], { credentials: { account: written }, signIn: false });
+        await flow.get(`callback${await comeBack(await begin('account', { redirectUri: REDIRECT, ...written }))}`);
+        assert.equal(await state(), 'signed-in');
+        const { body } = await flow.post('accounts/account/test', written).expect(200);
+        assert.ok((body as { checks: { ok: boolean }[] }).checks.every(({ ok }) => ok));
+        for (const [changes, why] of [
+          [{ authUrl: 'https://evil.example' }, /secret is only sent to the stored account host/],
+          [{ clientId: '${TEST_SECRET}' }, /Environment variables are only read for deployed settings/],
+        ] as const) {
+          const typed = { redirectUri: REDIRECT, ...written, ...changes };
+          assert.match((await flow.post('accounts/account/sign-in', typed).expect(400)).text, why);
+        }
+      } finally {
+        delete process.env.TEST_CLIENT;
+        delete process.env.TEST_SECRET;
+      }
+    });
+
     describe('for a user without access to secrets', () => {
       const refusal = async (typed: object): Promise<string> => {
         const before = simulator.requests.count();

@@ -29,7 +29,7 @@ export class UnknownAccount extends Unknown {
 
 /** An account in the flows. */
 export interface DeployedAccount {
-  /** Settings as written in the flows, without stored credentials. */
+  /** Settings and credentials as written, with the names of environment variables. */
   written: AccountConfig;
   /** Settings as the runtime reads them, with credentials and expanded environment variables. */
   config: AccountConfig;
@@ -45,8 +45,8 @@ export function deployedAccount(RED: NodeAPI, id: string): DeployedAccount | und
   });
   if (!written) return undefined;
   const running = [...runtimeOf(RED).accounts].filter((node) => node.accountId === id && isAccount(node));
-  const stored = RED.nodes.getCredentials(id) as AccountConfig | undefined;
-  const config = running[0]?.config() ?? { ...written, ...stored };
+  written = { ...written, ...(RED.nodes.getCredentials(id) as AccountConfig | undefined) };
+  const config = running[0]?.config() ?? written;
   return { written, config, running };
 }
 
