@@ -130,7 +130,22 @@ export const withOutcome = (error: PrintingError, outcome: RequestOutcome): Prin
 export function asPrintingError(thrown: unknown): PrintingError {
   if (thrown instanceof PrintingError) return thrown;
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
-  return new PrintingError('SERVICE_ERROR', phrase`Something unexpected happened: ${cause.message}.`, { cause });
+  const sentence = isOfEngine(cause)
+    ? phrase`Something unexpected happened inside the pack (${placeOf(cause)}): please report it.`
+    : phrase`Something unexpected happened: ${cause.message}.`;
+  return new PrintingError('SERVICE_ERROR', sentence, { cause });
+}
+
+const OF_ENGINE = ['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError', 'EvalError', 'URIError'];
+
+/** Whether the JavaScript engine wrote the message of an error. It describes code, and says nothing to a user. */
+export const isOfEngine = ({ name }: Error): boolean => OF_ENGINE.includes(name);
+
+/** Kind of an error, with file and line of its origin. */
+function placeOf({ name, stack = '' }: Error): string {
+  const calls = stack.slice(Math.max(0, stack.indexOf('\n    at ')));
+  const [place] = /[\w.-]+\.[cm]?[jt]s:\d+/.exec(calls.slice(0, 400)) ?? [];
+  return place === undefined ? name : `${name}, ${place}`;
 }
 
 /** Content of a failed answer, read from the `errors` array (wire facts 1.1) or the token endpoint's own format (3). */

@@ -22,10 +22,13 @@ describe('guard', () => {
     guard(() => {
       throw new TypeError('bad input');
     }, onFault)();
-    assert.deepEqual(
-      errors.map(({ code, message }) => [code, message]),
-      [['SERVICE_ERROR', 'Something unexpected happened: bad input.']],
+    const [error] = errors;
+    assert.equal(error?.code, 'SERVICE_ERROR');
+    assert.match(
+      error.message,
+      /^Something unexpected happened inside the pack \(TypeError, guard\.test\.ts:\d+\): please report it\.$/,
     );
+    assert.equal((error.cause as Error).message, 'bad input');
   });
 
   it('reports a rejection', async () => {
