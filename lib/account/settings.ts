@@ -1,6 +1,6 @@
 import { hostFault, isLoopback, isOrigin, isRedirectUri } from '../rules/addresses';
 import { readStoragePath } from '../rules/paths';
-import { trimmed, withoutSlashes } from '../rules/text';
+import { trimmed, variableOf, withoutSlashes } from '../rules/text';
 import { PrintingError } from '../service/errors';
 import { readOverrides, type PathSettings } from '../service/paths';
 import type { SignInSettings } from '../sign-in/grant';
@@ -43,6 +43,7 @@ export interface AccountSettings {
 /** Reads the settings. Throws NOT_CONFIGURED with a sentence that names the first missing or malformed one. */
 export function readSettings(config: AccountConfig, { simulated = false } = {}): AccountSettings {
   const isStatic = config.signIn === 'token';
+  checkVariables(config);
   return {
     apiUrl: readHost(config.apiUrl, phrase`API host`),
     authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, phrase`account host`),
@@ -59,8 +60,34 @@ export function readSettings(config: AccountConfig, { simulated = false } = {}):
 export const isOnThisMachine = ({ apiUrl, authUrl }: AccountSettings): boolean =>
   [apiUrl, authUrl].every((url) => url === '' || isLoopback(url));
 
+/** Settings that the other kind of sign-in uses. */
+const UNUSED = { token: ['clientId', 'clientSecret', 'scope', 'redirectUri'], oauth: ['apiToken'] };
+
+/** Throws NOT_CONFIGURED for a setting in use that names an environment variable without a value. */
+function checkVariables(config: AccountConfig): void {
+  const unused = UNUSED[config.signIn === 'token' ? 'token' : 'oauth'];
+  checkSet(Object.fromEntries(Object.entries(config).filter(([name]) => !unused.includes(name))));
+}
+
+/** Throws NOT_CONFIGURED for the first setting that still names an environment variable: the variable is not set. */
+export function checkSet(settings: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(settings)) {
+    const variable = variableOf(value);
+    // A name is only shown.
+    if (variable !== null && name !== 'name' && name !== 'info') throw unset(name, variable);
+  }
+}
+
+/** NOT_CONFIGURED for a setting whose environment variable is not set. */
+export const unset = (name: string, variable: string): PrintingError =>
+  new PrintingError(
+    'NOT_CONFIGURED',
+    phrase`The setting ${name} names the environment variable ${variable}, which is not set: set it, then restart Node-RED.`,
+  );
+
 /** Reads the settings for a sign-in, even before the account is deployed. */
 export function readSignIn(config: AccountConfig): SignInSettings {
+  checkVariables(config);
   const authUrl = readHost(config.authUrl, phrase`account host`);
   const clientId = trimmed(config.clientId);
   if (!clientId) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no client ID: fill it in.`);

@@ -1,6 +1,18 @@
 /** A setting without surrounding blanks; blank if it is not text. */
 export const trimmed = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
+/**
+ * Name of the environment variable that a setting consists of, `${NAME}` or `$(NAME)`; null for any other value. Node-RED
+ * replaces such a setting when it creates the node, but only if the variable is set.
+ */
+export function variableOf(value: unknown): string | null {
+  const [, name, other] = /^(?:\$\{([^{}\s]+)\}|\$\(([^()\s]+)\))$/.exec(trimmed(value)) ?? [];
+  return name ?? other ?? null;
+}
+
+/** Whether the expression of a property is rather the path of a file: no name that is not quoted has these characters. */
+export const isFilePath = (expression: string): boolean => /[/\\~]/.test(expression.replace(/"[^"]*"|'[^']*'/g, ''));
+
 /** Characters that a URL parser would silently strip or repair. */
 const MENDED = /[\s\p{Cc}\\]/u;
 

@@ -27,7 +27,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
   RED.nodes.createNode(this, saved);
   const status = new StatusLine(RED, this);
   const settings = settingsOf(definition, saved);
-  const { account, cluster: setting, lowMaterial, plateWait } = settings;
+  const { cluster: setting, lowMaterial, plateWait } = settings;
   const onlyChanges = settings.send === 'changes';
   const { least } = definition.properties.interval;
   const tooShort = !isBlank(saved.interval) && Number(saved.interval) < least;
@@ -75,7 +75,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
   };
 
   const start = async (): Promise<void> => {
-    const client = await clientOf(RED, account);
+    const client = await clientOf(RED, saved);
     // Waits for the stored sign-in before it asks for a new one; the account reports a store that can't be read.
     await client.credentials.ready().catch(() => undefined);
     if (isClosed()) return;
@@ -126,7 +126,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
 
   const work = async (msg: NodeMessage, send: Send): Promise<void> => {
     await ready;
-    const client = await clientOf(RED, account);
+    const client = await clientOf(RED, saved);
     const named = (await readText(RED, this, setting, msg)) ?? null;
     if (msg.poll === false) {
       watch?.pause();

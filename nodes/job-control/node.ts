@@ -18,12 +18,12 @@ const LONGEST_SHOWN = 12;
 
 export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
-  const { account, action: chosen, cluster, job, timeout } = settingsOf(definition, saved);
+  const { action: chosen, cluster, job, timeout } = settingsOf(definition, saved);
   const byMessage = chosen === 'msg.action';
   // An explicit setting without a value is a mistake, not a request to act on the current print.
   const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
-  const options = { findClient: () => clientOf(RED, account), timeout, awaited: phrase`No answer from the printer` };
+  const options = { findClient: () => clientOf(RED, saved), timeout, awaited: phrase`No answer from the printer` };
   workNode(RED, this, options, async (msg, send, { client, marks, deadline, signal, show }) => {
     const action = byMessage ? await readText(RED, this, ofMessage('action'), msg) : chosen;
     const clusterId = await readText(RED, this, cluster, msg);

@@ -15,7 +15,7 @@ import { definition } from './definition';
 
 export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
-  const { account, operation, source: from, file, fileId, timeout, ...settings } = settingsOf(definition, saved);
+  const { operation, source: from, file, fileId, timeout, ...settings } = settingsOf(definition, saved);
   const kind: StoredKind = settings.kind === 'job' ? 'job' : 'file';
 
   /** Reads the file to query, delete or download. */
@@ -62,18 +62,13 @@ export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<t
 
   const operations: Partial<Record<string, typeof info>> = { upload, info, download, delete: remove };
   const readsPayload = operation === 'upload' && from === 'payload';
-  workNode(
-    RED,
-    this,
-    { findClient: () => clientOf(RED, account), timeout, readsPayload },
-    async (msg, send, context) => {
-      const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
-      if (!work) throw new PrintingError('NOT_CONFIGURED', phrase`The operation is unknown: choose one in the node.`);
-      const result = await work(msg, context);
-      context.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
-      send(Object.assign(msg, result, context.marks));
-    },
-  );
+  workNode(RED, this, { findClient: () => clientOf(RED, saved), timeout, readsPayload }, async (msg, send, context) => {
+    const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
+    if (!work) throw new PrintingError('NOT_CONFIGURED', phrase`The operation is unknown: choose one in the node.`);
+    const result = await work(msg, context);
+    context.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
+    send(Object.assign(msg, result, context.marks));
+  });
 }
 
 function stageText(stage: UploadStage, progress: UploadProgress): StatusText {

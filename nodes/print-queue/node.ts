@@ -21,8 +21,8 @@ import { queueText } from './queue-text';
 export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
   const settings = settingsOf(definition, saved);
-  const { queue: queueId, timeout } = settings;
-  const open = () => queueOf(RED, queueId);
+  const { timeout } = settings;
+  const open = () => queueOf(RED, saved);
 
   let state: QueueFigures | undefined;
   /** Messages whose item is being added. */

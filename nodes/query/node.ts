@@ -30,7 +30,7 @@ const NO_ITEM = {
 
 export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
-  const { account, query, cluster, item } = settingsOf(definition, saved);
+  const { query, cluster, item } = settingsOf(definition, saved);
 
   const readCluster = async (msg: NodeMessage): Promise<string> => {
     const clusterId = await readText(RED, this, cluster, msg);
@@ -95,7 +95,7 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
   workNode(
     RED,
     this,
-    { findClient: () => clientOf(RED, account), timeout: TIMEOUT },
+    { findClient: () => clientOf(RED, saved), timeout: TIMEOUT },
     async (msg, send, { client, marks, deadline, show }) => {
       const asked = await readQuery(msg);
       show({ fill: 'blue', shape: 'dot', key: 'asking' });

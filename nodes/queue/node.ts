@@ -21,7 +21,7 @@ export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, save
   let isClosed = false;
 
   const start = async (): Promise<OpenQueue> => {
-    const client = await clientOf(RED, account);
+    const client = await clientOf(RED, saved);
     return { client, api: client.queue({ queueId, name: saved.name || null, rules: readRules(settings) }) };
   };
   /** Opens the queue once; again after a failure, as its account may have come since. */

@@ -19,12 +19,12 @@ const FORMATS: readonly string[] = definition.properties.format.options satisfie
 export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
   const settings = settingsOf(definition, saved);
-  const { account, timeout } = settings;
+  const { timeout } = settings;
 
   workNode(
     RED,
     this,
-    { findClient: () => clientOf(RED, account), timeout },
+    { findClient: () => clientOf(RED, saved), timeout },
     async (msg, send, { client, marks, deadline, show }) => {
       const format = readFormat(settings.format);
       // A blank setting must not read msg.filename, which may name another file (reference 2.2).

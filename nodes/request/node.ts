@@ -12,7 +12,7 @@ const TIMEOUT = 60;
 
 export default function RequestNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
-  const { account, method: chosen, path: pathSetting } = settingsOf(definition, saved);
+  const { method: chosen, path: pathSetting } = settingsOf(definition, saved);
 
   const readMethod = (msg: NodeMessage): string => {
     const method = isBlank(chosen) || chosen === 'msg.method' ? msg.method : chosen;
@@ -28,7 +28,7 @@ export default function RequestNode(this: Node, RED: NodeAPI, saved: Saved<typeo
   workNode(
     RED,
     this,
-    { findClient: () => clientOf(RED, account), timeout: TIMEOUT },
+    { findClient: () => clientOf(RED, saved), timeout: TIMEOUT },
     async (msg, send, { client, marks, deadline, show }) => {
       const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, deadline };
       show({ fill: 'blue', shape: 'dot', key: 'requesting' });

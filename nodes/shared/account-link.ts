@@ -1,9 +1,10 @@
-import type { Node, NodeAPI } from 'node-red';
+import type { Node, NodeAPI, NodeDef } from 'node-red';
 import type { AccountConfig } from '../../lib/account/settings';
 import type { Client } from '../../lib/client';
 import type { AccountMetrics } from '../../lib/metrics/account-metrics';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
+import { checkVariables } from './settings';
 
 /** Metrics of a running account. */
 export interface MetricsAccess {
@@ -30,9 +31,13 @@ export interface AccountNode extends Node {
 export const isAccount = (node: unknown): node is AccountNode =>
   typeof node === 'object' && node !== null && 'client' in node && typeof node.client === 'function';
 
-/** Returns the client of a flow node's account. Throws NOT_CONFIGURED if there is no such account. */
-export async function clientOf(RED: NodeAPI, accountId: string | undefined): Promise<Client> {
-  const account: unknown = accountId ? RED.nodes.getNode(accountId) : null;
+/**
+ * Returns the client of the account of a node with these settings. Throws NOT_CONFIGURED if there is no such account, or
+ * if an environment variable of a setting is not set.
+ */
+export async function clientOf(RED: NodeAPI, saved: NodeDef & { account?: string }): Promise<Client> {
+  checkVariables(saved);
+  const account: unknown = saved.account ? RED.nodes.getNode(saved.account) : null;
   if (!isAccount(account)) {
     throw new PrintingError('NOT_CONFIGURED', phrase`Choose an account in the node and deploy.`);
   }

@@ -1,6 +1,7 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { readAmount } from '../../lib/rules/text';
-import { PrintingError } from '../../lib/service/errors';
+import { unset } from '../../lib/account/settings';
+import { isFilePath, readAmount } from '../../lib/rules/text';
+import { isOfEngine, PrintingError } from '../../lib/service/errors';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 
 /** A setting that a message can supply: a TypedInput, or a text field that may be blank. */
@@ -30,7 +31,10 @@ export const needsMessage = ({ value, type }: Pick<Setting, 'value' | 'type'>): 
 export async function read(RED: NodeAPI, node: Node, setting: Setting, msg: NodeMessage): Promise<unknown> {
   const { value, message } = setting;
   const found = !isBlank(value) ? await evaluate(RED, node, setting, msg) : message === null ? undefined : msg[message];
-  return isBlank(found) ? undefined : found;
+  if (!isBlank(found)) return found;
+  // A path counts as the name of a property without a value.
+  if (needsMessage(setting) && isFilePath(String(value))) throw missing(setting.name, `msg.${String(value)}`);
+  return undefined;
 }
 
 /** Evaluates a setting that must be a string, or a number, which becomes one. */
@@ -54,10 +58,16 @@ export function readFlag(msg: NodeMessage, property: string): boolean | undefine
   throw invalid(phrase`msg.${property} must be true or false, but it is ${kindOf(value)}.`);
 }
 
-function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, msg: NodeMessage): Promise<unknown> {
+function evaluate(
+  RED: NodeAPI,
+  node: Node,
+  { value, type = 'str', name }: Setting,
+  msg: NodeMessage,
+): Promise<unknown> {
+  if (type === 'env' && typeof value === 'string' && isUnset(RED, node, value)) throw unset(name, value);
   return new Promise((resolve, reject) => {
     const settle = (error: Error | null, result: unknown) => {
-      if (error) reject(invalid(phrase`A setting of the node is not valid: ${error.message}.`, { cause: error }));
+      if (error) reject(unreadable({ value, type, name }, error));
       else resolve(result);
     };
     try {
@@ -67,6 +77,32 @@ function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, ms
     }
   });
 }
+
+/** INVALID_INPUT for a setting that can't be evaluated. Most of these errors name nothing that a user knows. */
+function unreadable({ value, type, name }: Pick<Setting, 'value' | 'type' | 'name'>, cause: Error): PrintingError {
+  switch (type) {
+    case 'msg':
+    case 'flow':
+    case 'global':
+      return missing(name, `${type}.${String(value)}`, cause);
+    case 'jsonata':
+      return isOfEngine(cause)
+        ? invalid(phrase`The expression of the setting ${name} can't be evaluated: correct it.`, { cause })
+        : invalid(phrase`The expression of the setting ${name} can't be evaluated: ${cause.message}.`, { cause });
+    default:
+      return invalid(phrase`The setting ${name} is not valid for its type: correct it.`, { cause });
+  }
+}
+
+const missing = (name: string, property: string, cause?: Error): PrintingError =>
+  invalid(
+    phrase`The setting ${name} reads ${property}, which does not exist: set it, or choose the type string for a path or a plain value.`,
+    { cause },
+  );
+
+/** Whether a name is that of an environment variable without a value; Node-RED reads those in other text as blank. */
+const isUnset = (RED: NodeAPI, node: Node, name: string): boolean =>
+  !name.includes('${') && (RED.util.getSetting(node, name) as string | undefined) === undefined;
 
 /** Reads a numeric setting as saved by the editor: a number or its text; the default for anything else. */
 export const amountOr = (value: unknown, otherwise: number, least?: number): number =>

@@ -1,8 +1,9 @@
-import type { Node, NodeAPI } from 'node-red';
+import type { Node, NodeAPI, NodeDef } from 'node-red';
 import type { Client } from '../../lib/client';
 import type { QueueApi } from '../../lib/queue/model/types';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
+import { checkVariables } from './settings';
 
 /** A running queue and the client of its account. */
 export interface OpenQueue {
@@ -23,9 +24,13 @@ export interface QueueNode extends Node {
 export const isQueue = (node: unknown): node is QueueNode =>
   typeof node === 'object' && node !== null && 'open' in node && typeof node.open === 'function' && 'queueId' in node;
 
-/** Returns the queue of a flow node. Throws NOT_CONFIGURED if there is no such queue. */
-export async function queueOf(RED: NodeAPI, queueId: string | undefined): Promise<OpenQueue> {
-  const queue: unknown = queueId ? RED.nodes.getNode(queueId) : null;
+/**
+ * Returns the queue of a node with these settings. Throws NOT_CONFIGURED if there is no such queue, or if an environment
+ * variable of a setting is not set.
+ */
+export async function queueOf(RED: NodeAPI, saved: NodeDef & { queue?: string }): Promise<OpenQueue> {
+  checkVariables(saved);
+  const queue: unknown = saved.queue ? RED.nodes.getNode(saved.queue) : null;
   if (!isQueue(queue)) throw new PrintingError('NOT_CONFIGURED', phrase`Choose a queue in the node and deploy.`);
   return queue.open();
 }

@@ -1,3 +1,5 @@
+import type { NodeDef } from 'node-red';
+import { checkSet } from '../../lib/account/settings';
 import type { NodeDefinition, Property, Saved, Settings } from './definition';
 import { amountOr, type Setting } from './inputs';
 
@@ -28,4 +30,14 @@ function valueOf(name: string, property: Property, saved: Readonly<Record<string
     case 'select':
       return given;
   }
+}
+
+/**
+ * Throws NOT_CONFIGURED for a setting whose environment variable is not set. Such a setting would otherwise be used as it
+ * was typed, or replaced by its default.
+ */
+export function checkVariables(saved: NodeDef): void {
+  const values = saved as unknown as Readonly<Record<string, unknown>>;
+  // An expression may begin like a variable.
+  checkSet(Object.fromEntries(Object.entries(values).filter(([name]) => values[`${name}Type`] !== 'jsonata')));
 }

@@ -34,7 +34,7 @@ import { definition } from './definition';
 export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
   const settings = settingsOf(definition, saved);
-  const { account, print, timeout } = settings;
+  const { print, timeout } = settings;
 
   const { clock } = runtimeOf(RED);
   /** Time of the last figures, ms, of each awaited print, by its id. */
@@ -78,7 +78,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     late = waits.open(client, { signal, awaitEnd, onEnd, onLost });
   };
 
-  const options = { findClient: () => clientOf(RED, account), timeout, readsPayload, lastFigures, onReady };
+  const options = { findClient: () => clientOf(RED, saved), timeout, readsPayload, lastFigures, onReady };
   workNode(RED, this, options, async (msg, send, context) => {
     const { client, marks, deadline, signal, show } = context;
     const readTargets = async (): Promise<Targets> => {

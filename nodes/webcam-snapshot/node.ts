@@ -13,8 +13,8 @@ import { definition } from './definition';
 
 export default function WebcamSnapshotNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
-  const { account, cluster, printer, timeout, maxBytes } = settingsOf(definition, saved);
-  const options = { findClient: () => clientOf(RED, account), timeout, awaited: phrase`No answer from the printer` };
+  const { cluster, printer, timeout, maxBytes } = settingsOf(definition, saved);
+  const options = { findClient: () => clientOf(RED, saved), timeout, awaited: phrase`No answer from the printer` };
   workNode(RED, this, options, async (msg, send, { client, marks, deadline, show }) => {
     const clusterId = await readText(RED, this, cluster, msg);
     if (clusterId === undefined) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);

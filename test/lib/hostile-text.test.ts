@@ -3,7 +3,14 @@ import { readdirSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 
 import { currentUser, readCurrentUser } from '../../lib/account/current-user';
-import { readSettings, readRedirect, readSignIn, readHost, settingsSummary } from '../../lib/account/settings';
+import {
+  checkSet,
+  readSettings,
+  readRedirect,
+  readSignIn,
+  readHost,
+  settingsSummary,
+} from '../../lib/account/settings';
 import { compare, describedCalls, statusSays } from '../../lib/connection/paths-check';
 import { checkClock } from '../../lib/connection/user-checks';
 import { observe } from '../../lib/events/observation';
@@ -22,7 +29,7 @@ import { readMilestones, TEXT, TOOLPATH } from '../../lib/rules/limits';
 import { readRangeEnd } from '../../lib/rules/ranges';
 import { readPathOverrides, readStoragePath, unsafePart } from '../../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../../lib/rules/queue-settings';
-import { trimmed, webAddress, withoutSlashes } from '../../lib/rules/text';
+import { isFilePath, trimmed, variableOf, webAddress, withoutSlashes } from '../../lib/rules/text';
 import { printerEntry, readCluster, readClusterStatus, statusRecord, storedStatus } from '../../lib/service/cluster';
 import {
   asPrintingError,
@@ -359,6 +366,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'rules/addresses.isRedirectUri': (words) => isRedirectUri(words),
   'rules/paths.readStoragePath': (words) => readStoragePath(words),
   'rules/text.trimmed': (words) => trimmed(words),
+  'rules/text.isFilePath': (words) => [isFilePath(words), isFilePath(`"${words}`), isFilePath(`'${words}`)],
+  'rules/text.variableOf': (words) => [variableOf(words), variableOf('${' + words + '}'), variableOf('$(' + words)],
   'rules/text.webAddress': (words) => webAddress(words),
   'rules/text.withoutSlashes': (words) => withoutSlashes(words),
   'service/cluster.readClusterStatus': (words) => readClusterStatus(FIELDS(words), CONTEXT),
@@ -384,7 +393,10 @@ const READERS: Record<string, (words: string) => unknown> = {
   'watch/polling/cluster-list.readPrinters': (words) => readPrinters(service(words), LIMITS.deadline),
   'service/cluster.readCluster': (words) => readCluster(FIELDS(words)),
   'service/errors.PrintingError': (words) => new PrintingError('TIMEOUT', phrase`It is ${words}.`),
-  'service/errors.asPrintingError': (words) => asPrintingError(words),
+  'service/errors.asPrintingError': (words) => [
+    asPrintingError(words),
+    asPrintingError(Object.assign(new TypeError(words), { stack: `TypeError: ${words}` })),
+  ],
   'service/errors.few': (words) => few(words, phrase`it`),
   'service/file-types.findToolpath': (words) => findToolpath(words),
   'service/file-types.fileExtension': (words) => [fileExtension(words), fileExtension(`${words}.${words}`)],
@@ -507,6 +519,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     // A page that repeats the one before is compared with it.
     await readPages(answering({}), 'printJobs', { ...options, query: { limit: '1' } });
   },
+  'account/settings.checkSet': (words) => checkSet({ name: words, other: words }),
   'account/settings.settingsSummary': (words) =>
     settingsSummary(
       readSettings({
@@ -710,6 +723,8 @@ const OTHERS: Record<string, string> = {
   'metrics/exposition.Histogram': 'gets numbers',
   'metrics/scrape.*': 'gets figures, and names by labelOf',
   'metrics/timed-store.*': 'passes values on',
+  'account/settings.unset': 'gets names',
+  'service/errors.isOfEngine': 'gets an error',
   'service/errors.newerValue': 'gets the kind of a value',
   'service/cluster.isOnPrinter': 'compares ids that were read',
   'report/attachment.*': 'gets a path and times that were read',

@@ -199,6 +199,50 @@ describe('nodes/account', () => {
         assert.equal(simulator.requests.count(), 0);
       });
 
+    for (const [name, settings] of [
+      ['clientSecret', {}],
+      ['apiToken', { signIn: 'token' }],
+      ['apiUrl', { apiUrl: '$(TEST_UNSET)' }],
+    ] as const)
+      it(`names the environment variable of ${name} that is not set`, async () => {
+        const before = simulator.requests.count();
+        const account = { ...flow.account, ...settings };
+        const unused = name === 'apiToken' ? { clientSecret: '${TEST_UNUSED}' } : { apiToken: '${TEST_UNUSED}' };
+        const credentials = {
+          ...flow.credentials.account,
+          ...unused,
+          ...(name === 'apiUrl' ? {} : { [name]: '${TEST_UNSET}' }),
+        };
+        await flow.deploy([printNode(), ...around], { account, credentials: { account: credentials }, signIn: false });
+        const caught = flow.listen('caught');
+        flow.send('print', { payload: 'G28', filename: 'part.gcode', clusterId: 'any' });
+        const error = (await caught.at(0)).error as { code: string; message: string };
+        assert.equal(error.code, 'NOT_CONFIGURED');
+        const sentence = `The setting ${name} names the environment variable TEST_UNSET, which is not set`;
+        assert.ok(error.message.startsWith(sentence), error.message);
+        assert.ok(String((await state()).error).startsWith(sentence));
+        const { body } = await flow.post('accounts/account/test').expect(400);
+        assert.ok(body.error.startsWith(sentence), body.error);
+        assert.equal(simulator.requests.count(), before);
+      });
+
+    for (const [what, changes] of [
+      ['a printer', { cluster: '${TEST_UNSET}' }],
+      ['a printer, as a variable', { cluster: 'TEST_UNSET', clusterType: 'env' }],
+      ['a timeout', { timeout: '${TEST_UNSET}' }],
+      ['a choice', { source: '${TEST_UNSET}' }],
+    ] as const)
+      it(`names the environment variable of a node's setting that is not set: ${what}`, async () => {
+        await flow.deploy([printNode(changes), ...around]);
+        const caught = flow.listen('caught');
+        flow.send('print', { payload: 'G28', filename: 'part.gcode', clusterId: 'any' });
+        const error = (await caught.at(0)).error as { code: string; message: string };
+        assert.equal(error.code, 'NOT_CONFIGURED');
+        const [name] = Object.keys(changes);
+        const sentence = `The setting ${name} names the environment variable TEST_UNSET, which is not set`;
+        assert.ok(error.message.startsWith(sentence), error.message);
+      });
+
     it('shows the fault in the editor', async () => {
       await flow.deploy([], { account: { ...flow.account, apiUrl: '' }, signIn: false });
       const { state: now, error } = await state();

@@ -14,7 +14,7 @@ import { inLanguage, translated, translatedError, withTexts } from '../../../nod
 import { markFailed } from '../../../nodes/shared/on-input';
 import { copyMessage, plainMessage, readable, readingOf } from '../../../nodes/shared/plain-message';
 import { readChoice, readClusterIds, readSource } from '../../../nodes/shared/print-inputs';
-import { settingsOf } from '../../../nodes/shared/settings';
+import { checkVariables, settingsOf } from '../../../nodes/shared/settings';
 import { failureText, StatusLine } from '../../../nodes/shared/status';
 import { definition } from '../../../nodes/upload-and-print/definition';
 import { checkCosts, exportsIn, MOST, prepared } from '../../helpers/hostile-texts';
@@ -97,6 +97,10 @@ const READERS: Record<string, (words: string) => unknown> = {
   'print-inputs.readChoice': (words) => readChoice({ choose: words, filter: words }),
   'print-inputs.readSource': (words) =>
     readSource(RED, NODE, { kind: 'payload', file: ofMessage('filename') }, { payload: words, filename: words }, words),
+  'settings.checkVariables': (words) => {
+    checkVariables(fields(words) as never);
+    assert.throws(() => checkVariables(fields('${' + words.replace(/[{}\s]/g, '') + 'x}') as never));
+  },
   'settings.settingsOf': (words) => settingsOf(definition, fields(words) as never),
   'status.StatusLine': (words) =>
     new StatusLine(RED, NODE).show({ fill: 'red', shape: 'dot', key: 'a', values: { name: words } }),
