@@ -1,6 +1,7 @@
 import { KNOWN_JOBS } from '../rules/limits';
 import { isEndDecided, isOver } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
+import { isoTime, isTime } from '../time/clock';
 import type { Checkpoint, Ended, KnownJob } from './checkpoint';
 import { EventBuilder, type EventDraft } from './print-event';
 import { complete, copyJob, endJob, followJob, type JobAnswer, judge } from './job-edges';
@@ -10,7 +11,7 @@ import { followMaintenance, followPlates, followPrinters } from './printer-edges
 /** Ends stored beyond those that the service still lists, and how many of them include the whole job. */
 const ENDS_KEPT = 50;
 const ENDED_JOBS_KEPT = 3;
-/** A missing job whose record stays unavailable counts as ended after this time, ms. */
+/** A missing job whose record stays unavailable counts as ended after this time, lived ms. */
 const TOO_LONG = 24 * 3600_000;
 
 interface AdvanceOptions {
@@ -40,11 +41,14 @@ export function advance(
   const printers = followPrinters(before, seen, known);
   const maintenance = followMaintenance(before?.maintenance, seen, known);
   const jobs = followJobs(before, seen, answers, builder);
-  const plates = followPlates(before?.plates, seen.jobs, { ended: jobs.ended, at, builder: known });
+  const plates = followPlates(before, seen, known);
   const checkpoint: Checkpoint = {
     version: 2,
     count: builder.count,
+    lived: seen.lived,
     since: before?.since ?? at,
+    begun: begunBefore(before, seen),
+    newestAtFirst: before?.historySeen ? before.newestAtFirst : newestOf(seen, before?.newestAtFirst),
     jobsSeen: before?.jobsSeen === true || (seen.jobs !== null && isReachable(seen)),
     historySeen: before?.historySeen === true || (seen.history !== null && isReachable(seen)),
     name,
@@ -55,6 +59,22 @@ export function advance(
     maintenance,
   };
   return { checkpoint, drafts: builder.drafts };
+}
+
+/**
+ * Date at which the watch began. Whatever clock dates an answer, it began as much earlier by that clock as was lived
+ * since. The earliest account counts: a clock that was ahead at first hides no end.
+ */
+function begunBefore(before: Checkpoint | null, seen: Observation): string {
+  const account = Date.parse(timeOf(seen)) - seen.lived;
+  const begun = isTime(account) ? isoTime(account) : timeOf(seen);
+  return before && before.begun < begun ? before.begun : begun;
+}
+
+/** Newest date of a job in the lists; `before`: of earlier ones. */
+function newestOf({ jobs, history }: Observation, before: string | null | undefined): string | null {
+  const dates = [...(jobs ?? []), ...(history ?? [])].flatMap(({ createdAt }) => createdAt ?? []);
+  return dates.reduce((newest, date) => (date > newest ? date : newest), before ?? '') || null;
 }
 
 /** The jobs whose record must be read to decide whether and how they ended, for `advance`. */
@@ -120,7 +140,8 @@ class Scan {
   readonly ended: Map<string, Ended>;
   readonly namingEnds: readonly string[];
   readonly #absenceCounts: boolean;
-  readonly #at: string;
+  /** Date before which the watch had not begun, by the dates of jobs where there are any. */
+  readonly #begun: string;
 
   constructor(
     readonly before: Checkpoint | null,
@@ -132,7 +153,7 @@ class Scan {
     this.ended = new Map(before?.ended.map((end) => [end.id, end]));
     this.namingEnds = together(before?.namingEnds ?? [], seen.namingEnds);
     this.#absenceCounts = seen.jobs !== null && isReachable(seen);
-    this.#at = timeOf(seen);
+    this.#begun = begunBefore(before, seen);
   }
 
   /** Ids of all jobs that may have ended and whose end is not recorded yet, oldest first. */
@@ -155,33 +176,37 @@ class Scan {
 
   traces(id: string) {
     const known = this.known.get(id);
-    const missingSince = known?.missingSince ?? null;
+    const missingFrom = known?.missingFrom ?? null;
     return {
       active: this.active.get(id),
       past: this.past.get(id),
       known,
       absenceCounts: this.#absenceCounts,
-      missedBefore: missingSince !== null,
+      missedBefore: missingFrom !== null,
       namingEnds: this.namingEnds,
-      tooLong: missingSince !== null && Date.parse(this.#at) - Date.parse(missingSince) >= TOO_LONG,
+      tooLong: missingFrom !== null && this.seen.lived - missingFrom >= TOO_LONG,
     };
   }
 
   /** Records when a known job that is not known to have ended left the lists. */
   recordMissing(id: string): void {
     const known = this.known.get(id);
-    if (known?.missingSince !== null || this.active.has(id) || !this.#absenceCounts) return;
-    this.known.set(id, { ...known, missingSince: this.#at });
+    if (known?.missingFrom !== null || this.active.has(id) || !this.#absenceCounts) return;
+    this.known.set(id, { ...known, missingFrom: this.seen.lived });
   }
 
-  /** Whether a new job existed before: at the first observation of the cluster, or of the list that holds it. */
+  /**
+   * Whether a new job existed before: at the first observation of the cluster, or of the list that holds it. The dates of
+   * the jobs that were listed then decide; without any, the date of the first observation does.
+   */
   isOld(id: string): boolean {
-    if (!this.before) return true;
-    if (this.before.jobs.some((known) => known.id === id)) return false;
+    const { before } = this;
+    if (!before) return true;
+    if (before.jobs.some((known) => known.id === id)) return false;
     const active = this.active.get(id);
-    if (active) return !this.before.jobsSeen && !(active.createdAt !== null && active.createdAt >= this.before.since);
-    const createdAt = this.past.get(id)?.createdAt ?? null;
-    return !this.before.historySeen || (createdAt !== null && createdAt < this.before.since);
+    const createdAt = (active ?? this.past.get(id))?.createdAt ?? null;
+    if (active) return !before.jobsSeen && !(createdAt !== null && createdAt >= this.#begun);
+    return !before.historySeen || (createdAt !== null && createdAt < (before.newestAtFirst ?? this.#begun));
   }
 
   /** Ends that the service may still list, and the latest others. */

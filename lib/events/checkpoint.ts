@@ -16,8 +16,8 @@ export interface KnownJob {
   aborting: boolean;
   /** Highest observed progress, percent. */
   progress: number;
-  /** Time at which it first was missing from a reachable cluster's lists; null while it is listed. */
-  missingSince: string | null;
+  /** Lived time at which it first was missing from a reachable cluster's lists; null while it is listed. */
+  missingFrom: number | null;
   /** Number of events per recurring edge, by type and observed facts; absent without any. */
   edges?: Record<string, number>;
   job: PrintJob;
@@ -65,8 +65,8 @@ export interface SlotCheckpoint extends MaterialCheckpoint {
 export interface PlateCheckpoint {
   /** The print. */
   id: string;
-  /** Time at which its end was first observed; null if it had ended before the first observation. */
-  since: string | null;
+  /** Lived time at which it was first seen to wait; null if it waited at the first observation of the queue. */
+  from: number | null;
   /** Its wait at the last event or change, whole minutes. */
   minutes: number;
 }
@@ -91,8 +91,17 @@ export interface Checkpoint {
    * time.
    */
   count: number;
-  /** Time of the first observation. */
+  /**
+   * Time since the first observation, as lived by the processes that watched, up to the last observation; ms. Ages are
+   * differences of it: no date of an answer or of a wall clock counts (ADR 32).
+   */
+  lived: number;
+  /** Date of the first observation, as its answer stated it. Part of ids, so it never changes. */
   since: string;
+  /** Date at which the watch began, by the earliest account of an answer: its own date minus the time lived. */
+  begun: string;
+  /** Newest date of a job in the lists of the first observation that had dates; null before. */
+  newestAtFirst: string | null;
   /** Whether a reachable cluster has ever shown the lists. */
   jobsSeen: boolean;
   historySeen: boolean;
@@ -119,15 +128,35 @@ export const VERSION = 2;
 
 /** Returns a stored checkpoint, or null for any other value. */
 export function readCheckpoint(stored: unknown): Checkpoint | null {
-  const checkpoint = stored as Partial<Checkpoint> | null | undefined;
+  const checkpoint = stored as (Partial<Checkpoint> & { since: string }) | null | undefined;
   if (checkpoint?.version !== VERSION) return null;
-  const { jobs, ended, namingEnds } = checkpoint as Checkpoint;
+  const { jobs, ended, plates, namingEnds } = checkpoint as Checkpoint;
+  const { lived = 0, begun = checkpoint.since, newestAtFirst = null } = checkpoint;
   const withJob = <T extends { job: PrintJob | null }>(entry: T): T =>
     entry.job ? { ...entry, job: storedJob(entry.job) } : entry;
   return {
     ...(checkpoint as Checkpoint),
+    ...{ lived, begun, newestAtFirst },
     namingEnds: list(namingEnds) as string[],
-    jobs: (list(jobs) as KnownJob[]).map(withJob),
+    jobs: (list(jobs) as KnownJob[]).map((job) => withLivedAbsence(withJob(job), lived)),
     ended: (list(ended) as Ended[]).map(withJob),
+    plates: (list(plates) as PlateCheckpoint[]).map((plate) => withLivedWait(plate, lived)),
   };
+}
+
+/** A record with a lived time, or of before there were any, with a date. */
+type Dated<T, Lived extends keyof T, Date extends string> = Omit<T, Lived> &
+  Partial<Pick<T, Lived>> & { [date in Date]?: string | null };
+
+/** A job that was missing by its date begins to be missing again. */
+function withLivedAbsence(job: Dated<KnownJob, 'missingFrom', 'missingSince'>, lived: number): KnownJob {
+  const { missingSince, ...known } = job;
+  const { missingFrom = typeof missingSince === 'string' ? lived : null } = job;
+  return { ...known, missingFrom };
+}
+
+function withLivedWait(plate: Dated<PlateCheckpoint, 'from', 'since'>, lived: number): PlateCheckpoint {
+  const { id, minutes, since } = plate;
+  const { from = typeof since === 'string' ? lived - minutes * 60_000 : null } = plate;
+  return { id, from, minutes };
 }

@@ -43,7 +43,7 @@ export function followJob(
       progress: 0,
     } as const;
     const aborting = (before?.aborting ?? false) || isAborting(job);
-    return { ...(before ?? blank), aborting, missingSince: null, job: figures };
+    return { ...(before ?? blank), aborting, missingFrom: null, job: figures };
   }
 
   const underWay = isProducing(job);
@@ -56,7 +56,7 @@ export function followJob(
     started: underWay || (before?.started ?? false),
     aborting: isOver(job) && (before?.aborting ?? false),
     progress,
-    missingSince: null,
+    missingFrom: null,
     job: figures,
   };
   // Memory holds thousands of queues: an unchanged job keeps its object.

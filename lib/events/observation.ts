@@ -10,6 +10,8 @@ export interface Observation {
   status: ClusterStatus;
   /** Time of the observation, if its status is older. */
   at?: string;
+  /** Its time on the clock of its watch, ms: see `Checkpoint.lived`. */
+  lived: number;
   /** Null if the answer lacks this list, so that absence from it is meaningless. */
   jobs: PrintJob[] | null;
   history: PrintJob[] | null;
@@ -24,6 +26,7 @@ interface ObservationContext extends StatusContext {
   hostPrinterId?: string | null;
   /** Machines that have named an end before. */
   namingEnds?: readonly string[];
+  lived: number;
 }
 
 /** Reads the `data` of a status answer; null if it isn't one. */
@@ -48,6 +51,7 @@ export function observe(data: unknown, context: ObservationContext): Observation
   status.history = named(status.history);
   return {
     status,
+    lived: context.lived,
     jobs: Array.isArray(jobs) ? status.jobs : null,
     history: past && (past.length === status.history.length ? status.history : named(past)),
     faults,

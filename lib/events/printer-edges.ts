@@ -1,6 +1,5 @@
 import { isPlateWaiting } from '../service/job-words';
-import type { PrintJob } from '../service/print-job';
-import type { Checkpoint, Ended, PlateCheckpoint, PrinterCheckpoint } from './checkpoint';
+import type { Checkpoint, PlateCheckpoint, PrinterCheckpoint } from './checkpoint';
 import { passed, type Thresholds } from './edges';
 import { followMaterials } from './extruder-edges';
 import type { Observation } from './observation';
@@ -104,40 +103,31 @@ export function followMaintenance(
 
 /**
  * Returns the plates that wait to be cleared after an observation, and adds the steps of their waits (reference 3.3). A
- * plate that waited at the first observation causes no event: the time of its print's end is unknown.
+ * plate that waited at the first observation of the queue causes no event: nobody saw its wait begin.
  */
 export function followPlates(
-  before: readonly PlateCheckpoint[] | undefined,
-  jobs: readonly PrintJob[] | null,
-  { ended, at, builder }: { ended: readonly Ended[]; at: string; builder: EventBuilder | null },
-): PlateCheckpoint[] {
-  if (!jobs) return [...(before ?? [])];
-  return jobs.filter(isPlateWaiting).flatMap((job): PlateCheckpoint[] => {
-    const id = job.clusterJobId;
-    if (id === null) return [];
-    const known = before?.find((plate) => plate.id === id);
-    if (known) return [followPlate(known, job, at, builder)];
-    // The end may have been told earlier, while the printer still cooled down.
-    const isKnown = before && builder && ended.some((end) => end.id === id);
-    return [{ id, since: isKnown ? at : null, minutes: 0 }];
-  });
-}
-
-function followPlate(
-  before: PlateCheckpoint,
-  job: PrintJob,
-  at: string,
+  before: Checkpoint | null,
+  { jobs, lived }: Observation,
   builder: EventBuilder | null,
-): PlateCheckpoint {
-  const plate = waitingPlate(before, at);
-  if (plate !== before) builder?.step('plate.awaiting', plate.id, stepOf(before, plate), ofJob(job));
-  return plate;
+): PlateCheckpoint[] {
+  if (!jobs) return [...(before?.plates ?? [])];
+  const after = new Map<string, PlateCheckpoint>();
+  for (const job of jobs) {
+    const id = job.clusterJobId;
+    // A job that is listed twice has one plate.
+    if (id === null || after.has(id) || !isPlateWaiting(job)) continue;
+    const known = before?.plates.find((plate) => plate.id === id);
+    const plate = known ? waitingPlate(known, lived) : { id, from: before?.jobsSeen ? lived : null, minutes: 0 };
+    if (known && plate !== known) builder?.step('plate.awaiting', id, stepOf(known, plate), ofJob(job));
+    after.set(id, plate);
+  }
+  return [...after.values()];
 }
 
-/** The plate at a later time, if it still waits. */
-export function waitingPlate(plate: PlateCheckpoint, at: string): PlateCheckpoint {
-  if (plate.since === null) return plate;
-  const minutes = Math.floor((Date.parse(at) - Date.parse(plate.since)) / 60_000);
+/** The plate at a later moment of lived time, if it still waits. */
+export function waitingPlate(plate: PlateCheckpoint, lived: number): PlateCheckpoint {
+  if (plate.from === null) return plate;
+  const minutes = Math.floor((lived - plate.from) / 60_000);
   return minutes > plate.minutes ? { ...plate, minutes } : plate;
 }
 

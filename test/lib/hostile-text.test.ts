@@ -167,7 +167,7 @@ import { zip } from '../helpers/zip';
 const FIELDS = (words: string) => new Proxy({}, { get: () => words, has: () => true, ownKeys: () => [] });
 const API = { apiUrl: 'https://api.example', authUrl: 'https://auth.example' };
 const PATHS = { storagePath: '/slicer/v1', overrides: {} };
-const CONTEXT = { clusterId: 'c', receivedAt: '2026-01-01T00:00:00.000Z', identity: null };
+const CONTEXT = { clusterId: 'c', receivedAt: '2026-01-01T00:00:00.000Z', identity: null, lived: 0 };
 
 /** A service whose every answer has the text in all its fields. */
 const service = (words: string) =>

@@ -4,7 +4,7 @@ import { passed, type Thresholds } from '../../events/edges';
 import { fingerprint, isSettled } from '../../events/fingerprint';
 import { complete, type JobAnswer, progressOf } from '../../events/job-edges';
 import type { ListCheckpoint } from '../../events/list-changes';
-import { type Observation, timeOf } from '../../events/observation';
+import type { Observation } from '../../events/observation';
 import { isPlateDue, waitingPlate } from '../../events/printer-edges';
 import type { ClusterIdentity, ClusterStatus } from '../../service/cluster';
 import type { PrintJob } from '../../service/print-job';
@@ -191,6 +191,10 @@ export class ClusterMemory extends StoredMemory {
   /** Plates that wait to be cleared; ahead of the packed checkpoint, too. */
   #plates: PlateCheckpoint[] = [];
   #namingEnds = NONE;
+  /** Lived time of the last recorded observation; ahead of the packed checkpoint, too (`Checkpoint.lived`). */
+  #lived = 0;
+  /** Moment at which no time was lived yet, monotonic ms; null until the first observation after a load. */
+  #bornAt: number | null = null;
 
   /** Machines of the cluster that have named the end of a print (reference 3.3). */
   get namingEnds(): readonly string[] {
@@ -199,6 +203,18 @@ export class ClusterMemory extends StoredMemory {
 
   get hasCheckpoint(): boolean {
     return this.#hasCheckpoint;
+  }
+
+  /** Lived time at `now` (monotonic, ms). Nothing was lived between the stored observation and this process's first. */
+  livedAt(now: number): number {
+    this.#bornAt ??= now - this.#lived;
+    return now - this.#bornAt;
+  }
+
+  /** Time that another runtime may have watched is not lived here. */
+  override invalidate(): void {
+    super.invalidate();
+    this.#bornAt = null;
   }
 
   /** Whether to write the checkpoint. An unloaded checkpoint is skipped: another runtime may have written since. */
@@ -241,7 +257,7 @@ export class ClusterMemory extends StoredMemory {
       const job = complete(queue[at] ?? null, known.job ?? undefined) as PrintJob;
       return { ...known, progress: Math.max(known.progress, highest?.[at] ?? 0), job };
     });
-    return { ...checkpoint, jobs, ...(highest && { plates: this.#plates }) };
+    return { ...checkpoint, jobs, ...(highest && { plates: this.#plates, lived: this.#lived }) };
   }
 
   /** Records an observation that no subscriber to events received. The checkpoint stays as it is. */
@@ -252,17 +268,19 @@ export class ClusterMemory extends StoredMemory {
 
   /** Restores state from the store or from another memory. Present figures are newer and stay. */
   restore(checkpoint: Checkpoint | null, status: ClusterStatus | null): void {
+    this.#bornAt = null;
     this.#set(checkpoint, this.status ?? status);
   }
 
   /** Continues from the state of an earlier id of the same machine. */
   continueFrom(earlier: ClusterMemory): void {
     this.restore(earlier.checkpoint, earlier.status);
+    this.#bornAt = earlier.#bornAt;
     this.inheritLateness(earlier);
   }
 
   forget(): void {
-    this.#set(null, null);
+    this.restore(null, null);
   }
 
   /** Replaces the figures and leaves the checkpoint as it is. */
@@ -279,7 +297,7 @@ export class ClusterMemory extends StoredMemory {
     if (!highest || this.nextEventsAreLate || this.#fingerprint === null || this.#fingerprint !== fingerprint(seen))
       return false;
     const reached = seen.status.jobs.map((job, at) => Math.max(highest[at] ?? 0, progressOf(job)));
-    const plates = this.#plates.map((plate) => waitingPlate(plate, timeOf(seen)));
+    const plates = this.#plates.map((plate) => waitingPlate(plate, seen.lived));
     for (const thresholds of subscribers) {
       const isPassed = (to: number, at: number) =>
         passed({ of: 'milestones', from: highest[at] ?? 0, to }, thresholds) !== null;
@@ -288,6 +306,7 @@ export class ClusterMemory extends StoredMemory {
     }
     this.#highest = reached;
     this.#plates = plates;
+    this.#lived = seen.lived;
     this.#texts.setVolatile(packFigures(seen.status));
     this.dirty = true;
     return true;
@@ -319,6 +338,7 @@ export class ClusterMemory extends StoredMemory {
     this.#texts.set(JSON.stringify(stable), status ? packFigures(status) : '');
     this.#hasCheckpoint = checkpoint !== null;
     this.#namingEnds = checkpoint?.namingEnds ?? NONE;
+    this.#lived = checkpoint?.lived ?? 0;
     this.#hasStatus = status !== null;
     this.#highest = null;
     this.#fingerprint = null;

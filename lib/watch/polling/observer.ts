@@ -163,6 +163,7 @@ export class Observer {
   async read({ departure, leave }: Pick<Poll, 'departure' | 'leave'>): Promise<StatusAnswer> {
     const { clusterId } = this;
     const { service, list, clock, signal } = this.account;
+    const lived = this.#lived;
     try {
       // Once a list was read, `find` returns names and models without a request.
       const listing = list.find(clusterId);
@@ -172,7 +173,7 @@ export class Observer {
       const listed = await listing;
       const context = { clusterId, receivedAt: isoTime(clock.now()), identity: listed ?? this.status };
       const hostPrinterId = listed?.host?.printerId ?? null;
-      const seen = observe(data, { ...context, hostPrinterId, namingEnds: this.namingEnds });
+      const seen = observe(data, { ...context, hostPrinterId, namingEnds: this.namingEnds, lived });
       if (seen) return { seen, raw: data };
       const sentence = phrase`The service answered ${WHAT} with something unexpected: try again later.`;
       throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
@@ -198,8 +199,14 @@ export class Observer {
     const at = isoTime(this.account.clock.now());
     const last = this.status ?? readClusterStatus({}, { clusterId, receivedAt: at, identity });
     const status = { ...last, ...identity, online, stale: true };
+    const { namingEnds } = this;
     const nothing = { jobs: null, history: null, faults: new Map<string, Map<string, Fault>>() };
-    return { status, at, ...nothing, hostPrinterId: host?.printerId ?? null, namingEnds: this.namingEnds };
+    return { status, at, lived: this.#lived, ...nothing, hostPrinterId: host?.printerId ?? null, namingEnds };
+  }
+
+  /** Time that was lived with the cluster until now. */
+  get #lived(): number {
+    return this.#memory?.livedAt(this.account.clock.monotonic()) ?? 0;
   }
 
   /**
