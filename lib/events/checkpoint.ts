@@ -146,7 +146,8 @@ export function readCheckpoint(stored: unknown): Checkpoint | null {
 
 /** A record with a lived time, or of before there were any, with a date. */
 type Dated<T, Lived extends keyof T, Date extends string> = Omit<T, Lived> &
-  Partial<Pick<T, Lived>> & { [date in Date]?: string | null };
+  Partial<Pick<T, Lived>> &
+  Partial<Record<Date, string | null>>;
 
 /** A job that was missing by its date begins to be missing again. */
 function withLivedAbsence(job: Dated<KnownJob, 'missingFrom', 'missingSince'>, lived: number): KnownJob {

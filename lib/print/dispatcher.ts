@@ -1,13 +1,20 @@
 import type { Answer, ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import { list, record, text } from '../service/json-readers';
-import type { PrintJob } from '../service/print-job';
 import type { Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import type { JobListReader, Listing } from './job-list-reader';
-import { type Dispatched, type Entry, type KeyOf, type Ledger, newAttempt, type PrintAttempt } from './ledger';
-import { search, type Search } from './search';
+import {
+  type Dispatched,
+  type Entry,
+  isTooLate,
+  type KeyOf,
+  type Ledger,
+  newAttempt,
+  type PrintAttempt,
+} from './ledger';
+import { type Elsewhere, search, type Search } from './search';
 
 export interface DispatchRequest {
   clusterId: string;
@@ -38,6 +45,11 @@ type Settled = 'settled' | 'open' | 'hopeless';
 /** How long an unreachable cluster keeps an outcome open, ms. */
 const UNSEEN_FOR = 7 * 24 * 60 * 60 * 1000;
 
+/** Growth of an attempt's age after which it is written, ms. */
+const WRITE_AGE_AFTER = 10 * 60 * 1000;
+/** Most time between two listings that counts as lived with both, ms: in a longer gap nobody looked. */
+const LONGEST_GAP = 5 * 60 * 1000;
+
 /** Least time allowed for saving the outcome of a print that may exist, ms. */
 const LONGEST_SAVE = 10_000;
 
@@ -58,10 +70,12 @@ interface DispatcherDeps {
  */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
+  readonly #ages: AttemptAges;
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
+    this.#ages = new AttemptAges(deps.clock);
   }
 
   /**
@@ -92,8 +106,10 @@ export class Dispatcher {
     const { clusterId, jobId, note, deadline } = request;
     // Send nothing unless the cluster answers.
     const listing = await this.#deps.jobListReader.read(clusterId, deadline);
-    const late = key && before && (await this.#settleIn(ledger, key, before, listing.printings));
+    const late = key && before && (await this.#settleIn(ledger, key, before, listing));
     if (late) return { ...late, note: before.note, duplicate: true };
+    const doubts = key && before ? await ledger.claims.doubts(before, listing.printings) : [];
+    if (key && before && doubts.length > 0) throw await this.#doubt(ledger, key, before, doubts);
     const claimed = await ledger.claims.of(clusterId, jobId);
     const times = { now: this.#deps.clock.now(), maxDuration: deadline.remaining() };
     const attempt = newAttempt(request, { listing, claimed, ...times });
@@ -131,7 +147,7 @@ export class Dispatcher {
       });
     const answer = await this.#call(ledger, attempt, startNow, deadline);
     if (answer instanceof PrintingError) {
-      const found = await search(this.#deps, ledger, attempt, deadline);
+      const found = await this.#search(ledger, entry, deadline);
       if (found.end !== 'found') throw unknown(attempt, found, answer);
       await saveOutcome(found.print);
       return { ...found.print, note, duplicate: false };
@@ -151,7 +167,7 @@ export class Dispatcher {
     await saveOutcome(done, clusterJobId ? [clusterJobId] : []);
     if (clusterJobId) return { ...done, raw, note, duplicate: false };
     // Accepted, but without the printing's id (wire facts 7): the print appears on the cluster soon.
-    const found = await search(this.#deps, ledger, attempt, deadline);
+    const found = await this.#search(ledger, entry, deadline);
     if (found.end !== 'found') return { ...done, raw, note, duplicate: false };
     const named = { ...found.print, status: status ?? found.print.status };
     await saveOutcome(named);
@@ -202,7 +218,8 @@ export class Dispatcher {
       const elsewhere = held.isElsewhere(entry) ? { outcome, searchedFor: entry.searchedFor ?? 0 } : undefined;
       const { clock } = this.#deps;
       const began = clock.monotonic();
-      const found = await search(this.#deps, held, attempt, limit, elsewhere);
+      const found = await this.#search(held, entry, limit, elsewhere);
+      if (found.end === 'doubtful') throw await this.#doubt(held, key, entry, found.printings);
       if (found.end === 'cut') {
         const recordSearch = (saving: Ledger) => saving.recordSearch(key, entry, clock.monotonic() - began);
         if (elsewhere) await this.#save(held, limit, recordSearch, LONGEST_RELEASE).catch(() => undefined);
@@ -221,14 +238,20 @@ export class Dispatcher {
       const entry = await held.find(key);
       if (!entry || (entry.done && entry.done.clusterJobId !== null)) {
         await held.close(key);
+        if (entry) this.#ages.forget(entry);
         return 'settled';
       }
       const { attempt } = entry;
-      const underJob = (heldTwice: Ledger) => this.#settleIn(heldTwice, key, entry, listing.printings);
+      const underJob = (heldTwice: Ledger) => this.#settleIn(heldTwice, key, entry, listing);
       if (await held.waitForJobs(attempt.clusterId, [attempt.jobId], underJob, limit)) return 'settled';
-      const now = this.#deps.clock.now();
-      const hasExpired = listing.current ? (listing.at ?? now) > attempt.latest : now > attempt.latest + UNSEEN_FOR;
-      if (!hasExpired) return 'open';
+      const lived = this.#ages.of(entry);
+      const isUnseen = !listing.current && this.#deps.clock.now() > attempt.latest + UNSEEN_FOR;
+      if (!isTooLate(lived) && !isUnseen) {
+        if (lived - (entry.lived ?? 0) >= WRITE_AGE_AFTER) await held.amend(key, entry, { lived });
+        return 'open';
+      }
+      const doubted = await held.claims.doubts(entry, listing.printings);
+      await held.amend(key, entry, { lived, ...(doubted.length > 0 && { doubted }) });
       // Only the runtime that removes the key logs it.
       const wasOpen = await held.close(key);
       return entry.done || !wasOpen ? 'settled' : 'hopeless';
@@ -239,10 +262,22 @@ export class Dispatcher {
   /**
    * Settles a key if its printing is in a listing. Rejects if the claims can't be read, as the owner is unknown then.
    */
-  async #settleIn(ledger: Ledger, key: KeyOf, entry: Entry, printings: PrintJob[]): Promise<Dispatched | undefined> {
-    const done = await ledger.claims.claim(entry.attempt, printings);
+  async #settleIn(ledger: Ledger, key: KeyOf, entry: Entry, listing: Listing): Promise<Dispatched | undefined> {
+    const done = await ledger.claims.claim(entry.attempt, listing.printings, this.#ages.seen(entry, listing));
     if (done) await this.#warnOnFailure(ledger.settle(key, entry, done), phrase`The outcome of a print`);
     return done;
+  }
+
+  #search(ledger: Ledger, entry: Entry, deadline: Deadline, elsewhere?: Elsewhere): Promise<Search> {
+    const lived = (of: Entry, listing: Listing | null) => (listing ? this.#ages.seen(of, listing) : this.#ages.of(of));
+    return search({ ...this.#deps, lived }, ledger, entry, deadline, elsewhere);
+  }
+
+  /** Records that only a person can tell whose printings these are: the key prints no more. Returns the error. */
+  async #doubt(ledger: Ledger, key: KeyOf, entry: Entry, doubted: string[]): Promise<PrintingError> {
+    const written = ledger.amend(key, entry, { doubted, lived: this.#ages.of(entry) });
+    await this.#warnOnFailure(written, phrase`The outcome of a print`);
+    return unknown(entry.attempt, { end: 'doubtful' });
   }
 
   /**
@@ -285,11 +320,15 @@ const unexpectedAnswer = ({ status: statusCode }: Answer): PrintingError =>
     { statusCode, outcome: 'unknown' },
   );
 
-function unknown({ clusterId, jobId }: PrintAttempt, { end }: Search, cause?: PrintingError): PrintingError {
+function unknown(
+  { clusterId, jobId }: PrintAttempt,
+  { end }: Pick<Search, 'end'>,
+  cause?: PrintingError,
+): PrintingError {
   const seen =
-    end === 'absent'
-      ? phrase`the print can’t be seen on the printer`
-      : phrase`the printer could not be searched to the end`;
+    end === 'cut'
+      ? phrase`the printer could not be searched to the end`
+      : phrase`the print can’t be seen on the printer`;
   const sentence = phrase`The answer to the print was lost and ${seen}: look for the job there before you print again.`;
   const error = new PrintingError('PRINT_OUTCOME_UNKNOWN', sentence, {
     cause,
@@ -298,4 +337,30 @@ function unknown({ clusterId, jobId }: PrintAttempt, { end }: Search, cause?: Pr
     serviceCode: cause?.serviceCode,
   });
   return withIds(error, { clusterId, jobId });
+}
+
+/** Ages of the attempts without an outcome: the time for which current listings were read since their calls (ADR 32). */
+class AttemptAges {
+  readonly #ages = new Map<string, { lived: number; at: number }>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Age of an attempt at a listing, ms. */
+  seen(entry: Entry, { current }: Listing): number {
+    const at = this.clock.monotonic();
+    const { id } = entry.attempt;
+    const last = this.#ages.get(id);
+    const lived = this.of(entry) + (last ? Math.min(at - last.at, LONGEST_GAP) : 0);
+    if (current) this.#ages.set(id, { lived, at });
+    return lived;
+  }
+
+  /** Age of an attempt at the last current listing, ms. */
+  of({ attempt, lived = 0 }: Entry): number {
+    return this.#ages.get(attempt.id)?.lived ?? lived;
+  }
+
+  forget({ attempt }: Entry): void {
+    this.#ages.delete(attempt.id);
+  }
 }

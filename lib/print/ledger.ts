@@ -16,9 +16,10 @@ export interface PrintAttempt {
   jobId: string;
   /** By the service's clock; by the runtime's where the service reports no time. */
   begunAt: number;
-  /** Whether only the runtime's clock, which may be wrong by years, dates the attempt. */
-  undated?: true;
-  /** The printing was created between these times; the bounds allow for clocks that differ. */
+  /**
+   * The printing was created between these times; the bounds allow for clocks that differ. `earliest` 0: a current listing
+   * was read before the call, so that every printing that it lacks is new, whatever its date.
+   */
   earliest: number;
   latest: number;
   /** Printings of the job that belong to other attempts. */
@@ -51,8 +52,6 @@ export function newAttempt(
     clusterId,
     jobId,
     begunAt,
-    ...(listing.at === null && { undated: true as const }),
-    // A current listing shows every older printing by its id. Without one, only the age excludes older printings.
     earliest: listing.current ? 0 : Math.min(begunAt, now) - TOLERANCE,
     // Either clock may be slow.
     latest: Math.max(begunAt, now) + Math.min(maxDuration, LONGEST) + TOLERANCE,
@@ -60,23 +59,31 @@ export function newAttempt(
   };
 }
 
-/** Ids of printings that the attempt may have created if its time is wrong. */
-const doubtful = ({ jobId, undated, known }: PrintAttempt, printings: PrintJob[]): string[] =>
-  printings
-    .filter((job) => undated && job.jobId === jobId)
-    .flatMap(({ clusterJobId }) => clusterJobId ?? [])
-    .filter((id) => !known.includes(id));
+/** Time for which a new printing of the job counts as the attempt's, and not as somebody's reprint, lived ms. */
+const NEW_FOR = 60 * 60 * 1000;
 
-/** Printings that the attempt may have created, the likeliest first. */
-export function candidates(
-  { jobId, begunAt, earliest, latest, known }: PrintAttempt,
-  printings: PrintJob[],
-): PrintJob[] {
+/** Whether every new printing of the job is older than the attempt's could be, or may be somebody else's. */
+export const isTooLate = (lived: number): boolean => lived > NEW_FOR;
+
+/** Printings of the job that the attempt may have created: those that were not there before it. */
+const unknownTo = ({ jobId, known }: PrintAttempt, printings: PrintJob[]): (PrintJob & { clusterJobId: string })[] =>
+  printings.filter(
+    (job): job is PrintJob & { clusterJobId: string } =>
+      job.jobId === jobId && job.clusterJobId !== null && !known.includes(job.clusterJobId),
+  );
+
+/**
+ * Printings that count as the attempt's, the likeliest first; any other unknown one only forbids another call. `lived`:
+ * time for which current listings were read since the call, ms.
+ */
+export function candidates(attempt: PrintAttempt, printings: PrintJob[], lived: number): PrintJob[] {
+  const { begunAt, earliest, latest } = attempt;
   const createdAt = (job: PrintJob) => (job.createdAt === null ? begunAt : Date.parse(job.createdAt));
   const distance = (job: PrintJob) => Math.abs(createdAt(job) - begunAt);
-  return printings
-    .filter((job) => job.jobId === jobId && job.clusterJobId !== null && !known.includes(job.clusterJobId))
-    .filter((job) => createdAt(job) >= earliest && createdAt(job) <= latest)
+  const counts = (job: PrintJob) =>
+    earliest === 0 ? !isTooLate(lived) : createdAt(job) >= earliest && createdAt(job) <= latest;
+  return unknownTo(attempt, printings)
+    .filter(counts)
     .sort((one, other) => distance(one) - distance(other));
 }
 
@@ -110,8 +117,8 @@ class Claims {
    * Claims the attempt's printing if it is in the list and no other attempt owns it. Rejects if the claims can't be
    * read.
    */
-  async claim(attempt: PrintAttempt, printings: PrintJob[]): Promise<Dispatched | undefined> {
-    const jobs = candidates(attempt, printings);
+  async claim(attempt: PrintAttempt, printings: PrintJob[], lived: number): Promise<Dispatched | undefined> {
+    const jobs = candidates(attempt, printings, lived);
     if (jobs.length === 0) return undefined;
     const ids = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
     const claimed = await this.claimFirst(attempt, ids);
@@ -121,12 +128,12 @@ class Claims {
     );
   }
 
-  /** Whether no attempt owns some printing that this one may have created if its time is wrong. */
-  async isDoubtful(attempt: PrintAttempt, printings: PrintJob[]): Promise<boolean> {
-    const ids = doubtful(attempt, printings);
-    if (ids.length === 0) return false;
+  /** Printings, now or before, that the attempt may have created and no other one owns, whether or not they count as its own. */
+  async doubts({ attempt, doubted = [] }: Entry, printings: PrintJob[]): Promise<string[]> {
+    const ids = [...new Set([...doubted, ...unknownTo(attempt, printings).map(({ clusterJobId }) => clusterJobId)])];
+    if (ids.length === 0) return [];
     const owned = await this.of(attempt.clusterId, attempt.jobId);
-    return ids.some((id) => !owned.includes(id));
+    return ids.filter((id) => !owned.includes(id)).slice(-MOST);
   }
 
   /**
@@ -154,8 +161,8 @@ class Claims {
 }
 
 /** The most likely printing of an attempt, without a look into the claims. */
-export const likeliest = (attempt: PrintAttempt, printings: PrintJob[]): Dispatched | undefined =>
-  printOf(attempt, candidates(attempt, printings)[0]);
+export const likeliest = (attempt: PrintAttempt, printings: PrintJob[], lived: number): Dispatched | undefined =>
+  printOf(attempt, candidates(attempt, printings, lived)[0]);
 
 const printOf = ({ jobId }: PrintAttempt, job: PrintJob | undefined): Dispatched | undefined =>
   job && { jobId, clusterJobId: job.clusterJobId, status: job.status };
@@ -172,6 +179,10 @@ export interface Entry {
   by?: string;
   /** Total time of unsuccessful searches for a print that another runtime may have sent, ms. */
   searchedFor?: number;
+  /** Time for which current listings were read since the call, as last written, ms. */
+  lived?: number;
+  /** Printings that may be the attempt's or somebody's reprints, even if no list shows them any more (ADR 32). */
+  doubted?: string[];
   done?: Dispatched;
   /** How the print ended, once known. */
   ended?: JobEnd;
@@ -301,6 +312,15 @@ export class Ledger {
       // The runtime that made the attempt may have written its outcome meanwhile.
       (stored) =>
         isAttempt(stored, entry) && !stored.done ? { ...stored, searchedFor: (stored.searchedFor ?? 0) + ms } : stored,
+      this.#lasting(),
+    );
+  }
+
+  /** Adds facts to the entry of an attempt without an outcome. */
+  async amend(key: KeyOf, entry: Entry, facts: Pick<Entry, 'lived' | 'doubted'>): Promise<void> {
+    await this.#store.update<Entry>(
+      this.#key(key),
+      (stored) => (isAttempt(stored, entry) && !stored.done ? { ...stored, ...facts } : stored),
       this.#lasting(),
     );
   }

@@ -2,8 +2,8 @@ import type { PrintJob } from '../service/print-job';
 import { LockLostError } from '../state/membership';
 import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import { underDeadline, type Deadline } from '../time/deadline';
-import { type Dispatched, type Ledger, likeliest, type PrintAttempt } from './ledger';
-import type { JobListReader } from './job-list-reader';
+import { type Dispatched, type Entry, type Ledger, likeliest } from './ledger';
+import type { JobListReader, Listing } from './job-list-reader';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Duration of the search for a print whose answer was lost (reference 3.4), ms. */
@@ -14,13 +14,17 @@ const SEARCH_LONGER = 150_000;
 const READ_FOR = 30_000;
 
 /**
- * Outcome of a search. `absent` needs a complete search: its full duration and a successful last read. `cut` is
- * inconclusive.
+ * Outcome of a search. `absent` needs a complete search: its full duration and a successful last read. `cut` and
+ * `doubtful` are inconclusive; `doubtful`: a printing was seen that may be another one of the same job.
  */
-export type Search = { end: 'found'; print: Dispatched } | { end: 'absent' } | { end: 'cut' };
+export type Search =
+  | { end: 'found'; print: Dispatched }
+  | { end: 'absent' }
+  | { end: 'cut' }
+  | { end: 'doubtful'; printings: string[] };
 
 /** A search for the print of another runtime, which may still hold the answer. */
-interface Elsewhere {
+export interface Elsewhere {
   /** Reads the outcome that the other runtime has written. Rejects if it can't be read. */
   outcome: () => Promise<Dispatched | undefined>;
   /** Time for which earlier searches have lasted, ms. */
@@ -30,34 +34,40 @@ interface Elsewhere {
 interface SearchDeps {
   jobListReader: JobListReader;
   warn: (sentence: Sentence) => void;
+  /** Time for which current listings were read since the call of an attempt, with this one, ms. */
+  lived: (entry: Entry, listing: Listing | null) => number;
 }
 
 /** Searches the cluster for the printing of an attempt. Never throws. The job's lock must be held. */
 export async function search(
-  { jobListReader, warn }: SearchDeps,
+  { jobListReader, warn, lived }: SearchDeps,
   { claims }: Ledger,
-  attempt: PrintAttempt,
+  entry: Entry,
   deadline: Deadline,
   elsewhere?: Elsewhere,
 ): Promise<Search> {
+  const { attempt } = entry;
   let polled: PrintJob[] = [];
   const searchOnce = async (): Promise<Search> => {
     const listing = await underDeadline(deadline.clock, { ms: READ_FOR, parent: deadline }, (limit) =>
       jobListReader.read(attempt.clusterId, limit),
     ).catch(() => null);
     const printings = [...(listing?.printings ?? []), ...polled];
-    const print = await claims.claim(attempt, printings).catch((error: unknown) => {
+    const age = lived(entry, listing);
+    const print = await claims.claim(attempt, printings, age).catch((error: unknown) => {
       // The lock's present holder decides about the printing.
       if (error instanceof LockLostError) return undefined;
       // A full disk must not make an existing print look absent.
       warn(phrase`A print that was found could not be saved: check the state folder or the database.`);
-      return likeliest(attempt, printings);
+      return likeliest(attempt, printings, age);
     });
     if (print) return { end: 'found', print };
     const written = await elsewhere?.outcome().catch(() => null);
     if (written) return { end: 'found', print: written };
     if (!listing?.current || written === null) return { end: 'cut' };
-    return { end: (await claims.isDoubtful(attempt, printings).catch(() => true)) ? 'cut' : 'absent' };
+    const doubts = await claims.doubts(entry, printings).catch(() => null);
+    if (doubts === null) return { end: 'cut' };
+    return doubts.length > 0 ? { end: 'doubtful', printings: doubts } : { end: 'absent' };
   };
   const untilFound = async () => {
     const seen = await searchOnce();

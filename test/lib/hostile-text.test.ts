@@ -606,9 +606,11 @@ const READERS: Record<string, (words: string) => unknown> = {
     readPrintJobFilter(words),
   ],
   'print/ledger.candidates': (words) =>
-    candidates({ id: 'a', clusterId: 'c', jobId: words, begunAt: 0, earliest: 0, latest: 1, known: [] }, [
-      { ...readPrintJob(FIELDS('a')), jobId: words, createdAt: words },
-    ]),
+    candidates(
+      { id: 'a', clusterId: 'c', jobId: words, begunAt: 0, earliest: 1, latest: 2, known: [] },
+      [{ ...readPrintJob(FIELDS('a')), jobId: words, createdAt: words }],
+      0,
+    ),
   'print/plain-properties.plainProperties': (words) =>
     plainProperties({ a: words, [words]: 1, b: words.slice(0, 60_000) }),
   'events/advance.advance': (words) => {
@@ -781,6 +783,7 @@ const OTHERS: Record<string, string> = {
   'events/list-changes.sameHost': 'compares ids of printers that were read',
   'events/list-changes.reboundEvent': 'compares ids of printers that were read',
   'print/ledger.newAttempt': 'gets jobs that were read',
+  'print/ledger.isTooLate': 'gets a number',
   'print/ledger.likeliest': 'gets jobs that were read',
   'print/ledger.Ledger': 'keeps its own notes in the state store',
   'print/job-list-reader.*': 'gets jobs that were read',
