@@ -46,6 +46,7 @@ export function advance(
     version: 2,
     count: builder.count,
     lived: seen.lived,
+    ...(before?.moves !== undefined && { moves: before.moves }),
     since: before?.since ?? at,
     begun: begunBefore(before, seen),
     newestAtFirst: before?.historySeen ? before.newestAtFirst : newestOf(seen, before?.newestAtFirst),

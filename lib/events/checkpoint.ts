@@ -42,13 +42,13 @@ export interface MaterialCheckpoint {
   removing: ('printCore' | 'material')[];
   /** Lowest estimate of the rest of the present spool, percent; null if unknown. */
   left: number | null;
-  /** Number of events per change, by type and observed facts; absent without any. */
-  edges?: Record<string, number>;
 }
 
 /** Contents of an extruder. `material` is none while it holds what a material station has loaded. */
 export interface ExtruderCheckpoint extends MaterialCheckpoint {
   printCore: string | null;
+  /** Number of other print cores so far, which identifies the present one; absent without any. */
+  cores?: number;
   /** Print that is known to need more than is left. */
   shortFor: string | null;
   /** The material that the station loaded last; absent before the first. */
@@ -100,6 +100,8 @@ export interface Checkpoint {
   since: string;
   /** Date at which the watch began, by the earliest account of an answer: its own date minus the time lived. */
   begun: string;
+  /** Number of moves to another cluster id so far, which tells two moves apart; absent without any. */
+  moves?: number;
   /** Newest date of a job in the lists of the first observation that had dates; null before. */
   newestAtFirst: string | null;
   /** Whether a reachable cluster has ever shown the lists. */

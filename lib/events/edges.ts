@@ -7,7 +7,7 @@ import type { EventBuilder, EventDraft, EventType, PrintEvent, Step } from './pr
 const EDGES_KEPT = 20;
 
 /**
- * The recurring edges of a job or of an extruder. Observed facts identify them, so that an edge that is found again
+ * The recurring edges of a job. Observed facts identify them, so that an edge that is found again
  * after its checkpoint was lost has the same id. A number is appended only if the same facts occur a second time.
  */
 export class RecurringEdges {

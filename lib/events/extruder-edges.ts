@@ -4,7 +4,6 @@ import { isUnderWay } from '../service/job-words';
 import type { Extruder, Material, Printer, Slot } from '../service/printer';
 import type { ExtruderCheckpoint, MaterialCheckpoint, PrinterCheckpoint, SlotCheckpoint } from './checkpoint';
 import type { EventBuilder, EventType } from './print-event';
-import { RecurringEdges } from './edges';
 
 /** Extruders, and slots, followed per printer. */
 const FOLLOWED = 16;
@@ -144,7 +143,7 @@ abstract class MaterialEdges<State extends MaterialCheckpoint> {
     });
     if (isChanged) {
       const [previous, value] = [before.material, material].map((loaded, at) => ({ ...places[at], material: loaded }));
-      this.addChange('material.changed', previous, value, spool.volumeLeft);
+      this.addChange('material.changed', this.after.loads, previous, value);
     }
     // A new spool may be low from the start, an emptied place is not. A rest that was unknown before causes no event.
     const from = isLoaded ? 100 : before.left;
@@ -154,13 +153,14 @@ abstract class MaterialEdges<State extends MaterialCheckpoint> {
     this.builder?.step('material.low', subject, step, { ...this.printer, value: low(places[1], spool, null) });
   }
 
-  /** Adds the event of another material or print core. The rest of the material helps to tell two changes apart. */
-  protected addChange(type: EventType, previous: unknown, value: unknown, rest: number | null): void {
-    if (!this.builder) return;
-    const facts = hash('sha256', JSON.stringify([previous, value, rest]), 'base64url').slice(0, 10);
-    const edges = new RecurringEdges(this.builder.counted(this.subject), this.after.edges, this.builder);
-    edges.add(type, facts, { ...this.printer, previous, value });
-    if (edges.all) this.after.edges = edges.all;
+  /**
+   * Adds the event of another material or print core. Nothing else identifies it: what is left may be another figure when
+   * the change is found again from an older checkpoint. `count`: its number, as the checkpoint counts them.
+   */
+  protected addChange(type: EventType, count: number, previous: unknown, value: unknown): void {
+    const facts = hash('sha256', JSON.stringify([previous, value]), 'base64url').slice(0, 10);
+    const subject = `${this.builder?.counted(this.subject)}-${count}/${facts}`;
+    this.builder?.once(type, subject, { ...this.printer, previous, value });
   }
 
   /** Whether something is missing for the first time: a single answer without it doesn't prove its removal. */
@@ -191,11 +191,12 @@ class ExtruderEdges extends MaterialEdges<ExtruderCheckpoint> {
   }
 
   #followPrintCore(before: ExtruderCheckpoint): void {
-    const { index, printCore, volumeLeft } = this.extruder;
+    const { index, printCore } = this.extruder;
     if (printCore === before.printCore || (printCore === null && this.isFirstLook(before, 'printCore'))) return;
     this.after.printCore = printCore;
+    this.after.cores = (before.cores ?? 0) + 1;
     const [previous, value] = [before.printCore, printCore].map((core) => ({ extruder: index, printCore: core }));
-    this.addChange('printcore.changed', previous, value, volumeLeft);
+    this.addChange('printcore.changed', this.after.cores, previous, value);
   }
 
   /** What a station loads for a print, and takes back, stays the spool of its slot, and is no change. */

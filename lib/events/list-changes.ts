@@ -1,4 +1,4 @@
-import { VERSION } from './checkpoint';
+import { type Checkpoint, VERSION } from './checkpoint';
 import { EventBuilder, makeEvent, type PrintEvent } from './print-event';
 
 /** The clusters of an account as last listed: plain JSON (reference 6). */
@@ -94,16 +94,17 @@ export function sameHost<T extends { hostGuid: string | null }>(among: Iterable<
 }
 
 /**
- * The event of a machine's new id. The time is part of its id, as the machine may return to an old id and leave it
- * again.
+ * The event of a machine's new id. The number of its moves is part of the event's id, as the machine may return to an old
+ * id and leave it again; the time stands in where nothing is known of the machine. `known`: its state under the old id.
  */
 export function reboundEvent(
   previous: string,
   cluster: ListedIdentity,
-  { at, late }: { at: string; late: boolean },
+  { at, late, known }: { at: string; late: boolean; known: Pick<Checkpoint, 'since' | 'moves'> | null },
 ): PrintEvent {
   const { clusterId, name } = cluster;
-  const subject = `${previous}/${Date.parse(at).toString(36)}`;
+  const moment = Date.parse(known?.since ?? at).toString(36);
+  const subject = `${previous}/${moment}${known ? `-${(known.moves ?? 0) + 1}` : ''}`;
   return makeEvent({ clusterId, clusterName: name, at, late }, 'cluster.rebound', subject, {
     previous,
     value: clusterId,

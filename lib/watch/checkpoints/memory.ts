@@ -274,7 +274,8 @@ export class ClusterMemory extends StoredMemory {
 
   /** Continues from the state of an earlier id of the same machine. */
   continueFrom(earlier: ClusterMemory): void {
-    this.restore(earlier.checkpoint, earlier.status);
+    const { checkpoint } = earlier;
+    this.restore(checkpoint && { ...checkpoint, moves: (checkpoint.moves ?? 0) + 1 }, earlier.status);
     this.#bornAt = earlier.#bornAt;
     this.inheritLateness(earlier);
   }

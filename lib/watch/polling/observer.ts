@@ -273,18 +273,22 @@ function catchUp({ checkpoint, undelivered }: ClusterMemory): { checkpoint: Chec
 const hasEvents = (drafts: readonly EventDraft[], eventSubscribers: readonly EventSubscriber[]): boolean =>
   drafts.length > 0 && eventSubscribers.some(({ events }) => eventsFor(drafts, events.thresholds).length > 0);
 
-/** Whether two checkpoints have the same jobs and spools. */
+/** Whether two checkpoints have the same contents, except for what only describes the moment. */
 const hasSameContents = (one: Checkpoint, other: Checkpoint): boolean =>
-  hasSameIds(one.jobs, other.jobs) &&
-  hasSameIds(one.ended.slice(-10), other.ended.slice(-10)) &&
-  loadsOf(one) === loadsOf(other);
+  JSON.stringify(contentsOf(one)) === JSON.stringify(contentsOf(other));
 
-/** Number of spools so far: the number identifies a spool in later events, so a restart must not count it again. */
-const loadsOf = ({ printers }: Checkpoint): number =>
-  printers.reduce(
-    (sum, { extruders, slots = [] }) => [...extruders, ...slots].reduce((all, { loads }) => all + loads, sum),
-    0,
-  );
-
-const hasSameIds = (some: readonly { id: string }[], others: readonly { id: string }[]): boolean =>
-  some.length === others.length && some.every(({ id }, at) => id === others[at]?.id);
+/**
+ * What a restart must know although no event was about it: an occurrence that has ended can recur, a job can leave the
+ * lists, and the number of a spool identifies it in later events.
+ */
+const contentsOf = ({ jobs, ended, plates, printers, maintenance }: Checkpoint): unknown[] => [
+  jobs.map(({ id, state, aborting }) => [id, state, aborting]),
+  ended.slice(-10).map(({ id }) => id),
+  plates.map(({ id }) => id),
+  maintenance.isDue,
+  printers.map(({ id, faults, extruders, slots = [] }) => [
+    id,
+    faults,
+    [...extruders, ...slots].map(({ loads }) => loads),
+  ]),
+];

@@ -58,7 +58,7 @@ export class Pollers implements PollMoves {
     const isNew = from.movedTo !== cluster.clusterId;
     if (isNew && ownership !== SOLE_OWNER && !(await isSecured(ownership, previous, lock)))
       return this.of(previous).lastKnown();
-    if (isNew && this.#deliverRebound(previous, cluster, from.nextEventsAreLate)) {
+    if (isNew && this.#deliverRebound(previous, cluster, from)) {
       to.movedTo = null;
       if (isWhole && !to.hasCheckpoint && from.hasCheckpoint) to.continueFrom(from);
       from.restore(null, null);
@@ -94,8 +94,9 @@ export class Pollers implements PollMoves {
   }
 
   /** Delivers the event of the move. Returns false where no subscriber received it. */
-  #deliverRebound(previous: string, cluster: ListedCluster, late: boolean): boolean {
-    const event = reboundEvent(previous, cluster, { at: isoTime(this.account.clock.now()), late });
+  #deliverRebound(previous: string, cluster: ListedCluster, from: ClusterMemory): boolean {
+    const { checkpoint: known, nextEventsAreLate: late } = from;
+    const event = reboundEvent(previous, cluster, { at: isoTime(this.account.clock.now()), late, known });
     const draft: EventDraft = { event };
     const single = this.get(previous)?.eventSubscribers.filter((one) => one.wants !== 'all') ?? [];
     const toAll = this.list.deliver([event], single);

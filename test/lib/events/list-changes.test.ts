@@ -54,14 +54,17 @@ describe('advanceList', () => {
   });
 
   it('identifies a rebound in both directions', () => {
-    const late = { at: '2026-01-01T00:00:00.000Z', late: true };
+    const known = { since: '2026-01-01T00:00:00.000Z' };
+    const late = { at: '2026-01-01T00:00:00.000Z', late: true, known };
     const event = reboundEvent('a', cluster('b', 'G'), late);
     assert.deepEqual(
       [event.type, event.previous, event.value, event.clusterName, event.late],
       ['cluster.rebound', 'a', 'b', 'name-b', true],
     );
     assert.notEqual(event.id, reboundEvent('b', cluster('a', 'G'), late).id);
-    assert.notEqual(event.id, reboundEvent('a', cluster('b', 'G'), { ...late, at: '2026-01-02T00:00:00.000Z' }).id);
+    assert.equal(event.id, reboundEvent('a', cluster('b', 'G'), { ...late, at: '2026-01-02T00:00:00.000Z' }).id);
+    for (const other of [{ ...known, moves: 1 }, { since: '2026-01-03T00:00:00.000Z' }, null])
+      assert.notEqual(event.id, reboundEvent('a', cluster('b', 'G'), { ...late, known: other }).id);
   });
 
   it('adds a cluster while the old id is still listed, or without a guid', () => {
