@@ -49,7 +49,7 @@ export function advance(
     ...(before?.moves !== undefined && { moves: before.moves }),
     since: before?.since ?? at,
     begun: begunBefore(before, seen),
-    newestAtFirst: before?.historySeen ? before.newestAtFirst : newestOf(seen, before?.newestAtFirst),
+    newestAtFirst: newestAtFirst(before, seen),
     jobsSeen: before?.jobsSeen === true || (seen.jobs !== null && isReachable(seen)),
     historySeen: before?.historySeen === true || (seen.history !== null && isReachable(seen)),
     name,
@@ -72,10 +72,20 @@ function begunBefore(before: Checkpoint | null, seen: Observation): string {
   return before && before.begun < begun ? before.begun : begun;
 }
 
-/** Newest date of a job in the lists; `before`: of earlier ones. */
-function newestOf({ jobs, history }: Observation, before: string | null | undefined): string | null {
+/**
+ * Newest date of a job in the first lists, see `Checkpoint.newestAtFirst`. An empty history counts as such if it is shown
+ * twice: a single odd answer is no proof.
+ */
+function newestAtFirst(before: Checkpoint | null, seen: Observation): string | null {
+  const known = before?.newestAtFirst ?? null;
+  if (before?.historySeen && known !== null) return known;
+  const { jobs, history } = seen;
   const dates = [...(jobs ?? []), ...(history ?? [])].flatMap(({ createdAt }) => createdAt ?? []);
-  return dates.reduce((newest, date) => (date > newest ? date : newest), before ?? '') || null;
+  const isEmptyAgain = before?.historySeen === true && history !== null && isReachable(seen);
+  return dates.reduce<string | null>(
+    (newest, date) => (date > (newest ?? '') ? date : newest),
+    known ?? (isEmptyAgain ? '' : null),
+  );
 }
 
 /** The jobs whose record must be read to decide whether and how they ended, for `advance`. */
@@ -141,7 +151,6 @@ class Scan {
   readonly ended: Map<string, Ended>;
   readonly namingEnds: readonly string[];
   readonly #absenceCounts: boolean;
-  /** Date before which the watch had not begun, by the dates of jobs where there are any. */
   readonly #begun: string;
 
   constructor(
@@ -198,7 +207,7 @@ class Scan {
 
   /**
    * Whether a new job existed before: at the first observation of the cluster, or of the list that holds it. The dates of
-   * the jobs that were listed then decide; without any, the date of the first observation does.
+   * the jobs that were listed then decide; as long as none are known, the date at which the watch began does.
    */
   isOld(id: string): boolean {
     const { before } = this;

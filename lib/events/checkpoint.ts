@@ -69,6 +69,8 @@ export interface PlateCheckpoint {
   from: number | null;
   /** Its wait at the last event or change, whole minutes. */
   minutes: number;
+  /** Whether the last queue lacked its job. A second one without it proves that the plate was cleared. */
+  missing?: true;
 }
 
 export interface PrinterCheckpoint {
@@ -102,7 +104,7 @@ export interface Checkpoint {
   begun: string;
   /** Number of moves to another cluster id so far, which tells two moves apart; absent without any. */
   moves?: number;
-  /** Newest date of a job in the lists of the first observation that had dates; null before. */
+  /** Newest date of a job in the first lists, blank if they were empty twice; null as long as that is unknown. */
   newestAtFirst: string | null;
   /** Whether a reachable cluster has ever shown the lists. */
   jobsSeen: boolean;
@@ -159,7 +161,7 @@ function withLivedAbsence(job: Dated<KnownJob, 'missingFrom', 'missingSince'>, l
 }
 
 function withLivedWait(plate: Dated<PlateCheckpoint, 'from', 'since'>, lived: number): PlateCheckpoint {
-  const { id, minutes, since } = plate;
-  const { from = typeof since === 'string' ? lived - minutes * 60_000 : null } = plate;
-  return { id, from, minutes };
+  const { since, ...known } = plate;
+  const { from = typeof since === 'string' ? lived - plate.minutes * 60_000 : null } = plate;
+  return { ...known, from };
 }

@@ -2,7 +2,7 @@ import { isPlateWaiting } from '../service/job-words';
 import type { Checkpoint, PlateCheckpoint, PrinterCheckpoint } from './checkpoint';
 import { passed, type Thresholds } from './edges';
 import { followMaterials } from './extruder-edges';
-import type { Observation } from './observation';
+import { isReachable, type Observation } from './observation';
 import { type EventBuilder, ofJob } from './print-event';
 
 type TrackedState = Pick<Checkpoint, 'online' | 'onlineDoubted' | 'hostPrinterId' | 'hostPrinterName' | 'printers'>;
@@ -107,20 +107,27 @@ export function followMaintenance(
  */
 export function followPlates(
   before: Checkpoint | null,
-  { jobs, lived }: Observation,
+  seen: Observation,
   builder: EventBuilder | null,
 ): PlateCheckpoint[] {
-  if (!jobs) return [...(before?.plates ?? [])];
+  const { jobs, lived } = seen;
+  const known = before?.plates ?? [];
+  // The queue of an offline printer proves nothing.
+  if (!jobs || !isReachable(seen)) return [...known];
   const after = new Map<string, PlateCheckpoint>();
   for (const job of jobs) {
     const id = job.clusterJobId;
     // A job that is listed twice has one plate.
     if (id === null || after.has(id) || !isPlateWaiting(job)) continue;
-    const known = before?.plates.find((plate) => plate.id === id);
-    const plate = known ? waitingPlate(known, lived) : { id, from: before?.jobsSeen ? lived : null, minutes: 0 };
-    if (known && plate !== known) builder?.step('plate.awaiting', id, stepOf(known, plate), ofJob(job));
-    after.set(id, plate);
+    const last = known.find((plate) => plate.id === id);
+    const plate = last ? waitingPlate(last, lived) : { id, from: before?.jobsSeen ? lived : null, minutes: 0 };
+    if (last && plate.minutes > last.minutes) builder?.step('plate.awaiting', id, stepOf(last, plate), ofJob(job));
+    const { missing: _back, ...present } = plate;
+    after.set(id, plate.missing ? present : plate);
   }
+  const listed = new Set(jobs.map(({ clusterJobId }) => clusterJobId));
+  for (const plate of known)
+    if (!plate.missing && !listed.has(plate.id)) after.set(plate.id, { ...plate, missing: true });
   return [...after.values()];
 }
 

@@ -281,7 +281,8 @@ const hasSameContents = (one: Checkpoint, other: Checkpoint): boolean =>
  * What a restart must know although no event was about it: an occurrence that has ended can recur, a job can leave the
  * lists, and the number of a spool identifies it in later events.
  */
-const contentsOf = ({ jobs, ended, plates, printers, maintenance }: Checkpoint): unknown[] => [
+const contentsOf = ({ jobs, ended, plates, printers, maintenance, newestAtFirst }: Checkpoint): unknown[] => [
+  newestAtFirst,
   jobs.map(({ id, state, aborting }) => [id, state, aborting]),
   ended.slice(-10).map(({ id }) => id),
   plates.map(({ id }) => id),

@@ -22,6 +22,24 @@ describe('a plate that waits', () => {
     assert.deepEqual(plates(one.poll(twice)), ['plate.awaiting a=30']);
   });
 
+  for (const [what, odd] of [
+    ['says offline', answer({ is_online: false })],
+    ['lists no jobs', answer()],
+    ['lacks the queue', { ...answer(), print_jobs: undefined }],
+  ] as const)
+    it(`is reported once where a single answer ${what}`, () => {
+      const one = story();
+      one.poll(printing);
+      one.poll(waiting);
+      one.skip(10);
+      one.poll(odd);
+      one.skip(18);
+      assert.deepEqual(plates(one.poll(waiting)), ['plate.awaiting a=30']);
+      one.poll(odd);
+      one.skip(40);
+      assert.deepEqual(plates(one.poll(waiting)), []);
+    });
+
   it('is reported where the record of its job could be read only later', () => {
     const unnamed = answer({ print_jobs: [{ ...at('a', 'wait_cleanup', 50), time_total: null }] });
     const one = story();
