@@ -9,6 +9,7 @@ import { hostileHazard } from './hostile';
 import { Life, SECOND } from './life';
 import { signIn, World, type Machine } from './machine';
 import { Broken } from './trace';
+import { Truth } from './truth';
 
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
 /** Polling intervals, s. */
@@ -29,7 +30,7 @@ interface ReportedEnd {
 /** Runs watching nodes while prints end and everything below them fails at times. */
 export async function watchingRun(seed: number): Promise<void> {
   const world = await World.make(seed, {
-    farm: [{}, { endWords: 'short' }],
+    farm: [{}, { endWords: 'short', station: true }],
     accessTokenLifetime: 1e8,
     timeFactor: FACTOR,
   });
@@ -45,6 +46,7 @@ class WatchingRun {
   readonly #interval: number;
   readonly #told: ReportedEnd[] = [];
   readonly #farm: FarmChanges;
+  readonly #truth: Truth;
   readonly #prints: string[] = [];
   /** Prints that a node has seen. */
   readonly #seen = new Set<string>();
@@ -62,6 +64,7 @@ class WatchingRun {
     this.#chance = new Chance(world.random);
     this.#interval = this.#chance.pick(INTERVALS);
     this.#farm = new FarmChanges(world);
+    this.#truth = new Truth(world);
     this.#life = new Life(world, this.#chance, {
       open: (client, machine) => {
         for (const name of this.#nodes.keys()) this.#open(name, client, machine);
@@ -81,6 +84,7 @@ class WatchingRun {
     if (all) this.#nodes.set('all', null);
     if (!all || chance.is(0.4)) this.#nodes.set('one', world.clusterId(1));
     if (chance.is(0.3)) this.#nodes.set('same', world.clusterId(1));
+    this.#truth.dateAnswers();
     life.start(startOffset(world, chance));
     await world.time.pass(BASELINE);
 
@@ -102,13 +106,21 @@ class WatchingRun {
     // The sign-in scenario decides whether a lost answer to a renewal may cost the sign-in.
     if (this.#isSignInLost || world.simulator.tokens.reuseDetections > 0) {
       await this.#checkLoss();
+      this.#truth.stop();
       return life.leave();
     }
     this.#farm.clearPlates();
     for (let minutes = 0; minutes < 20 && this.#prints.some((uuid) => this.#isPrinting(uuid)); minutes++)
       await world.time.pass(60 * SECOND);
-    await world.time.pass(3 * this.#interval * SECOND);
+    await this.#truth.calm(all ? [1, 2] : [1], this.#interval * SECOND);
+    await world.time.pass(4 * this.#interval * SECOND);
     this.#check();
+    this.#truth.check({
+      watched: this.#nodes,
+      interval: this.#interval * SECOND,
+      mayRepeat: this.#mayRepeat(),
+      hostile: this.#isHostile,
+    });
     this.#farm.check({
       watched: this.#nodes,
       single: this.#single,
@@ -215,6 +227,7 @@ class WatchingRun {
     const told = (events: PrintEvent[]) => {
       if (!machine.alive) return;
       this.#farm.record(name, events);
+      this.#truth.record(name, events);
       for (const { id, type, job, late } of events) {
         if (!ENDS.includes(type)) continue;
         this.world.trace.add(
