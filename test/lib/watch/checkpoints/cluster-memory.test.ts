@@ -180,6 +180,8 @@ describe('watch/checkpoints/cluster-memory', () => {
     const seen = observation(answer());
     assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), false, 'the first poll');
     memory.record(advance(null, seen).checkpoint, seen);
+    assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), false, 'an empty history that was shown once');
+    memory.record(advance(memory.checkpoint, seen).checkpoint, seen);
     assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), true);
     memory.recordUnwatched(0);
     assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), false, 'the first poll after a time without subscribers');
