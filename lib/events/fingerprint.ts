@@ -57,6 +57,7 @@ function pushJob(seen: unknown[], job: PrintJob): void {
     job.status,
     job.serviceState,
     job.state,
+    job.started,
     job.printerId,
     job.printerName,
     job.assignedTo,

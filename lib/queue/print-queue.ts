@@ -13,6 +13,7 @@ import * as changes from './model/item-changes';
 import { newItem } from './model/item-changes';
 import { paused, pausedPrinters, type QueueRecord, withoutQueueEvents } from './model/queue-record';
 import { rankAfter } from './model/rank';
+import { requirementOf } from './model/requirement';
 import type * as api from './model/types';
 import {
   type AddRequest,
@@ -20,11 +21,13 @@ import {
   type ItemRecord,
   type ItemState,
   type PrinterReason,
+  printerKey,
   printingId,
   type QueueItem,
   type QueuePrinter,
   type QueueReading,
 } from './model/types';
+import { mismatchOf } from './plan/suitability';
 import type { QueueData } from './records/data';
 import { itemNotFound, movedRanks } from './records/items';
 import { Outbox, type Undelivered } from './records/outbox';
@@ -109,10 +112,10 @@ export class PrintQueue implements api.QueueApi {
   }
 
   async settle(target: api.ItemTarget, verdict: api.Settlement, deadline: Deadline): Promise<api.QueueItem[]> {
-    const { data } = await this.#runtime.ready(deadline);
-    const records = await this.#find(data, target);
+    const queue = await this.#runtime.ready(deadline);
+    const records = await this.#find(queue.data, target);
     // The printer must not count as free before its gate is closed.
-    if (verdict.outcome === 'printed') await this.#runtime.written(this.#closeGates(data, records, verdict));
+    if (verdict.outcome === 'printed') await this.#runtime.written(this.#closeGates(queue, records, verdict));
     // Of an order, the items without doubt stay as they are.
     const isInDoubt = records.some((record) => changes.inDoubt(record, verdict).length > 0);
     return this.#changeAll(target, deadline, (record) =>
@@ -228,11 +231,21 @@ export class PrintQueue implements api.QueueApi {
     return changed.map((record) => view.item(record));
   }
 
-  async #closeGates(data: QueueData, records: readonly ItemRecord[], verdict: api.Settlement): Promise<void> {
+  async #closeGates(
+    { data, view, views, rules, queueId }: QueueContext,
+    records: readonly ItemRecord[],
+    verdict: api.Settlement,
+  ): Promise<void> {
     for (const record of records)
       for (const attempt of changes.inDoubt(record, verdict)) {
-        const id = printingId(this.#parts.queueId, record.itemId, attempt);
-        await data.gates.close(attempt, id, 'finished');
+        const needs = requirementOf(record.require, record.files[attempt.file]?.facts ?? null, views.materialOf);
+        // What was loaded then is not known any more, but a printer of another model could not take it.
+        const couldTake = (target: api.PrinterTarget) => {
+          const printer = view.input.printers.find((one) => printerKey(one) === printerKey(target));
+          return !printer || mismatchOf(needs, printer, rules)?.code !== 'MODEL';
+        };
+        const id = printingId(queueId, record.itemId, attempt);
+        await data.gates.settle(attempt, { id, begun: attempt.begun ?? null, couldTake });
       }
   }
 

@@ -51,6 +51,8 @@ export interface PrintJob {
   timeElapsed: number | null;
   timeTotal: number | null;
   timeRemaining: number | null;
+  /** Whether it has begun, in the service's word; null if the service does not say it. */
+  started: boolean | null;
   printerId: string | null;
   printerName: string | null;
   /** The member of a group that is to print it, by name or id. */
@@ -99,6 +101,7 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
     timeElapsed,
     timeTotal,
     timeRemaining: number(wire.time_remaining),
+    started: flag(wire.started),
     printerId: text(wire.printer_uuid) ?? text(wire.printed_on_uuid),
     printerName: text(wire.printer_name),
     assignedTo: line(wire.assigned_to),

@@ -6,7 +6,7 @@ import { pauseAfter } from '../http/retry';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { Membership } from '../state/membership';
-import type { CurrentScope, StateStore } from '../state/store';
+import type { CurrentScope, Scope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { settledWithin } from '../time/concurrency';
 import { guard } from '../time/guard';
@@ -95,8 +95,8 @@ export class Watcher {
         if (clusterId !== LIST && !failure?.lacksToken) this.#coordinator?.reach.recordPoll(failure?.error ?? null);
       },
       ownerChanged: (clusterId) => this.#outages.ownerChanged(clusterId),
-      observed: (clusterId, status) => {
-        for (const listener of this.#listeners) this.#guard(() => listener(clusterId, status));
+      observed: (clusterId, status, requestedAt) => {
+        for (const listener of this.#listeners) this.#guard(() => listener(clusterId, status, requestedAt));
       },
       derived: (clusterId, drafts) => this.#guard(() => options.meter?.derived(clusterId, drafts)),
       fault: (clusterId, thrown) => this.#reportFault(clusterId, thrown),
@@ -158,6 +158,15 @@ export class Watcher {
     if (this.#closing.signal.aborted) return () => undefined;
     const keepPolling = new KeepPolling(this.#pollers.of(clusterId), this.jobEndInterval);
     return () => keepPolling.end();
+  }
+
+  /**
+   * Leaves a mark in the checkpoint of a cluster that a plate gate of these machines was written (print queue, rule 3). It
+   * is written once.
+   */
+  markGate(scope: Scope, clusterId: string, machines: readonly string[]): void {
+    const under = this.#memory.scope(scope);
+    if (under.markGate(clusterId, machines)) this.#guard(() => this.#checkpoints.writeMarks(under, clusterId));
   }
 
   /** Calls `listener` after each status read, whichever watch caused the poll. Returns a function that removes it. */
@@ -259,7 +268,8 @@ export class Watcher {
   }
 }
 
-export type ObservationListener = (clusterId: string, status: ClusterStatus) => void;
+/** `requestedAt`: when the status was requested at the earliest, monotonic, ms. */
+export type ObservationListener = (clusterId: string, status: ClusterStatus, requestedAt: number) => void;
 
 /** Receives the figures of the polls. */
 export interface WatchMeter {

@@ -74,6 +74,8 @@ class Farm extends ScriptedService {
   readonly ended = new Map<string, object>();
   /** Metadata of the stored jobs, by id. */
   readonly metadata = new Map<string, object>();
+  /** Marks of written gates, by cluster. */
+  readonly marks = new Map<string, readonly string[]>();
   /** Called before a read of a printer answers, and after the service has made a print. */
   onRead: () => unknown = () => undefined;
   onPrint: () => unknown = () => undefined;
@@ -102,7 +104,7 @@ class Farm extends ScriptedService {
     const isBusy = jobs.some(({ word }) => word !== 'queued');
     return {
       is_online: true,
-      printers: [{ uuid: 'P', status: isBusy ? 'printing' : 'idle', enabled: true }],
+      printers: [{ uuid: `P of ${clusterId}`, status: isBusy ? 'printing' : 'idle', enabled: true }],
       print_jobs: jobs.map(job),
       recently_completed: shown
         .filter(({ word }) => isOver(word))
@@ -234,10 +236,13 @@ export class Runtime {
     const watcher = {
       clusterList: {
         get last() {
-          return new Map([...farm.clusters].map(([id]) => [id, identityOf(farm, id)]));
+          return new Map([...farm.clusters.keys()].map((id) => [id, listed(farm, id)]));
         },
       },
       hold: () => () => undefined,
+      markGate: (scope: Scope, clusterId: string, machines: readonly string[]) =>
+        farm.marks.set(clusterId, [...new Set([...(farm.marks.get(clusterId) ?? []), ...machines])]) &&
+        void store.put(['checkpoint', ...scope, clusterId], { gates: farm.marks.get(clusterId) }),
       onObservation: (listener: ObservationListener) => {
         listeners.add(listener);
         return () => listeners.delete(listener);
@@ -343,7 +348,7 @@ export class Runtime {
   }
 
   poll(clusterId: string, status: ReturnType<typeof readClusterStatus>): void {
-    for (const listener of this.listeners) listener(clusterId, status);
+    for (const listener of this.listeners) listener(clusterId, status, this.#clock.monotonic());
     for (const one of this.followed) {
       const isListed = [...status.jobs, ...status.history].some((job) => job.clusterJobId === one.clusterJobId);
       if (one.clusterId !== clusterId || status.online === false) continue;
@@ -353,6 +358,12 @@ export class Runtime {
     }
   }
 }
+
+/** A cluster in the list: its host is the first printer that it shows. */
+const listed = (farm: Farm, clusterId: string) => {
+  const [host] = (farm.status(clusterId) as { printers: { uuid: string }[] }).printers;
+  return { ...identityOf(farm, clusterId), host: host ? { printerId: host.uuid, name: null } : null };
+};
 
 const identityOf = (farm: Farm, clusterId: string) =>
   readCluster({

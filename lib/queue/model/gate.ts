@@ -1,28 +1,33 @@
-import type { ClusterStatus } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
-import { isEndDecided, isOver, isPlateWaiting } from '../../service/job-words';
+import { isEndDecided, isOver, isPlateWaiting, occupiesPrinter } from '../../service/job-words';
 import type { PrintJob } from '../../service/print-job';
-import type { Printer } from '../../service/printer';
 import { phrase } from '../../words/sentence';
 import { hasBegun } from './item';
 import type { QueueRules } from './rules';
 
 /**
- * Plate gate of a printer: facts about the prints that ended there, shared by all queues of the account. Whether it is
- * open depends on the queue's mode (`isClear`). Saved under `['queue-plate', ...scope, clusterId, printerId]`. Times in
- * ms since 1970.
+ * Plate gate of a machine: facts about the prints that ended there, shared by all queues of the account. Each queue judges
+ * them by its own mode (`plateOf`). Saved under `['queue-plate', ...scope, gateId]`. Times in ms since 1970.
  */
 export interface PlateGate {
-  version: 1;
+  version: 2;
+  /** What first identified the machine (`gateIdOf`). */
+  gateId: string;
+  /** Ids of the printer itself, the present one last; empty: it has none of its own. */
+  ownIds: readonly string[];
+  /** GUID of the machine's electronics. */
+  hostGuid: string | null;
+  /** Where it was last seen. */
   clusterId: string;
+  /** Null: the only printer of its cluster. */
   printerId: string | null;
   clusterName: string | null;
-  /** Identity of the machine, which outlives its cluster id. */
-  hostGuid: string | null;
   /** Number of prints that closed it: part of the ids of its events. */
   closings: number;
+  /** Number of prints that have begun there, as far as anything has shown them. */
+  begun: number;
   /** Print that is under way there. */
-  printing: { id: string; missingSince: number | null } | null;
+  printing: CurrentPrint | null;
   /** Print that ended there last. */
   ended: EndedPrint | null;
   /** Whether the printer has ever shown the cleanup state. */
@@ -33,17 +38,41 @@ export interface PlateGate {
   verdicts: readonly PlateVerdict[];
 }
 
+interface CurrentPrint {
+  id: string;
+  /** When the first status lacked it; null while it is shown. */
+  missingSince: number | null;
+  /** Whether only the printer's own status shows it. */
+  isUnlisted: boolean;
+}
+
 export interface EndedPrint {
   /** Id of the printing. */
   id: string;
-  /** `earlier`: before the first sight of the printer. */
-  outcome: 'finished' | 'failed' | 'aborted' | 'vanished' | 'earlier';
+  outcome: Outcome;
+  source: Source;
   at: number;
-  cleanup: 'unseen' | 'seen' | 'over';
-  /** Whether the printer had shown the cleanup state before this print. */
+  stage: Stage;
+  /** Whether the printer has shown the cleanup state of this print, and whether it had shown one before. */
+  hasShownCleanup: boolean;
   hadShownCleanup: boolean;
+  /** Whether nobody watched for a while between the print, or its cleanup, and the idle printer. */
+  hasGap: boolean;
   clearedAt: number | null;
 }
+
+/** How a print ended. */
+export type Outcome = 'finished' | 'failed' | 'aborted' | 'unknown';
+
+/**
+ * What the end is known by. `vanished`: its job left the lists. `status`: the printer's status alone showed the print.
+ * `settled`: a person's word, or an end of which nobody saw the printer. `lost`, `damaged`: the record of the gate was.
+ * `earlier`: the history at the first sight.
+ */
+export type Source = 'job' | 'vanished' | 'status' | 'settled' | 'lost' | 'damaged' | 'earlier';
+
+/** `leaving`: its end is named, and the printer is still occupied. `cleanup`: from then until the printer is idle. */
+export type Stage = 'leaving' | 'cleanup' | 'idle';
 
 interface PlateVerdict {
   /** Id of the printing. */
@@ -52,78 +81,156 @@ interface PlateVerdict {
   at: number;
 }
 
-/** Whether the plate is known to be clear (print queue, rule 3). A printer without a gate was not seen yet. */
-export function isClear({ printing, ended }: PlateGate, mode: QueueRules['gate']): boolean {
-  if (printing) return false;
-  return !ended || isCleared(ended, mode);
+/** What a status shows of a machine. */
+export interface Sight {
+  clusterId: string;
+  /** Null: the only printer of its cluster. */
+  printerId: string | null;
+  clusterName: string | null;
+  ownId: string | null;
+  hostGuid: string | null;
+  /** Its jobs, and its ended jobs, the latest first. */
+  jobs: readonly PrintJob[];
+  history: readonly PrintJob[];
+  /** Ended jobs of its group of which nothing shows the printer. */
+  unplaced: readonly PrintJob[];
+  /** Whether the printer's own status is that of a print. */
+  isBusy: boolean;
+  isIdle: boolean;
+  /** Whether it was not watched without a gap since the status before. */
+  hasGap: boolean;
+  /** Whether the status before showed a print, too, of which no job told, and whether that has lasted for long. */
+  wasUnlisted: boolean;
+  isLongUnlisted: boolean;
+  /** Time of the status, and of its receipt: two queues receive the same. */
+  at: number;
 }
 
-/** Whether the plate waits to be cleared: no print is under way. */
-export const isPlateToClear = (gate: PlateGate, mode: QueueRules['gate']): boolean =>
-  !gate.printing && !isClear(gate, mode);
+// The decision
 
-/** Whether the plate of an ended print is clear. */
-export function isCleared(
-  { outcome, cleanup, hadShownCleanup, clearedAt }: EndedPrint,
-  mode: QueueRules['gate'],
-): boolean {
-  if (clearedAt !== null) return true;
-  if (mode === 'confirm') return false;
-  if (outcome === 'earlier') return true;
-  if (mode === 'automatic') return outcome === 'finished';
-  return cleanup === 'over' || (cleanup === 'unseen' && outcome === 'finished' && hadShownCleanup);
+/** `pc`: closed until a person confirms the plate with `plate-cleared`. */
+export type Plate = 'open' | 'closed' | 'pc';
+type Mode = QueueRules['gate'];
+type Row = readonly [confirm: Plate, printer: Plate, automatic: Plate];
+
+/** The truth table of the plate gate (print queue, rule 3). */
+const TABLE = {
+  underWay: ['closed', 'closed', 'closed'],
+  finishedInCleanup: ['pc', 'closed', 'open'],
+  unfinishedInCleanup: ['pc', 'closed', 'pc'],
+  finishedAndCleared: ['pc', 'open', 'open'],
+  finishedUnseen: ['pc', 'pc', 'open'],
+  unfinishedAndCleared: ['pc', 'open', 'pc'],
+  unknown: ['pc', 'pc', 'pc'],
+  untouched: ['open', 'open', 'open'],
+  withHistory: ['pc', 'open', 'open'],
+  confirmed: ['open', 'open', 'open'],
+} as const satisfies Record<string, Row>;
+const COLUMNS: readonly Mode[] = ['confirm', 'printer', 'automatic'];
+
+/** Whether the plate of a machine is clear for a queue with this mode. Everything that is not known is closed. */
+export function plateOf({ printing, ended }: Pick<PlateGate, 'printing' | 'ended'>, mode: Mode): Plate {
+  const row = printing || ended?.stage === 'leaving' ? 'underWay' : ended ? rowOf(ended) : 'untouched';
+  return TABLE[row][COLUMNS.indexOf(mode)] ?? 'closed';
 }
+
+function rowOf(ended: EndedPrint): keyof typeof TABLE {
+  const { outcome, source, stage, hasShownCleanup, hadShownCleanup, hasGap, clearedAt } = ended;
+  const isFinished = outcome === 'finished';
+  if (clearedAt !== null) return 'confirmed';
+  if (source === 'earlier') return 'withHistory';
+  if (source !== 'job') return 'unknown';
+  if (stage !== 'idle') return isFinished ? 'finishedInCleanup' : 'unfinishedInCleanup';
+  if (isFinished) return !hasGap && (hasShownCleanup || hadShownCleanup) ? 'finishedAndCleared' : 'finishedUnseen';
+  return !hasGap && hasShownCleanup ? 'unfinishedAndCleared' : 'unknown';
+}
+
+/** Whether the plate waits to be cleared: no print is under way, and the gate is closed. */
+export const isPlateToClear = (gate: PlateGate, mode: Mode): boolean =>
+  !gate.printing && plateOf(gate, mode) !== 'open';
+
+/** Whether the plate of an ended print is clear, whatever has begun there since. */
+export const isCleared = (ended: EndedPrint, mode: Mode): boolean =>
+  plateOf({ printing: null, ended }, mode) === 'open';
+
+// The facts
 
 /** Ends and verdicts that a gate remembers: more than the service lists. */
 const KNOWN_KEPT = 60;
 const VERDICTS_KEPT = 10;
-
-type Outcome = EndedPrint['outcome'];
-
-/** Id of a printer in its cluster: null for the only one. */
-export const printerIdOf = (printer: Printer, { printers }: { printers: readonly Printer[] }): string | null =>
-  printers.length === 1 ? null : printer.printerId;
-
-/** Jobs on a printer; in a group, a job without a printer belongs to none. */
-const onPrinter = (jobs: readonly PrintJob[], printerId: string | null): PrintJob[] =>
-  printerId === null ? [...jobs] : jobs.filter((job) => job.printerId === printerId);
+/** The same for the ids of its printer, of which a factory reset makes another one. */
+const IDS_KEPT = 10;
 
 /**
- * The gate after a status of its cluster; the same object if nothing changed. Null before the first sight: the printer
- * was never seen online.
+ * The gate of a machine that has none yet.
+ * @param isLost whether something shows that it had one
  */
-export function observed(
-  before: PlateGate | null,
-  status: ClusterStatus,
-  printer: Printer,
-  now: number,
-): PlateGate | null {
-  if (status.online === false || status.stale) return before;
-  const printerId = printerIdOf(printer, status);
-  const jobs = onPrinter(status.jobs, printerId);
-  const past = onPrinter(status.history, printerId);
-  let gate = before && {
-    ...before,
-    clusterName: status.name ?? before.clusterName,
-    hostGuid: status.hostGuid ?? before.hostGuid,
+export function newGate(gateId: string, sight: Sight, isLost: boolean): PlateGate {
+  const { clusterId, printerId, clusterName, ownId, hostGuid, jobs, history, unplaced, isBusy, at } = sight;
+  const ownIds = ownId === null ? [] : [ownId];
+  const past = [...history, ...unplaced];
+  const gate: PlateGate = {
+    version: 2,
+    ...{ gateId, ownIds, hostGuid, clusterId, printerId, clusterName },
+    ...{ closings: 0, begun: 0, printing: null, ended: null, hasShownCleanup: false },
+    known: past.flatMap(({ clusterJobId }) => clusterJobId ?? []).reverse(),
+    verdicts: [],
   };
-  gate ??= firstSight(status, printerId, past, jobs.some(isPrinting), now);
-  for (const job of [...past].reverse()) gate = withPast(gate, job, now);
-  // The end of a print is decided before its printer is free, and before it asks for a clear plate.
-  for (const job of jobs.filter(isCoolingDown)) gate = withPast(gate, job, now);
-  const cleanup = jobs.find(isPlateWaiting);
-  if (cleanup) gate = withCleanup(gate, cleanup, now);
-  gate = withPrinting(gate, jobs.find(isPrinting) ?? null, { isBusy: isBusy(printer), now });
-  const isOver = gate.ended?.cleanup === 'seen' && cleanup?.clusterJobId !== gate.ended.id;
-  if (gate.ended && isOver && printer.status === 'idle' && !gate.printing)
-    gate = { ...gate, ended: { ...gate.ended, cleanup: 'over' } };
-  return before && JSON.stringify(gate) === JSON.stringify(before) ? before : gate;
+  if (isLost) return closed(gate, 'lost', { outcome: 'unknown', source: 'lost', at });
+  // A print that is found under way is an ordinary one.
+  const isUnderWay = isBusy || jobs.some(isPrinting);
+  const last = isUnderWay ? undefined : past[0];
+  return last ? closed(gate, last.clusterJobId ?? '', { outcome: 'unknown', source: 'earlier', at }) : gate;
 }
+
+/** Ids and place of a gate's machine. */
+export type PlateIds = Pick<PlateGate, 'gateId' | 'ownIds' | 'hostGuid' | 'clusterId' | 'printerId'>;
+
+/** A closed gate in place of a record that can't be read; `rest`: what can be read of it. */
+export function damagedGate(rest: PlateIds): PlateGate {
+  const gate: PlateGate = {
+    version: 2,
+    ...rest,
+    ...{ clusterName: null, closings: 0, begun: 0, printing: null, ended: null, hasShownCleanup: false },
+    ...{ known: [], verdicts: [] },
+  };
+  return closed(gate, 'damaged', { outcome: 'unknown', source: 'damaged', at: 0 });
+}
+
+/** The gate after a status that shows its machine; the same object if nothing changed. */
+export function observed(before: PlateGate, sight: Sight): PlateGate {
+  const { clusterId, printerId, jobs, history, at } = sight;
+  const clusterName = sight.clusterName ?? before.clusterName;
+  const ids = { ownIds: withId(before.ownIds, sight.ownId), hostGuid: sight.hostGuid ?? before.hostGuid };
+  let gate: PlateGate = { ...before, ...ids, clusterId, printerId, clusterName };
+  for (const job of [...history].reverse()) gate = withPast(gate, job, at);
+  // The end of a print is decided before its printer is free, and before it asks for a clear plate.
+  for (const job of jobs.filter(isCoolingDown)) gate = withPast(gate, job, at);
+  for (const job of jobs.filter(isPlateWaiting)) gate = withCleanup(gate, job, at);
+  gate = withPrinting(gate, sight);
+  for (const { clusterJobId } of sight.unplaced) if (clusterJobId !== null) gate = settledBy(gate, clusterJobId, at);
+  gate = withStage(gate, sight);
+  return JSON.stringify(gate) === JSON.stringify(before) ? before : gate;
+}
+
+const withId = (ids: readonly string[], id: string | null): readonly string[] =>
+  id === null || ids.at(-1) === id ? ids : [...ids.filter((other) => other !== id), id].slice(-IDS_KEPT);
 
 /** Closes the gate after a print that the queue knows to have ended there. */
 export function closedBy(gate: PlateGate, id: string, outcome: Outcome, at: number): PlateGate {
-  if (gate.ended?.id === id) return withOutcome(gate, outcome);
-  return gate.known.includes(id) ? gate : closed(gate, id, outcome, at);
+  const source = outcome === 'unknown' ? 'vanished' : 'job';
+  if (gate.ended?.id === id) return outcome === 'unknown' ? gate : withOutcome(gate, outcome);
+  return gate.known.includes(id) ? gate : closed(gate, id, { outcome, source, at });
+}
+
+/**
+ * Closes the gate after a print that may have ended there, unless another one has begun since: a person took the part off
+ * for it.
+ */
+export function settledBy(gate: PlateGate, id: string, at: number): PlateGate {
+  if (gate.ended?.id === id && gate.ended.clearedAt === null) return withSource(gate, 'settled');
+  if (gate.printing || gate.known.includes(id)) return gate;
+  return closed(gate, id, { outcome: 'finished', source: 'settled', at });
 }
 
 /**
@@ -147,106 +254,138 @@ export function confirmed(gate: PlateGate, good: boolean, now: number): PlateGat
   return { ...gate, ended: { ...ended, clearedAt: ended.clearedAt ?? now }, verdicts: isNews ? after : verdicts };
 }
 
-/** Whether the printer's own status is that of a print, so that a missing job proves nothing. */
-const isBusy = ({ status }: Printer): boolean => status === 'printing' || status === 'pre_print';
+/** Whether a job that has ended may have left something on a plate. */
+export const mayHavePrinted = (job: PrintJob): boolean =>
+  // A print that failed may have begun although its record shows no time.
+  hasBegun(job) || job.state === 'finished' || (job.state === 'failed' && job.started !== false);
 
 /** A job that occupies the plate; one that waits for a clear plate has ended. */
 const isPrinting = (job: PrintJob): boolean => job.clusterJobId !== null && hasBegun(job) && !isOver(job);
 
+/** Whether a job explains why its printer is busy. */
+export const tellsOfPrint = (job: PrintJob): boolean =>
+  job.state === 'preparing' || occupiesPrinter(job) || isPlateWaiting(job);
+
 /** A job that is still listed although its end is decided, and does not wait for a clear plate yet. */
 const isCoolingDown = (job: PrintJob): boolean => isEndDecided(job) && !isPlateWaiting(job);
 
-function firstSight(
-  { clusterId, name, hostGuid }: ClusterStatus,
-  printerId: string | null,
-  past: readonly PrintJob[],
-  isPrintingNow: boolean,
-  now: number,
-): PlateGate {
-  const gate: PlateGate = {
-    version: 1,
-    clusterId,
-    printerId,
-    clusterName: name,
-    hostGuid,
-    closings: 0,
-    printing: null,
-    ended: null,
-    hasShownCleanup: false,
-    known: past.flatMap(({ clusterJobId }) => clusterJobId ?? []).reverse(),
-    verdicts: [],
-  };
-  const [last] = past;
-  // A print that is found under way is an ordinary one.
-  return last && !isPrintingNow ? closed(gate, last.clusterJobId ?? '', 'earlier', now) : gate;
-}
+/** Whether a listed job is the last print, and is still leaving its printer. */
+const isEndOf = ({ ended }: PlateGate, job: PrintJob): boolean =>
+  ended !== null && job.clusterJobId === ended.id && isCoolingDown(job);
 
-function withPast(gate: PlateGate, job: PrintJob, now: number): PlateGate {
+function withPast(gate: PlateGate, job: PrintJob, at: number): PlateGate {
   const id = job.clusterJobId;
   if (id === null) return gate;
-  const outcome = outcomeOf(job);
-  if (gate.ended?.id === id && gate.ended.outcome !== 'earlier') return withOutcome(gate, outcome);
+  if (gate.ended?.id === id && gate.ended.source !== 'earlier') return withOutcome(gate, outcomeOf(job));
   if (gate.known.includes(id)) return gate;
-  // A print that failed may have begun although its record shows no time.
-  const mayLieThere = job.state === 'finished' || job.state === 'failed';
-  const printed = hasBegun(job) || mayLieThere || gate.printing?.id === id;
-  return printed ? closed(gate, id, outcome, now) : { ...gate, known: [...gate.known, id].slice(-KNOWN_KEPT) };
+  const isKnownToPrint = gate.printing?.id === id;
+  return isKnownToPrint || mayHavePrinted(job)
+    ? closed(gate, id, { outcome: outcomeOf(job), source: 'job', at })
+    : gate;
 }
 
-function withCleanup(gate: PlateGate, job: PrintJob, now: number): PlateGate {
+function withCleanup(gate: PlateGate, job: PrintJob, at: number): PlateGate {
   const id = job.clusterJobId;
   if (id === null) return gate;
-  const after = gate.ended?.id === id ? withLeft(gate, job) : closed(gate, id, outcomeOf(job), now);
-  const ended = after.ended && { ...after.ended, cleanup: 'seen' as const };
-  return { ...after, hasShownCleanup: true, ended };
+  const isLast = gate.ended?.id === id && gate.ended.source !== 'earlier';
+  // Its time says less than an outcome that is known.
+  const isNews = isEndDecided(job) || gate.ended?.outcome === 'unknown';
+  const after = !isLast
+    ? closed(gate, id, { outcome: outcomeOf(job), source: 'job', at })
+    : isNews
+      ? withOutcome(gate, outcomeOf(job))
+      : gate;
+  return { ...withSource(after, 'job'), hasShownCleanup: true };
 }
 
-function withPrinting(
-  gate: PlateGate,
-  job: PrintJob | null,
-  { isBusy, now }: { isBusy: boolean; now: number },
-): PlateGate {
+function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
+  const { jobs, isBusy, at } = sight;
   const { printing: before } = gate;
-  const id = job?.clusterJobId;
+  const id = jobs.find(isPrinting)?.clusterJobId;
   if (id) {
-    const ended = before && before.id !== id ? closed(gate, before.id, 'vanished', now) : gate;
-    const after = before?.id === id || ended.ended?.id === id ? ended : takenOff(ended, now);
+    // The printer's own status may show a print before the lists do.
+    const isContinued = before?.id === id || (before?.isUnlisted ?? false);
+    const ended =
+      before && !isContinued ? closed(gate, before.id, { outcome: 'unknown', source: 'vanished', at }) : gate;
     // It was only out of sight.
-    const isBack = after.ended?.id === id;
+    const isBack = ended.ended?.id === id;
+    const after = before?.id === id || isBack ? ended : takenOff(ended, at);
     const known = isBack ? after.known.filter((other) => other !== id) : after.known;
-    return { ...after, known, ended: isBack ? null : after.ended, printing: { id, missingSince: null } };
+    const begun = isContinued || isBack ? after.begun : after.begun + 1;
+    const printing = { id, missingSince: null, isUnlisted: false };
+    return { ...after, begun, known, ended: isBack ? null : after.ended, printing };
   }
+  if (isBusy && !before) {
+    const isOfJob = jobs.some((job) => tellsOfPrint(job) || isEndOf(gate, job));
+    if (isOfJob || (gate.ended && isTail(gate.ended, sight))) return gate;
+    const printing = { id: `unlisted-${gate.closings + 1}`, missingSince: null, isUnlisted: true };
+    return { ...gate, begun: gate.begun + 1, printing };
+  }
+  // While the printer prints, a missing job proves nothing.
   if (!before || isBusy) return gate;
   // A single odd answer is no proof.
-  if (before.missingSince === null) return { ...gate, printing: { ...before, missingSince: now } };
-  return { ...closed(gate, before.id, 'vanished', now), printing: null };
+  if (before.missingSince === null) return { ...gate, printing: { ...before, missingSince: at } };
+  if (before.missingSince === at) return gate;
+  return closed(gate, before.id, { outcome: 'unknown', source: before.isUnlisted ? 'status' : 'vanished', at });
 }
 
-function closed(gate: PlateGate, id: string, outcome: Outcome, at: number): PlateGate {
+/** Whether the printer's status may lag behind the end of its last print: after a cleanup, not for two polls. */
+const isTail = ({ stage, hasShownCleanup }: EndedPrint, { hasGap, wasUnlisted, isLongUnlisted }: Sight): boolean =>
+  stage !== 'idle' && !hasGap && !(hasShownCleanup ? wasUnlisted : isLongUnlisted);
+
+/** Follows the printer from the end of its last print until it is idle. */
+function withStage(gate: PlateGate, { jobs, isIdle, hasGap }: Sight): PlateGate {
+  const { ended, printing } = gate;
+  if (!ended || printing) return gate;
+  if (jobs.some(isPlateWaiting)) {
+    const stage = { stage: 'cleanup', hasShownCleanup: true, hasGap: false } as const;
+    return { ...gate, ended: { ...ended, ...stage } };
+  }
+  if (jobs.some((job) => isEndOf(gate, job))) return { ...gate, ended: { ...ended, stage: 'leaving', hasGap: false } };
+  if (ended.stage === 'idle') return gate;
+  return { ...gate, ended: { ...ended, stage: isIdle ? 'idle' : 'cleanup', hasGap: ended.hasGap || hasGap } };
+}
+
+/** Sources after which nothing is awaited from the printer. */
+const SETTLED: readonly Source[] = ['settled', 'lost', 'damaged', 'earlier'];
+
+function closed(
+  gate: PlateGate,
+  id: string,
+  { outcome, source, at }: Pick<EndedPrint, 'outcome' | 'source' | 'at'>,
+): PlateGate {
   const { hasShownCleanup: hadShownCleanup } = gate;
-  const ended: EndedPrint = { id, outcome, at, cleanup: 'unseen', hadShownCleanup, clearedAt: null };
+  const isSettled = SETTLED.includes(source);
+  const ended: EndedPrint = {
+    ...{ id, outcome, source, at },
+    stage: isSettled ? 'idle' : 'cleanup',
+    ...{ hasShownCleanup: false, hadShownCleanup, hasGap: false, clearedAt: null },
+  };
   const known = gate.known.includes(id) ? gate.known : [...gate.known, id].slice(-KNOWN_KEPT);
-  const printing = gate.printing?.id === id ? null : gate.printing;
-  return { ...takenOff(gate, at), closings: gate.closings + 1, printing, ended, known };
+  // A print that the printer's status alone has shown so far is that of the first job that tells of its end.
+  const isCurrent = gate.printing?.id === id || (source === 'job' && gate.printing?.isUnlisted === true);
+  const begun = isCurrent || isSettled ? gate.begun : gate.begun + 1;
+  const printing = isCurrent ? null : gate.printing;
+  return { ...takenOff(gate, at), closings: gate.closings + 1, begun, printing, ended, known };
 }
 
 /** Records that a person took the part off, and did not reject it: another print follows. */
 function takenOff(gate: PlateGate, now: number): PlateGate {
   const { ended, verdicts } = gate;
-  if (!ended || ended.outcome === 'earlier' || verdicts.some(({ id }) => id === ended.id)) return gate;
+  if (!ended || SETTLED.slice(1).includes(ended.source) || verdicts.some(({ id }) => id === ended.id)) return gate;
   return { ...gate, verdicts: [...verdicts, { id: ended.id, good: true, at: now }].slice(-VERDICTS_KEPT) };
 }
 
 /** Corrects the outcome of the last print: a later status may know it better. */
 function withOutcome(gate: PlateGate, outcome: Outcome): PlateGate {
   const { ended } = gate;
-  if (!ended || outcome === 'vanished' || ended.outcome === 'earlier') return gate;
-  return { ...gate, ended: { ...ended, outcome } };
+  if (!ended || outcome === 'unknown') return gate;
+  const source = ended.source === 'vanished' ? 'job' : ended.source;
+  return { ...gate, ended: { ...ended, outcome, source } };
 }
 
-/** Corrects the outcome by a job that waits for its plate: its time says less than an outcome that is known. */
-const withLeft = (gate: PlateGate, job: PrintJob): PlateGate =>
-  isEndDecided(job) || gate.ended?.outcome === 'vanished' ? withOutcome(gate, outcomeOf(job)) : gate;
+const withSource = (gate: PlateGate, source: Source): PlateGate =>
+  gate.ended ? { ...gate, ended: { ...gate.ended, source } } : gate;
 
 const outcomeOf = ({ state }: PrintJob): Outcome =>
-  state === 'finished' || state === 'failed' || state === 'aborted' ? state : 'vanished';
+  state === 'finished' || state === 'failed' || state === 'aborted' ? state : 'unknown';

@@ -226,10 +226,15 @@ export function dispatched(
 }
 
 /** Records that it is unknown whether the print exists, or whether it began. */
-export function unknown(record: ItemRecord, of: AttemptOf, context: ChangeContext): ItemRecord {
+export function unknown(
+  record: ItemRecord,
+  of: AttemptOf,
+  context: ChangeContext & { begunIn: (clusterId: string) => Readonly<Record<string, number>> },
+): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found) || found.state === 'unknown') return record;
-  const after = withCopy(withAttempt(record, found, { state: 'unknown' }), of.copy, 'unknown');
+  const begun = context.begunIn(found.clusterId);
+  const after = withCopy(withAttempt(record, found, { state: 'unknown', begun }), of.copy, 'unknown');
   return withPrintEvent(after, context, 'print.unknown', found);
 }
 

@@ -208,4 +208,4 @@ const queued = (record: ItemRecord, draft: QueueEventDraft): ItemRecord => ({
  * An attempt records that as its `startedAt`.
  */
 export const hasBegun = (job: PrintJob): boolean =>
-  occupiesPrinter(job) || isPlateWaiting(job) || (job.timeElapsed ?? 0) > 0;
+  occupiesPrinter(job) || isPlateWaiting(job) || job.started === true || (job.timeElapsed ?? 0) > 0;

@@ -14,7 +14,7 @@ export interface QueueRecord {
   paused: PauseState | null;
   /** By `printerKey`. */
   pausedPrinters: Readonly<Record<string, PauseState>>;
-  /** The last event about the gate of each printer, by `printerKey`. */
+  /** The last event about each plate gate, by its id; of 1.0.0-rc.1 by `printerKey`. */
   plates: Readonly<Record<string, { closing: number; isAwaiting: boolean }>>;
   /** By order: the sum of its items' ends that is reported, and the number of its `order.finished`. */
   orders: Readonly<Record<string, { ends: number; reports: number }>>;
@@ -64,13 +64,14 @@ export function plateFollowed(
   mode: QueueRules['gate'],
   { queueId, now }: ChangeContext,
 ): QueueRecord {
-  const key = printerKey(gate);
-  const { ended, closings, clusterId, clusterName } = gate;
-  const known = record.plates[key];
+  const { gateId: key, ended, closings, clusterId, clusterName } = gate;
+  const oldKey = printerKey(gate);
+  const known = record.plates[key] ?? record.plates[oldKey];
   const before = known ?? { closing: closings, isAwaiting: false };
   const isAwaiting = ended !== null && !isCleared(ended, mode);
   const isNew = before.closing !== closings;
-  if (known && !isNew && known.isAwaiting === isAwaiting) return record;
+  const isOld = !record.plates[key] && known !== undefined;
+  if (known && !isNew && !isOld && known.isAwaiting === isAwaiting) return record;
   // A person cleared the plate before a runtime saw it, for example while no runtime planned.
   const isMissed = isNew && !isAwaiting && ended !== null && !isCleared({ ...ended, clearedAt: null }, mode);
   const event = (type: 'plate.awaiting' | 'plate.cleared', closing: number): QueueEventDraft => {
@@ -89,7 +90,8 @@ export function plateFollowed(
   // A later status may show that the print did not end as it seemed, so that its plate is not clear after all.
   if (isMissed || (isAwaiting && (isNew || !before.isAwaiting))) events.push(event('plate.awaiting', closings));
   if (isMissed) events.push(event('plate.cleared', closings));
-  const plates = { ...record.plates, [key]: { closing: closings, isAwaiting } };
+  const { [oldKey]: _old, ...others } = record.plates;
+  const plates = { ...others, [key]: { closing: closings, isAwaiting } };
   return { ...record, plates, outbox: [...record.outbox, ...events] };
 }
 

@@ -423,6 +423,8 @@ export interface Attempt {
   recall: Recall | null;
   /** A person's verdict on its unknown outcome; null: none. */
   settledAs: 'printed' | 'not-printed' | null;
+  /** Prints that had begun on the machines of its cluster when its outcome became unknown, by plate gate. */
+  begun?: Readonly<Record<string, number>>;
 }
 
 /** Removal of a dispatched job that has not begun. */

@@ -5,8 +5,9 @@ import { isOver, isPlateWaiting, isUnderWay, occupiesPrinter } from '../../servi
 import { describeChange, describeReason, type PrintJob } from '../../service/print-job';
 import type { Fault, Printer } from '../../service/printer';
 import { phrase, type Sentence } from '../../words/sentence';
-import { isClear, printerIdOf } from '../model/gate';
+import { plateOf } from '../model/gate';
 import { hasBegun, openAttempts } from '../model/item';
+import { printerIdOf } from '../model/machine';
 import { isPauseOver, type PauseState, type QueueRecord } from '../model/queue-record';
 import { requirementOf } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
@@ -90,7 +91,8 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
     const chosen = free.find((printer) => mismatchOf(needs, printer, input.rules) === null) ?? free[0];
     if (chosen) occupied.add(chosen);
   }
-  const shared = all.some((printer) => mayBeChosen(printer, status)) ? OTHER_PLATE : null;
+  const uncleared = printers.find((printer) => isUncleared(input, view, printer));
+  const shared = uncleared ? otherPlate(uncleared.name ?? uncleared.printerId) : null;
   return all.map((printer) => {
     const obstacle = printer.obstacle ?? (occupied.has(printer) ? BUSY : shared);
     return obstacle === printer.obstacle ? printer : { ...printer, obstacle };
@@ -154,9 +156,9 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
   const pause = pauseOf(input, { clusterId, printerId });
   const refusal = input.refusals.reasonOf(clusterId);
   const checks: [boolean, Obstacle][] = [
-    [isBusy(jobs, own, foreign), busyWith(jobs, status.online === true)],
+    [isBusy(jobs, own, foreign) || gate?.printing?.isUnlisted === true, busyWith(jobs, status.online === true)],
     [foreign.some((job) => !isPlateWaiting(job)), foreignOf(foreign)],
-    [gate !== undefined && !isClear(gate, input.rules.gate), PLATE],
+    [gate !== undefined && plateOf(gate, input.rules.gate) !== 'open', PLATE],
     [status.online !== true || printer.status === 'unreachable' || printer.status === 'booting', OFFLINE],
     [age > input.staleAfter || status.stale, STALE],
     [jobs.some(isPlateWaiting), PLATE_THERE],
@@ -214,11 +216,17 @@ function pauseOf({ pausedPrinters, now }: BoardInput, printer: PrinterTarget): P
   return pause && !isPauseOver(pause, now) ? pause : undefined;
 }
 
-/** Whether the service may choose a member of a group although its plate was not cleared: the printer does not ask for that. */
-const mayBeChosen = ({ obstacle, printerId }: QueuePrinter, { jobs, printers }: ClusterStatus): boolean =>
-  obstacle === PLATE &&
-  printers.some((printer) => printer.printerId === printerId && printer.status === 'idle') &&
-  !jobs.some((job) => job.printerId === printerId && isPlateWaiting(job));
+/**
+ * Whether the service may choose a member of a group although its plate is not known to be clear: the printer is idle, no
+ * job occupies it, and it does not ask for a clear plate itself.
+ */
+function isUncleared({ gates, rules }: BoardInput, view: ClusterView, { status, printerId }: Printer): boolean {
+  const { clusterId, jobs } = view.status;
+  const gate = gates.of(clusterId, printerId);
+  const isClosed = !gate || plateOf(gate, rules.gate) !== 'open';
+  const isTaken = jobs.some((job) => job.printerId === printerId && (occupiesPrinter(job) || isPlateWaiting(job)));
+  return status === 'idle' && isClosed && !isTaken;
+}
 
 /** Severities of faults that are known to keep a printer from printing. */
 const BLOCKING = new Set(['blocking', 'critical', 'error', 'fatal']);
@@ -231,10 +239,6 @@ const COOLING = {
   sentence: phrase`The print on the printer has ended, but the printer is not free yet.`,
 } as const;
 const FOREIGN = { code: 'FOREIGN_JOB', sentence: phrase`Another job waits in the printer.` } as const;
-const OTHER_PLATE = {
-  code: 'PLATE_NOT_CLEARED',
-  sentence: phrase`The service chooses the printer in the group, and the plate of one was not cleared.`,
-} as const;
 const AWAY = { code: 'BUSY', sentence: phrase`The printer had a print when it went offline.` } as const;
 const PLATE = {
   code: 'PLATE_NOT_CLEARED',
@@ -262,6 +266,13 @@ export const OUTCOME_UNKNOWN = {
   code: 'OUTCOME_UNKNOWN',
   sentence: phrase`It is unknown whether the printer has printed a copy: look there and settle it.`,
 } as const;
+
+const otherPlate = (name: string | null): Reason<PrinterReason> => ({
+  code: 'PLATE_NOT_CLEARED',
+  sentence: name
+    ? phrase`The service chooses the printer in the group, and the plate of ${name} was not cleared.`
+    : phrase`The service chooses the printer in the group, and the plate of one was not cleared.`,
+});
 
 function fault({ faults, errors }: Printer): Reason<PrinterReason> {
   const { message, code } = errors[0] ?? faults.find(isBlocking) ?? {};

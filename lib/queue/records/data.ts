@@ -2,6 +2,7 @@ import type { ClusterStatus } from '../../service/cluster';
 import type { Lock } from '../../state/membership';
 import type { Key, Scope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
+import type { Watcher } from '../../watch/watcher';
 import { isStuck, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
@@ -20,6 +21,9 @@ interface QueueDataParts {
   /** Changes of the records in this process. */
   localChanges: LocalChanges;
   clock: Clock;
+  /** Interval of the shared polls, ms. */
+  interval: number;
+  watcher: Pick<Watcher, 'clusterList' | 'markGate'>;
   meter?: QueueMeter | undefined;
 }
 
@@ -54,6 +58,8 @@ export class QueueData {
   readonly #clock: Clock;
   readonly #owner: QueueDataOwner;
   readonly #usage = new Map<string, Usage>();
+  /** Printers to which attempts were assigned, by `printerKey`. */
+  readonly #named = new Set<string>();
   /** Ended attempts whose time is counted. */
   readonly #counted = new Set<string>();
   /** The last dispatch or beginning of a print: by the saved time, and by this process. */
@@ -62,7 +68,7 @@ export class QueueData {
   #isLoaded = false;
 
   constructor(parts: QueueDataParts, scope: Scope, owner: QueueDataOwner) {
-    const { queueId, rules, store, localChanges, clock, meter } = parts;
+    const { queueId, rules, store, localChanges, clock, interval, watcher, meter } = parts;
     const noticed = (key: Key) => this.#notified(key);
     this.#queueId = queueId;
     this.#clock = clock;
@@ -74,7 +80,13 @@ export class QueueData {
       changed: (before, after) => this.#changed(before, after),
       waited: (ms) => meter?.waited(queueId, ms),
     });
-    this.gates = new PlateGates(records, clock, owner.changed);
+    this.gates = new PlateGates({
+      ...{ store: records, clock, interval, sightings: localChanges.sightings },
+      hostOf: (clusterId) => watcher.clusterList.last?.get(clusterId)?.host?.printerId ?? null,
+      isNamed: (printer) => this.#named.has(printerKey(printer)),
+      mark: (clusterId, machines) => watcher.markGate(scope, clusterId, machines),
+      changed: owner.changed,
+    });
     this.state = new SavedQueue(records, queueId, owner.changed);
     this.reservations = new Reservations(records);
     const ends = [localChanges.listen(noticed), store.onChange?.((key) => this.#notified(key))];
@@ -132,6 +144,7 @@ export class QueueData {
   /** Counts an attempt that was sent; its time once, when it has ended. */
   #count(itemId: string, attempt: Attempt, before: Attempt | undefined): void {
     const { dispatchedAt, startedAt, seconds, copy, attempt: number } = attempt;
+    this.#named.add(printerKey(attempt));
     if (dispatchedAt === null) return;
     if (before?.dispatchedAt !== dispatchedAt || before.startedAt !== startedAt) {
       const at = Math.max(dispatchedAt, startedAt ?? 0);
@@ -162,12 +175,13 @@ export class QueueData {
     if (key === null) return void (this.#isLoaded && this.load().catch(failed));
     const [kind, ...words] = key;
     if (this.scope.some((word, at) => words[at] !== word)) return;
-    const [first = '', second = ''] = words.slice(this.scope.length);
+    const rest = words.slice(this.scope.length);
+    const [first = '', second = ''] = rest;
     const work =
       kind === 'queue-item' && first === this.#queueId
         ? this.items.reload(second)
         : kind === 'queue-plate'
-          ? this.gates.reload({ clusterId: first, printerId: second || null })
+          ? this.gates.reload(rest)
           : kind === 'queue-state' && first === this.#queueId
             ? this.#reloadState()
             : null;

@@ -1,98 +1,346 @@
+import { isOver } from '../../service/job-words';
 import type { ClusterStatus } from '../../service/cluster';
-import { PrintingError } from '../../service/errors';
+import { newerValue, PrintingError } from '../../service/errors';
+import { list, record } from '../../service/json-readers';
+import type { PrintJob } from '../../service/print-job';
+import type { Printer } from '../../service/printer';
+import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import { phrase } from '../../words/sentence';
-import { closedBy, confirmed, type EndedPrint, observed, type PlateGate, printerIdOf } from '../model/gate';
-import { printerKey, type PrinterTarget } from '../model/types';
+import {
+  closedBy,
+  confirmed,
+  damagedGate,
+  isCleared,
+  mayHavePrinted,
+  newGate,
+  observed,
+  type Outcome,
+  type PlateGate,
+  settledBy,
+  type Sight,
+  tellsOfPrint,
+} from '../model/gate';
+import { gateIdOf, type Machine, MachineIndex, machineOf, printerIdOf } from '../model/machine';
+import type { PrinterTarget } from '../model/types';
 import { type QueueStore, Records } from './records';
+import { isOnline, type Sightings } from './sightings';
+import { gateOf, isNewer, laterOf, readGate, type StoredGate } from './stored-gates';
 
-/** The plate gates of the account's printers, which all its queues share. */
+interface PlateGatesDeps {
+  store: QueueStore;
+  clock: Clock;
+  sightings: Sightings;
+  /** Interval of the shared polls, ms. */
+  interval: number;
+  /** Host printer of a group, by the account's list; null: not known. */
+  hostOf: (clusterId: string) => string | null;
+  /** Whether an attempt of the queue names a printer. */
+  isNamed: (printer: PrinterTarget) => boolean;
+  /** Leaves a mark that a gate of these machines was written. */
+  mark: (clusterId: string, machines: readonly string[]) => void;
+  /** Called after a gate has changed, here or at another runtime. */
+  changed: () => void;
+}
+
+/** A print of unknown outcome that a person settled, or of which nobody saw the printer. */
+interface Settled {
+  id: string;
+  /** Prints that had begun on each machine when its outcome became unknown, by gate; null: not known. */
+  begun: Readonly<Record<string, number>> | null;
+  /** Whether a member of a group could have taken it. */
+  couldTake: (printer: PrinterTarget) => boolean;
+}
+
+/** What a status shows of one machine; several printers without an id of their own count as one. */
+interface Shown {
+  gateId: string;
+  /** Its gate; undefined at its first sight. */
+  gate: PlateGate | undefined;
+  machine: Machine;
+  printers: Printer[];
+}
+
+/** What was seen of a machine and is not written yet. */
+interface Unwritten {
+  sights: Sight[];
+  /** The gate with all of it. */
+  gate: PlateGate;
+  writing: Promise<void> | null;
+}
+
+/** The plate gates of the account's machines, which all its queues share. */
 export class PlateGates {
-  readonly #store: QueueStore;
-  readonly #clock: Clock;
+  readonly #deps: PlateGatesDeps;
   readonly #records: Records<PlateGate>;
+  readonly #index = new MachineIndex<PlateGate>(({ ended }) => ended !== null && !isCleared(ended, 'printer'));
+  /** Gates of the printers of each cluster, as its last status showed them. */
+  readonly #shown = new Map<string, ReadonlyMap<string | null, string>>();
   /** Ids of the only printers of their clusters, as last seen. */
   readonly #onlyIds = new Map<string, string | null>();
+  readonly #unwritten = new Map<string, Unwritten>();
+  /** Gates of a newer version. */
+  readonly #newer = new Set<string>();
 
-  /** @param changed called after a gate has changed, here or at another runtime */
-  constructor(store: QueueStore, clock: Clock, changed: () => void) {
-    this.#store = store;
-    this.#clock = clock;
-    const keyOf = (id: string) => {
-      const [clusterId, printerId] = JSON.parse(id) as [string, string | null];
-      return store.keyOf('queue-plate', clusterId, printerId ?? '');
-    };
-    this.#records = new Records<PlateGate>({ store, keyOf, idOf: printerKey, isLasting: true, changed });
+  constructor(deps: PlateGatesDeps) {
+    this.#deps = deps;
+    this.#records = new Records<PlateGate>({
+      store: deps.store,
+      keyOf: (gateId) => deps.store.keyOf('queue-plate', gateId),
+      idOf: ({ gateId }) => gateId,
+      isLasting: true,
+      changed: (before, after) => this.#changed(before, after),
+    });
   }
 
   get all(): PlateGate[] {
     return this.#records.all;
   }
 
-  /** The gate of a printer; undefined before its first sight, and while a change could not be written. */
+  /** The gate of a printer; undefined before its first sight, and while something seen of it is not written. */
   of(clusterId: string, printerId: string | null): PlateGate | undefined {
-    const key = printerKey({ clusterId, printerId });
-    return this.#records.isBehind(key) ? undefined : this.#records.get(key);
+    const gateId = this.#shown.get(clusterId)?.get(printerId) ?? this.#placed({ clusterId, printerId })?.gateId;
+    return gateId === undefined || this.#unwritten.has(gateId) ? undefined : this.#records.get(gateId);
   }
 
-  load(): Promise<void> {
-    return this.#records.load(this.#store.list<PlateGate>(this.#store.keyOf('queue-plate')));
+  /** Reads everything. Rejects while the store can't be read. */
+  async load(): Promise<void> {
+    const old: StoredGate[] = [];
+    await this.#records.load(this.#stored(old));
+    await this.#carryOver(old);
   }
 
-  /** Reads a gate again that another runtime or queue has changed. */
-  reload(target: PrinterTarget): Promise<void> {
-    return this.#records.reload(printerKey(target));
+  async *#stored(old: StoredGate[]): AsyncGenerator<PlateGate> {
+    const { store } = this.#deps;
+    const prefix = store.keyOf('queue-plate');
+    const found = new Map<string, PlateGate>();
+    this.#newer.clear();
+    for await (const { key, value } of store.entries<unknown>(prefix)) {
+      const stored = readGate(key, key.slice(prefix.length), value);
+      if (isNewer(value)) this.#newer.add(stored.gate.gateId);
+      if (stored.oldKey) old.push(stored);
+      else found.set(stored.gate.gateId, stored.gate);
+    }
+    const carried = new Map<string, PlateGate>();
+    for (const { gate } of old) carried.set(gate.gateId, laterOf(gate, carried.get(gate.gateId) ?? gate));
+    yield* new Map([...carried, ...found]).values();
   }
 
-  /** Follows the printers of a cluster. Rejects if a change can't be written; the next status tries again. */
-  async observe(status: ClusterStatus): Promise<void> {
-    const { clusterId } = status;
-    const now = this.#clock.now();
-    const [only] = status.printers;
-    if (status.printers.length === 1) this.#onlyIds.set(clusterId, only?.printerId ?? null);
+  /** Writes the gates of 1.0.0-rc.1 anew. Never rejects: until then they are in memory, and the next start tries again. */
+  async #carryOver(old: readonly StoredGate[]): Promise<void> {
+    try {
+      for (const { gate, oldKey } of old) {
+        await this.#records.update(gate.gateId, (current) => current ?? this.#records.get(gate.gateId));
+        if (oldKey) await this.#deps.store.update(oldKey, () => undefined);
+      }
+    } catch {
+      // The store can't be written now.
+    }
+  }
+
+  /** Reads a gate again that another runtime or queue has changed; `words`: its key without kind and scope. */
+  async reload([gateId, ...others]: readonly string[]): Promise<void> {
+    if (gateId !== undefined && others.length === 0) await this.#update(gateId, (current) => current);
+  }
+
+  /**
+   * Follows the printers of a cluster. Rejects if a change can't be written; the next status tries again.
+   * @param requestedAt when the status was requested, monotonic, ms
+   */
+  async observe(status: ClusterStatus, requestedAt = this.#deps.clock.monotonic()): Promise<void> {
+    const { sightings } = this.#deps;
+    const { clusterId, online, stale, printers } = status;
+    if (online === false) sightings.miss(this.#nameOf(clusterId), new Set());
+    if (online === false || stale) return;
+    const [only] = printers;
+    if (printers.length === 1) this.#onlyIds.set(clusterId, only?.printerId ?? null);
+    const shown = this.#recognise(status);
+    sightings.miss(this.#nameOf(clusterId), new Set(shown.map(({ gateId }) => this.#nameOf(gateId))));
+    const unplaced = this.#unplaced(status, shown);
+    const replaced = new Set<PlateGate>();
     await Promise.all(
-      status.printers.map(async (printer) => {
-        const target = { clusterId, printerId: printerIdOf(printer, status) };
-        const key = printerKey(target);
-        const before = this.#records.get(key) ?? null;
-        const moved = before ? null : this.#movedGate(target, status);
-        const change = (gate: PlateGate | null) => observed(gate ?? moved, status, printer, now);
-        const after = change(before);
-        if (after !== before || this.#records.isBehind(key)) await this.#update(target, change, { isSeen: true });
+      shown.map(async (one) => {
+        const { gateId, gate, machine } = one;
+        if (sightings.isOutdated(this.#nameOf(gateId), requestedAt) || this.#newer.has(gateId)) return;
+        const areOnline = one.printers.every((printer) => isOnline(status, printer));
+        const sight = this.#sightOf(one, status, unplaced, requestedAt, areOnline);
+        if (gate?.gateId === gateId) return this.#follow(gate, sight);
+        if (gate) replaced.add(gate);
+        else if (!areOnline) return;
+        const first = gate ? { ...gate, gateId } : newGate(gateId, sight, await this.#isLost(machine));
+        return this.#follow(first, sight);
       }),
+    );
+    for (const { gateId } of replaced) await this.#forget(gateId);
+  }
+
+  /** The machines of a status, and their gates. */
+  #recognise(status: ClusterStatus): Shown[] {
+    const { clusterId } = status;
+    const hostId = this.#deps.hostOf(clusterId);
+    const found = new Map<string, Shown>();
+    const places = new Map<string | null, string>();
+    for (const printer of status.printers) {
+      const machine = machineOf(printer, status, hostId);
+      const gate = this.#index.find(machine);
+      // A gate that knows a place alone may be that of several machines: each continues it on its own.
+      const hasIds = machine.ownId !== null || machine.hostGuid !== null;
+      const isPlaceOnly = hasIds && gate?.ownIds.length === 0 && gate.hostGuid !== machine.hostGuid;
+      const isNew = !gate || (isPlaceOnly && gate.gateId !== gateIdOf(machine));
+      const gateId = isNew ? gateIdOf(machine) : gate.gateId;
+      const known = found.get(gateId);
+      if (known) known.printers.push(printer);
+      else found.set(gateId, { gateId, gate, machine, printers: [printer] });
+      places.set(printerIdOf(printer, status), gateId);
+    }
+    if (places.size > 0) this.#shown.set(clusterId, places);
+    return [...found.values()];
+  }
+
+  #sightOf(
+    { gateId, machine, printers }: Shown,
+    status: ClusterStatus,
+    unplaced: ReadonlyMap<PrintJob, readonly string[]>,
+    requestedAt: number,
+    areOnline: boolean,
+  ): Sight {
+    const { clusterId, name } = status;
+    const ids = new Set(printers.map(({ printerId }) => printerId));
+    const isHere = (job: PrintJob) =>
+      status.printers.length === 1 ||
+      (job.printerId !== null && ids.has(job.printerId)) ||
+      unplaced.get(job)?.includes(gateId);
+    const jobs = status.jobs.filter(isHere);
+    const isBusy = printers.some(isBusyPrinter);
+    const { sightings, interval, clock } = this.#deps;
+    const isUnlisted = isBusy && !jobs.some(tellsOfPrint);
+    const seen = { clusterId: this.#nameOf(clusterId), requestedAt, isOnline: areOnline, isUnlisted };
+    return {
+      ...{ clusterId, printerId: printerIdOf(printers[0] as Printer, status), clusterName: name },
+      ...{ ownId: machine.ownId, hostGuid: machine.hostGuid },
+      ...{ jobs, history: status.history.filter(isHere), isBusy },
+      unplaced: [...unplaced].flatMap(([job, gates]) => (gates.length === 0 ? [job] : [])),
+      isIdle: printers.every((printer) => printer.status === 'idle'),
+      ...sightings.see(this.#nameOf(gateId), seen, { interval, now: clock.monotonic() }),
+      at: Date.parse(status.receivedAt),
+    };
+  }
+
+  /** Prints of a group that have ended without a printer, and the gates that know them nevertheless. */
+  #unplaced({ jobs, history, printers }: ClusterStatus, shown: readonly Shown[]): Map<PrintJob, readonly string[]> {
+    const found = new Map<PrintJob, readonly string[]>();
+    if (printers.length === 1) return found;
+    for (const job of [...history, ...jobs]) {
+      const { clusterJobId, printerId } = job;
+      if (printerId !== null || clusterJobId === null) continue;
+      const knowing = shown.filter(({ gate }) => gate !== undefined && knows(gate, clusterJobId));
+      const hasEnded = history.includes(job) || isOver(job);
+      if (knowing.length > 0 || (hasEnded && mayHavePrinted(job)))
+        found.set(
+          job,
+          knowing.map(({ gateId }) => gateId),
+        );
+    }
+    return found;
+  }
+
+  /** Whether a machine without a gate had one, which was lost. Rejects while the store can't be read. */
+  async #isLost(machine: Machine): Promise<boolean> {
+    const { store, isNamed } = this.#deps;
+    const { ownId, hostGuid, clusterId } = machine;
+    const marked = list(record(await store.get(store.checkpointKey(clusterId)))?.gates);
+    if ([ownId, hostGuid, gateIdOf(machine)].some((id) => id !== null && marked.includes(id))) return true;
+    if (ownId !== null && isNamed({ clusterId, printerId: ownId })) return true;
+    // Of a group, the others may be meant.
+    if (this.#index.in(clusterId).length > 0) return false;
+    return (
+      isNamed({ clusterId, printerId: null }) ||
+      (await store.get(store.keyOf('queue-printer', clusterId))) !== undefined
     );
   }
 
-  /** The gate that a machine had before it was connected anew, under another cluster id; null without one. */
-  #movedGate({ clusterId, printerId }: PrinterTarget, { hostGuid }: ClusterStatus): PlateGate | null {
-    if (hostGuid === null) return null;
-    const found = this.all.findLast((gate) => gate.hostGuid === hostGuid && gate.printerId === printerId);
-    return found ? { ...found, clusterId } : null;
+  /** Applies what was seen of a machine. Rejects if it can't be written: then it is written with the next status. */
+  #follow(gate: PlateGate, sight: Sight): Promise<void> {
+    const { gateId } = gate;
+    const unwritten = this.#unwritten.get(gateId);
+    const before = unwritten?.gate ?? gate;
+    const after = observed(before, sight);
+    const isStored = this.#records.get(gateId) !== undefined;
+    if (after === before && isStored && !unwritten) return Promise.resolve();
+    const now: Unwritten = unwritten ?? { sights: [], gate: after, writing: null };
+    if (after !== before || !isStored) now.sights.push(sight);
+    now.gate = after;
+    this.#unwritten.set(gateId, now);
+    return (now.writing ??= this.#write(gate, now).finally(() => (now.writing = null)));
   }
 
-  /** Closes a gate after a print that the queue knows to have ended there. Resolves when that is durable. */
-  async close(target: PrinterTarget, id: string, outcome: EndedPrint['outcome']): Promise<void> {
-    const here = this.all.filter(({ clusterId }) => clusterId === target.clusterId);
-    // Of a group, the statuses show on which printer it ended.
-    if (target.printerId === null && here.some(({ printerId }) => printerId !== null)) return;
-    await this.#update(target, (gate) => closedBy(gate ?? newGate(target), id, outcome, this.#clock.now()));
+  async #write(first: PlateGate, unwritten: Unwritten): Promise<void> {
+    const { gateId } = first;
+    const { sights } = unwritten;
+    do {
+      let applied = 0;
+      await this.#update(gateId, (current) => {
+        applied = sights.length;
+        return sights.reduce(observed, current ?? first);
+      });
+      sights.splice(0, applied);
+    } while (sights.length > 0);
+    this.#unwritten.delete(gateId);
+    this.#deps.changed();
+  }
+
+  /**
+   * Closes the gate of the machine on which a print of the queue has ended; of a group without a known one, those of all
+   * members. Resolves when that is durable.
+   */
+  async close(target: PrinterTarget, id: string, outcome: Outcome): Promise<void> {
+    const gate = this.#showing(target, id) ?? this.#aim(target);
+    const now = this.#deps.clock.now();
+    if (gate) await this.#update(gate.gateId, (current) => closedBy(current ?? gate, id, outcome, now));
+    else await this.settle(target, { id, begun: null, couldTake: () => true });
+  }
+
+  /** Closes the gate of the machine that showed a print; if none did, of every one that could have taken it. */
+  async settle(target: PrinterTarget, { id, begun, couldTake }: Settled): Promise<void> {
+    const gate = this.#showing(target, id) ?? this.#aim(target);
+    const all = gate ? [gate] : this.#here(target.clusterId).filter(couldTake);
+    const now = this.#deps.clock.now();
+    const hasBegunSince = (one: PlateGate) => one.begun > (begun?.[one.gateId] ?? Infinity);
+    for (const one of all)
+      await this.#update(one.gateId, (current) => {
+        const before = current ?? one;
+        return hasBegunSince(before) ? before : settledBy(before, id, now);
+      });
+    if (all.length > 0 || this.#here(target.clusterId).length > 0) return;
+    // Nobody has seen the printer yet: whatever appears there is closed.
+    const { clusterId } = target;
+    const ids = { gateId: clusterId, ownIds: [], hostGuid: null, clusterId, printerId: null };
+    await this.#update(clusterId, (current) => settledBy(current ?? damagedGate(ids), id, now));
+  }
+
+  /** Number of prints that have begun on the machines of a cluster, by gate. */
+  begunIn(clusterId: string): Record<string, number> {
+    return Object.fromEntries(this.#here(clusterId).map(({ gateId, begun }) => [gateId, begun]));
   }
 
   /** Records a clear plate, also while the printer is offline. Throws NOT_FOUND for an unknown printer. */
   async confirm(target: PrinterTarget, good: boolean): Promise<void> {
-    const known = this.#targetOf(target);
-    await this.#update(known, (gate) => (gate ? confirmed(gate, good, this.#clock.now()) : gate));
+    const gate = this.#targetOf(target);
+    if (this.#newer.has(gate.gateId)) throw newerValue('queue-plate');
+    const now = this.#deps.clock.now();
+    await this.#update(gate.gateId, (current) => confirmed(current ?? gate, good, now));
   }
 
   /** A message may name the only printer of a cluster by its own id, or leave it out. */
-  #targetOf({ clusterId, printerId }: PrinterTarget): PrinterTarget {
-    const here = this.all.filter((gate) => gate.clusterId === clusterId);
-    const named = here.find((gate) => gate.printerId === printerId);
-    const only = here.length === 1 && here[0]?.printerId === null ? here[0] : undefined;
-    const onlyId = this.#onlyIds.get(clusterId) ?? printerId;
-    if (only && printerId !== null && printerId !== onlyId)
+  #targetOf({ clusterId, printerId }: PrinterTarget): PlateGate {
+    const here = this.#here(clusterId);
+    const only = here.find((gate) => gate.printerId === null) ?? (here.length === 1 ? here[0] : undefined);
+    const onlyId = this.#onlyIds.get(clusterId);
+    const named = this.#named({ clusterId, printerId });
+    const isOther = printerId !== null && only?.printerId === null && onlyId !== undefined && printerId !== onlyId;
+    if (!named && isOther)
       throw new PrintingError('NOT_FOUND', phrase`Another printer is at this place: check msg.printerId.`);
-    const found = named ?? only;
+    const found = named ?? (only?.printerId === null || printerId === null ? only : undefined);
     if (found) return found;
     const sentence =
       here.length > 0
@@ -101,25 +349,73 @@ export class PlateGates {
     throw new PrintingError(here.length > 0 ? 'INVALID_INPUT' : 'NOT_FOUND', sentence);
   }
 
-  async #update(
-    target: PrinterTarget,
-    change: (gate: PlateGate | null) => PlateGate | null,
-    options: { isSeen?: boolean } = {},
-  ): Promise<void> {
-    await this.#records.update(printerKey(target), (current) => change(current ?? null) ?? undefined, options);
+  /** Gates of the machines of a cluster: those that its last status showed, or that were last seen there. */
+  #here(clusterId: string): PlateGate[] {
+    const shown = this.#shown.get(clusterId);
+    if (!shown) return this.#index.in(clusterId);
+    return [...new Set(shown.values())].flatMap((gateId) => this.#records.get(gateId) ?? []);
+  }
+
+  /** The gate of the machine that showed a print. */
+  #showing({ clusterId }: PrinterTarget, id: string): PlateGate | undefined {
+    return [...this.#here(clusterId), ...this.#index.in(clusterId)].find((gate) => knows(gate, id));
+  }
+
+  /** The gate of the printer with this id, also of one that its cluster does not show any more. */
+  #named({ clusterId, printerId }: PrinterTarget): PlateGate | undefined {
+    if (printerId === null) return undefined;
+    const all = [...this.#here(clusterId), ...this.#index.in(clusterId)];
+    return all.find((gate) => gate.printerId === printerId || gate.ownIds.includes(printerId));
+  }
+
+  /** The gate that an attempt means. */
+  #aim({ clusterId, printerId }: PrinterTarget): PlateGate | undefined {
+    const here = this.#here(clusterId);
+    return this.#named({ clusterId, printerId }) ?? (here.length === 1 ? here[0] : undefined);
+  }
+
+  /** The only gate at a place. */
+  #placed({ clusterId, printerId }: PrinterTarget): PlateGate | undefined {
+    const found = this.#index.in(clusterId).filter((gate) => gate.printerId === printerId);
+    return found.length === 1 ? found[0] : undefined;
+  }
+
+  async #update(gateId: string, change: (gate: PlateGate | undefined) => PlateGate | undefined): Promise<void> {
+    await this.#records.update(gateId, (stored) => {
+      if (isNewer(stored)) return stored;
+      // A record that the store has lost is written anew.
+      const current = stored === undefined ? this.#records.get(gateId) : gateOf(gateId, stored);
+      return change(current) ?? current;
+    });
+  }
+
+  /** Deletes a gate that others continue. Never rejects: it does no harm. */
+  async #forget(gateId: string): Promise<void> {
+    const key: Key = this.#deps.store.keyOf('queue-plate', gateId);
+    await this.#deps.store.update(key, () => undefined).catch(() => undefined);
+    this.#records.forget(gateId);
+  }
+
+  #changed(before: PlateGate | undefined, after: PlateGate | undefined): void {
+    this.#index.update(before, after);
+    if (after) {
+      const { gateId, ownIds, hostGuid } = after;
+      this.#deps.mark(after.clusterId, [
+        ...new Set([gateId, ...ownIds.slice(-1), ...(hostGuid === null ? [] : [hostGuid])]),
+      ]);
+    }
+    this.#deps.changed();
+  }
+
+  /** Name of a machine or a cluster among those of all accounts in this process. */
+  #nameOf(id: string): string {
+    return JSON.stringify([...this.#deps.store.scope, id]);
   }
 }
 
-const newGate = ({ clusterId, printerId }: PrinterTarget): PlateGate => ({
-  version: 1,
-  clusterId,
-  printerId,
-  clusterName: null,
-  hostGuid: null,
-  closings: 0,
-  printing: null,
-  ended: null,
-  hasShownCleanup: false,
-  known: [],
-  verdicts: [],
-});
+/** Whether the printer's own status is that of a print, so that a missing job proves nothing. */
+const isBusyPrinter = ({ status }: Printer): boolean => status === 'printing' || status === 'pre_print';
+
+/** Whether a gate has shown a print. */
+const knows = ({ printing, ended, known }: PlateGate, id: string): boolean =>
+  printing?.id === id || ended?.id === id || known.includes(id);

@@ -1,5 +1,6 @@
 import type { Lock } from '../../state/membership';
 import type { Change, Key, PutOptions, Scope, StateStore } from '../../state/store';
+import { Sightings } from './sightings';
 
 /** The option of a change that only the runtime with the queue's lease may make. */
 export const PLANNER = { asPlanner: true };
@@ -25,6 +26,9 @@ export class QueueStore {
   ) {}
 
   keyOf = (kind: Kind, ...words: string[]): Key => [kind, ...this.scope, ...words];
+
+  /** Key of a cluster's event checkpoint, in which written gates leave their marks. */
+  checkpointKey = (clusterId: string): Key => ['checkpoint', ...this.scope, clusterId];
 
   get<T>(key: Key): Promise<T | undefined> {
     return this.store.get<T>(key);
@@ -55,9 +59,14 @@ export class QueueStore {
 
   /** Reads all records below a key, page by page. */
   async *list<T>(prefix: Key): AsyncGenerator<T> {
+    for await (const { value } of this.entries<T>(prefix)) yield value;
+  }
+
+  /** The same with their keys. */
+  async *entries<T>(prefix: Key): AsyncGenerator<{ key: Key; value: T }> {
     for (let after: string | undefined, isMore = true; isMore;) {
       const { entries, next } = await this.store.list<T>(prefix, { limit: PAGE, after });
-      for (const { value } of entries) yield value;
+      yield* entries;
       isMore = next !== null;
       after = next ?? undefined;
     }
@@ -78,15 +87,12 @@ interface RecordsDeps<T> {
 interface RecordChange extends PutOptions {
   /** Only while this runtime plans. */
   asPlanner?: boolean;
-  /** The change records what was seen: until it is written, the record in memory is behind the facts. */
-  isSeen?: boolean;
 }
 
 /** The records of one kind in memory, each as it was last written or read. A change that can't be written changes nothing. */
 export class Records<T extends object> {
   readonly #deps: RecordsDeps<T>;
   readonly #known = new Map<string, T>();
-  readonly #behind = new Set<string>();
 
   constructor(deps: RecordsDeps<T>) {
     this.#deps = deps;
@@ -102,11 +108,6 @@ export class Records<T extends object> {
 
   get(id: string): T | undefined {
     return this.#known.get(id);
-  }
-
-  /** Whether something was seen that the record does not contain, because it can't be written or is being written. */
-  isBehind(id: string): boolean {
-    return this.#behind.has(id);
   }
 
   /** Reads all records. Rejects while the store can't be read. */
@@ -132,18 +133,19 @@ export class Records<T extends object> {
   async update(
     id: string,
     change: (current: T | undefined) => T | undefined,
-    { isSeen = false, ...options }: RecordChange = {},
+    options: RecordChange = {},
   ): Promise<T | undefined> {
-    if (isSeen) this.#behind.add(id);
     const record = await this.#deps.store.update<T>(this.#deps.keyOf(id), change, options);
-    this.#behind.delete(id);
     this.#set(id, record);
     return record;
   }
 
   /** Drops a record from memory; the store decides when it deletes it. */
   forget(id: string): void {
-    this.#set(id, undefined);
+    const before = this.#known.get(id);
+    if (!before) return;
+    this.#known.delete(id);
+    this.#deps.changed(before, undefined);
   }
 
   #set(id: string, record: T | undefined): void {
@@ -163,6 +165,8 @@ type Listener = (key: Key) => void;
  */
 export class LocalChanges {
   static readonly #byStore = new WeakMap<StateStore, LocalChanges>();
+  /** What this process has seen of machines, for all queues as well. */
+  readonly sightings = new Sightings();
   readonly #listeners = new Set<Listener>();
 
   /** The changes of a store, the same for all queues that use it. */

@@ -10,7 +10,7 @@ import { AGAIN, retryUntil, WORK_IN_PROGRESS } from '../../time/retry';
 import { isGone } from '../../upload/send';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
-import type { EndedPrint } from '../model/gate';
+import { mayHavePrinted, type Outcome } from '../model/gate';
 import { hasBegun, isOpen, lastAttempt, openAttempts } from '../model/item';
 import * as changes from '../model/item-changes';
 import { type AttemptOf, findAttempt } from '../model/item-changes';
@@ -73,6 +73,18 @@ export class Attempts {
     const left = data.open.all.flatMap(assignedOf);
     await data.reservations.restore(queueId, data.open.all);
     await Promise.all(left.map(([itemId, attempt]) => this.#settle(itemId, attempt)));
+    await this.judge();
+    await this.#acceptPrinted();
+  }
+
+  /** Accepts what was printed in the mode `confirm`, and not judged, if the present mode waits for no verdict. */
+  async #acceptPrinted(): Promise<void> {
+    const { data, rules } = this.#queue;
+    if (rules.gate === 'confirm') return;
+    for (const item of data.items.all)
+      for (const attempt of item.endedAt === null ? item.prints : [])
+        if (attempt.state === 'finished' && lastAttempt(item, attempt.copy) === attempt)
+          await this.#change(item.itemId, (record) => changes.judged(record, attempt, true, this.#context));
   }
 
   /** Resolves when the outcomes of all sends are written, or can't be. */
@@ -471,15 +483,16 @@ export class Attempts {
     const { data, rules, clock } = this.#queue;
     this.#waits.delete(nameOf(itemId, attempt));
     if (isDisconnected || outcome === 'ended') {
-      if (attempt.startedAt !== null && !isDisconnected) await this.#closeGate(itemId, attempt, 'vanished');
+      if (attempt.startedAt !== null && !isDisconnected) await this.#closeGate(itemId, attempt, 'unknown', job);
       // Its outcome is unknown.
       if (!this.#busy.has(nameOf(itemId, attempt)))
         await this.#change(itemId, (record) => changes.unknown(record, attempt, this.#context));
       return;
     }
     const began = attempt.startedAt !== null || outcome === 'finished' || (job !== null && hasBegun(job));
-    // Closed before the printer counts as free again. A print that failed may have begun although its record shows no time.
-    if (began || outcome === 'failed') await this.#closeGate(itemId, attempt, outcome);
+    // Closed before the printer counts as free again.
+    if (began || (outcome === 'failed' && (!job || mayHavePrinted(job))))
+      await this.#closeGate(itemId, attempt, outcome, job);
     if (!began && outcome === 'aborted' && attempt.recall)
       return this.#change(itemId, (record) => changes.recalled(record, attempt, this.#context));
     const seconds = job?.timeElapsed ?? null;
@@ -498,9 +511,11 @@ export class Attempts {
     });
   }
 
-  async #closeGate(itemId: string, attempt: Attempt, outcome: EndedPrint['outcome']): Promise<void> {
+  async #closeGate(itemId: string, attempt: Attempt, outcome: Outcome, job: PrintJob | null): Promise<void> {
     const { data, queueId } = this.#queue;
-    await data.gates.close(attempt, printingId(queueId, itemId, attempt), outcome);
+    const { clusterId, printerId } = attempt;
+    const target = { clusterId, printerId: printerId ?? job?.printerId ?? null };
+    await data.gates.close(target, printingId(queueId, itemId, attempt), outcome);
   }
 
   /** Records the verdicts on parts, which people gave with their plates. Rejects if one can't be written. */
@@ -525,9 +540,10 @@ export class Attempts {
 
   /** Reads a status, and follows its gates as a poll does. Throws the errors of the call and of the store. */
   async #read(clusterId: string, deadline: Deadline): Promise<ClusterStatus> {
-    const { views, data } = this.#queue;
+    const { views, data, clock } = this.#queue;
+    const requestedAt = clock.monotonic();
     const status = await views.read(clusterId, deadline);
-    await data.gates.observe(status);
+    await data.gates.observe(status, requestedAt);
     return status;
   }
 
@@ -577,8 +593,8 @@ export class Attempts {
   }
 
   get #context() {
-    const { queueId, clock, rules } = this.#queue;
-    return { queueId, now: clock.now(), rules };
+    const { queueId, clock, rules, data } = this.#queue;
+    return { queueId, now: clock.now(), rules, begunIn: (clusterId: string) => data.gates.begunIn(clusterId) };
   }
 }
 

@@ -62,10 +62,10 @@ export class Planning {
   }
 
   /** Follows a status. Never rejects. */
-  async observe(status: ClusterStatus): Promise<void> {
+  async observe(status: ClusterStatus, requestedAt: number): Promise<void> {
     try {
       // A gate closes before the end of its print is recorded.
-      await this.#queue.data.gates.observe(status);
+      await this.#queue.data.gates.observe(status, requestedAt);
     } catch (thrown) {
       this.#failed(thrown);
     }

@@ -7,6 +7,7 @@ import { closed, Deadline } from '../../time/deadline';
 import { RetryTimer, retryUntil } from '../../time/retry';
 import type { Watcher } from '../../watch/watcher';
 import { phrase } from '../../words/sentence';
+import { openAttempts } from '../model/item';
 import type { ItemReason, Reason } from '../model/types';
 import { QueueData } from '../records/data';
 import { ClusterViews } from '../records/statuses';
@@ -149,7 +150,7 @@ export class QueueRuntime {
     const identityOf = (clusterId: string) => watcher.clusterList.last?.get(clusterId) ?? null;
     this.#views = new ClusterViews({ service, clock, identityOf });
     this.#endings = [
-      watcher.onObservation((_, status) => void this.#observe(status)),
+      watcher.onObservation((_, status, requestedAt) => void this.#observe(status, requestedAt)),
       signIn.onChange(() => {
         void this.#load();
         this.lease.claim();
@@ -313,12 +314,20 @@ export class QueueRuntime {
     return printers.length > 0 ? printers : [...(this.#parts.watcher.clusterList.last?.keys() ?? [])];
   }
 
+  /** The queue's clusters, and those at which it has prints although it does not use them any more. */
+  get #heldIds(): readonly string[] {
+    const open = this.#loaded?.data.open.all.flatMap((record) =>
+      openAttempts(record).map(({ clusterId }) => clusterId),
+    );
+    return [...this.#clusterIds, ...(open ?? [])];
+  }
+
   /** Learns the account's printers, if the queue names none, and keeps those of the queue on the shared polls. */
   async #holdClusters(): Promise<void> {
     const { clusterList } = this.#parts.watcher;
     if (this.#parts.rules.printers.length === 0 && this.#parts.signIn.usable && !clusterList.last)
       await this.#deadline.wait(clusterList.read(LIST_FOR)).catch((thrown: unknown) => this.failed(thrown));
-    if (!this.isClosed) this.#held.hold(this.#clusterIds);
+    if (!this.isClosed) this.#held.hold(this.#heldIds);
   }
 
   /** Begins a tenure of this runtime as the planner, if it is the one. */
@@ -344,12 +353,12 @@ export class QueueRuntime {
   }
 
   /** Never rejects. */
-  async #observe(status: ClusterStatus): Promise<void> {
-    if (!this.isClosed) this.#held.hold(this.#clusterIds);
+  async #observe(status: ClusterStatus, requestedAt: number): Promise<void> {
+    if (!this.isClosed) this.#held.hold(this.#heldIds);
     const { view } = this.#loaded ?? {};
     if (!view || !this.#held.has(status.clusterId) || !this.#views.see(status)) return;
     const isNews = view.differs(status) || this.#parts.clock.monotonic() - this.#changedAt >= this.#parts.interval;
-    await this.#planning?.observe(status);
+    await this.#planning?.observe(status, requestedAt);
     if (isNews) this.changed();
     else view.invalidate();
   }

@@ -115,7 +115,11 @@ export class CheckpointStore {
     const stored = await this.#read([CHECKPOINT, ...under.scope, clusterId], memory);
     if (stored === LOADED) return;
     throwIfNewer(stored);
-    const { figures, movedTo, mark } = record(stored) ?? {};
+    const { figures, movedTo, mark, gates } = record(stored) ?? {};
+    const marked = list(gates).filter((machine) => typeof machine === 'string');
+    const lacksMarks =
+      (under.gates.get(clusterId)?.length ?? 0) > 0 && under.gates.get(clusterId)?.some((one) => !marked.includes(one));
+    under.markGate(clusterId, marked);
     const isCurrent = memory.marks.includes(text(mark) ?? '');
     // Otherwise another runtime has written since, and the memory is older.
     if (!isCurrent) {
@@ -126,7 +130,7 @@ export class CheckpointStore {
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
     }
     memory.recordLoad();
-    if (isCurrent && memory.mayBeAhead) this.write(under, clusterId, memory);
+    if ((isCurrent && memory.mayBeAhead) || lacksMarks) this.write(under, clusterId, memory);
   }
 
   /** State for the next owner where the store may lag behind; null where the store is complete. */
@@ -163,9 +167,21 @@ export class CheckpointStore {
     if (memory.isWriteOpen) this.writeList(under);
   }
 
-  write({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {
-    const value = () =>
-      memory.movedTo === null ? { ...memory.checkpoint, figures: memory.status } : { movedTo: memory.movedTo };
+  /** Writes new marks of plate gates; those of a cluster that is not loaded are written once it is. */
+  writeMarks(under: ScopeMemory, clusterId: string): void {
+    const memory = under.clusters.get(clusterId);
+    if (memory?.loaded) this.write(under, clusterId, memory);
+  }
+
+  write({ scope, gates }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {
+    const value = () => {
+      const marked = gates.get(clusterId);
+      if (memory.movedTo !== null) return { movedTo: memory.movedTo };
+      return {
+        ...(memory.hasCheckpoint && { ...memory.checkpoint, figures: memory.status }),
+        ...(marked && { gates: marked }),
+      };
+    };
     this.#write([CHECKPOINT, ...scope, clusterId], clusterId, memory, { value, notify: memory.movedTo !== null });
   }
 

@@ -394,7 +394,18 @@ export class ScopeMemory {
   readonly clusters = new Map<string, ClusterMemory>();
   readonly list = new ListMemory();
 
+  /** Machines of which a plate gate was written, by cluster. */
+  readonly gates = new Map<string, readonly string[]>();
+
   constructor(readonly scope: Scope) {}
+
+  /** Adds marks of plate gates. Returns false where they are known. */
+  markGate(clusterId: string, machines: readonly string[]): boolean {
+    const known = this.gates.get(clusterId) ?? NONE;
+    const marked = new Set([...known, ...machines]);
+    if (marked.size > known.length) this.gates.set(clusterId, [...marked]);
+    return marked.size > known.length;
+  }
 
   /** Call on a return to this scope: another runtime may have written to it, even about a cluster that this one holds. */
   invalidate(): void {

@@ -58,7 +58,7 @@ export class VanishedJobResolver {
 }
 
 /** Deadline for one poll with its retries, ms. */
-const LONGEST_READ = 60_000;
+export const LONGEST_READ = 60_000;
 const WHAT = phrase`the printer`;
 const CURE = phrase`try again later`;
 

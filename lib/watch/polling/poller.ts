@@ -3,7 +3,7 @@ import type { ClusterStatus } from '../../service/cluster';
 import { type PrintingError, withIds } from '../../service/errors';
 import type { Lock } from '../../state/membership';
 import { isStillOwned } from '../checkpoints/checkpoint-store';
-import { Observer } from './observer';
+import { LONGEST_READ, Observer } from './observer';
 import { type Answer, type Poll, PollLoop } from './poll-loop';
 import { Subscriptions } from './subscriptions';
 import { joinTurns, Predictions, SHORTEST, turnFrom } from './timing';
@@ -113,7 +113,7 @@ export class Poller extends PollLoop<PollResult> {
     if (this.isOurs || account.signal.aborted) return;
     this.#observer.receive(memory, checkpoint, status);
     this.#readAt = this.#lastUpdateAt = account.clock.monotonic();
-    this.reports.observed(clusterId, status);
+    this.reports.observed(clusterId, status, this.#readAt - LONGEST_READ);
     this.#subscriptions.show({ clusterId, status, raw: null, error: null });
     this.replan();
   }
@@ -239,7 +239,7 @@ export class Poller extends PollLoop<PollResult> {
     if (raw !== null) {
       this.#readAt = account.clock.monotonic();
       (this.#predictions ??= new Predictions()).update(status.jobs, this.#readAt);
-      reports.observed(clusterId, status);
+      reports.observed(clusterId, status, poll.start);
       if (poll.isOurs && account.ownership.isAwaited(clusterId))
         account.checkpoints.publish(scope, clusterId, { checkpoint: observer.checkpointOf(memory), figures: status });
     }

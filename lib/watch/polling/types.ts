@@ -37,8 +37,8 @@ export interface PollReports {
   polled(clusterId: string, start: number, failure: FailedPoll | null): void;
   /** The polls of a cluster moved to another runtime, or to this one. */
   ownerChanged(clusterId: string): void;
-  /** A status was read, here or by another runtime. */
-  observed(clusterId: string, status: ClusterStatus): void;
+  /** A status was read, here or by another runtime; `requestedAt`: monotonic, ms, of another runtime at the earliest. */
+  observed(clusterId: string, status: ClusterStatus, requestedAt: number): void;
   /** Changes were derived from an observation of a cluster that belongs to this runtime. */
   derived(clusterId: string, drafts: readonly EventDraft[]): void;
   /** An internal fault occurred. */

@@ -85,7 +85,7 @@ describe('print/unresolved-prints in several runtimes', () => {
     const identity = readCluster({ cluster_id: 'cluster', friendly_name: 'Left printer' });
     const wire = { is_online: true, print_jobs: [], generated_time: receivedAt, ...changes };
     const status = readClusterStatus(wire, { clusterId: 'cluster', receivedAt, identity });
-    for (const { observe } of runtimes) observe('cluster', status);
+    for (const { observe } of runtimes) observe('cluster', status, clock.monotonic());
     await settle();
   }
   const doneOf = async (printKey: string) =>

@@ -111,7 +111,7 @@ describe('queue/plates', () => {
       clusters.set('C1', { host_guid: 'machine' }).set('C2', { host_guid: 'other' });
       one = all.start({ gate: 'printer', printers: [] });
       assert.deepEqual(await see('C1', {}, FAILED), ['awaiting']);
-      assert.deepEqual(await see('C2', {}), ['clear']);
+      assert.deepEqual(await see('C2', { printers: [{ ...idle, uuid: 'P2' }] }), ['clear']);
       all.kill(one);
       clusters.delete('C1');
       clusters.set('C3', { host_guid: 'machine' });
@@ -122,19 +122,24 @@ describe('queue/plates', () => {
     });
 
     it('is cleared by the id of its own printer alone, and in a group by no other', async () => {
-      const group = { printers: [idle, { ...idle, uuid: 'P2' }] };
+      const group = {
+        printers: [
+          { ...idle, uuid: 'P2' },
+          { ...idle, uuid: 'P3' },
+        ],
+      };
       all.farm.changes.set('C2', answer(group));
       one = all.start({ gate: 'confirm' });
       await see('C1', {}, FAILED);
-      await assert.rejects(one.clear(true, 'C1', 'P2'), { code: 'NOT_FOUND' });
+      await assert.rejects(one.clear(true, 'C1', 'P3'), { code: 'NOT_FOUND' });
       await assert.rejects(one.clear(true, 'C9'), { code: 'NOT_FOUND' });
       await one.clear(true, 'C1', 'P1');
       assert.deepEqual(await see('C1', FAILED), ['clear']);
       await one.add('a', { require: { printers: ['C2'] } });
-      const end = { ...group, ...past(at('print-1', 'finished', 100, { printer_uuid: 'P2', printed_on_uuid: 'P2' })) };
+      const end = { ...group, ...past(at('print-1', 'finished', 100, { printer_uuid: 'P3', printed_on_uuid: 'P3' })) };
       assert.deepEqual(await see('C2', end), ['clear', 'awaiting']);
       await assert.rejects(one.clear(true, 'C2'), { code: 'INVALID_INPUT' });
-      await one.clear(true, 'C2', 'P2');
+      await one.clear(true, 'C2', 'P3');
       assert.deepEqual(await see('C2', end), ['clear', 'clear']);
     });
 

@@ -1,0 +1,104 @@
+import type { ClusterStatus } from '../../service/cluster';
+import type { Printer } from '../../service/printer';
+
+/** What identifies a machine wherever it appears (print queue, rule 3): alone, in a group, under another cluster id. */
+export interface Machine {
+  /** Id of the printer itself, which a factory reset changes; null: it has none of its own. */
+  ownId: string | null;
+  /** GUID of its electronics, where the status is known to speak of them. */
+  hostGuid: string | null;
+  /** Where it is: the last resort without both ids. */
+  clusterId: string;
+  /** Whether it is the only printer of its cluster. */
+  isAlone: boolean;
+}
+
+/** The id of printers that have none of their own (wire facts, trap 14). */
+const NIL = /^[{]?0{8}-0{4}-0{4}-0{4}-0{12}[}]?$/;
+
+export const isNil = (id: string): boolean => NIL.test(id);
+
+/** Id of a printer in its cluster: null for the only one. */
+export const printerIdOf = (printer: Printer, { printers }: { printers: readonly Printer[] }): string | null =>
+  printers.length === 1 ? null : printer.printerId;
+
+/**
+ * The machine of a printer. The GUID of a cluster is that of its only printer, of a group's host, and of all members
+ * without an id of their own.
+ * @param hostId the host printer of a group, by the list; null: not known
+ */
+export function machineOf(
+  printer: Printer,
+  { clusterId, hostGuid, printers }: ClusterStatus,
+  hostId: string | null,
+): Machine {
+  const { printerId } = printer;
+  const ownId = printerId === null || isNil(printerId) ? null : printerId;
+  const isAlone = printers.length === 1;
+  const isHost = isAlone || ownId === null || ownId === hostId;
+  return { ownId, hostGuid: isHost ? hostGuid : null, clusterId, isAlone };
+}
+
+/** Name under which the gate of a machine is saved from its first sight on, whatever becomes of its ids. */
+export const gateIdOf = ({ ownId, hostGuid, clusterId }: Omit<Machine, 'isAlone'>): string =>
+  ownId ?? hostGuid ?? clusterId;
+
+/** What a gate knows of its machine. */
+interface Known {
+  ownIds: readonly string[];
+  hostGuid: string | null;
+  clusterId: string;
+}
+
+/** Finds gates by the ids of their machines. */
+export class MachineIndex<T extends Known> {
+  readonly #byOwnId = new Map<string, Set<T>>();
+  readonly #byGuid = new Map<string, Set<T>>();
+  readonly #byCluster = new Map<string, Set<T>>();
+
+  /** @param isClosed whether a gate is closed: of several that fit, this one counts */
+  constructor(private readonly isClosed: (gate: T) => boolean) {}
+
+  /** Call after each change of a gate. */
+  update(before: T | undefined, after: T | undefined): void {
+    for (const [index, idsOf] of [
+      [this.#byOwnId, ({ ownIds }: T) => ownIds],
+      [this.#byGuid, ({ hostGuid }: T) => (hostGuid === null ? [] : [hostGuid])],
+      [this.#byCluster, ({ clusterId }: T) => [clusterId]],
+    ] as const) {
+      for (const id of before ? idsOf(before) : []) {
+        const others = index.get(id);
+        others?.delete(before as T);
+        if (others?.size === 0) index.delete(id);
+      }
+      for (const id of after ? idsOf(after) : []) index.set(id, (index.get(id) ?? new Set<T>()).add(after as T));
+    }
+  }
+
+  /** Gates of machines that were last seen in a cluster. */
+  in(clusterId: string): T[] {
+    return [...(this.#byCluster.get(clusterId) ?? [])];
+  }
+
+  /** The gate of a machine; undefined: none is known. */
+  find({ ownId, hostGuid, clusterId, isAlone }: Machine): T | undefined {
+    const byId = ownId === null ? undefined : this.#one(this.#byOwnId.get(ownId));
+    const byGuid = hostGuid === null ? undefined : this.#one(this.#byGuid.get(hostGuid));
+    return byId ?? byGuid ?? this.#one(this.#inPlace({ ownId, hostGuid, clusterId, isAlone }));
+  }
+
+  /** Gates that may be those of a machine by its place alone, because not all ids are known. */
+  #inPlace({ ownId, hostGuid, clusterId, isAlone }: Machine): readonly T[] {
+    const here = this.in(clusterId);
+    const isEitherUnknown = (gate: T) => gate.hostGuid === null || hostGuid === null;
+    const nameless = here.filter(({ ownIds }) => ownIds.length === 0);
+    const fitting = ownId === null ? nameless : nameless.filter(isEitherUnknown);
+    if (fitting.length > 0 || !isAlone || here.length !== 1) return fitting;
+    return ownId === null ? here : here.filter(isEitherUnknown);
+  }
+
+  #one(found: Iterable<T> | undefined): T | undefined {
+    const all = [...(found ?? [])];
+    return all.find(this.isClosed) ?? all[0];
+  }
+}

@@ -1,0 +1,131 @@
+import { list, record, text } from '../../service/json-readers';
+import type { Key } from '../../state/store';
+import { damagedGate, type EndedPrint, type PlateGate, type PlateIds } from '../model/gate';
+import { gateIdOf, isNil } from '../model/machine';
+
+/** A stored gate. */
+export interface StoredGate {
+  gate: PlateGate;
+  /** Its key, if it was stored by 1.0.0-rc.1, by cluster id and printer id. */
+  oldKey: Key | null;
+}
+
+/** Whether a stored gate is one of a newer version, which is left alone. */
+export const isNewer = (value: unknown): boolean => {
+  const version = record(value)?.version;
+  return typeof version === 'number' && version > 2;
+};
+
+/**
+ * Reads a stored gate; `words`: its key without kind and scope. A damaged one is replaced by a closed one, and one of a
+ * newer version counts as closed.
+ */
+export function readGate(key: Key, words: readonly string[], value: unknown): StoredGate {
+  const [first = '', second] = words;
+  if (second === undefined) return { gate: gateOf(first, value), oldKey: null };
+  return { gate: oldGate(first, second || null, value), oldKey: key };
+}
+
+/** Reads a gate under its id. */
+export function gateOf(gateId: string, value: unknown): PlateGate {
+  if (isGate(value) && value.gateId === gateId) return value;
+  const { ownIds, hostGuid, clusterId, printerId } = record(value) ?? {};
+  const words = list(ownIds).filter(isText);
+  const ids: PlateIds = {
+    gateId,
+    ownIds: words.length > 0 || text(hostGuid) === gateId ? words : [gateId],
+    hostGuid: text(hostGuid),
+    clusterId: text(clusterId) ?? gateId,
+    printerId: text(printerId),
+  };
+  return damagedGate(ids);
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isTextOrNull = (value: unknown): boolean => value === null || isText(value);
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isTimeOrNull = (value: unknown): boolean => value === null || typeof value === 'number';
+
+const OUTCOMES = ['finished', 'failed', 'aborted', 'unknown'];
+const SOURCES = ['job', 'vanished', 'status', 'settled', 'lost', 'damaged', 'earlier'];
+const STAGES = ['leaving', 'cleanup', 'idle'];
+
+function isGate(value: unknown): value is PlateGate {
+  const gate = record(value);
+  if (gate?.version !== 2 || !isText(gate.gateId) || !isText(gate.clusterId)) return false;
+  const words = [gate.hostGuid, gate.printerId, gate.clusterName];
+  const lists = [gate.ownIds, gate.known];
+  return (
+    words.every(isTextOrNull) &&
+    lists.every((entry) => Array.isArray(entry) && entry.every(isText)) &&
+    [gate.closings, gate.begun].every(isCount) &&
+    typeof gate.hasShownCleanup === 'boolean' &&
+    (gate.printing === null || isCurrent(gate.printing)) &&
+    (gate.ended === null || isEnded(gate.ended)) &&
+    Array.isArray(gate.verdicts) &&
+    gate.verdicts.every(isVerdict)
+  );
+}
+
+function isCurrent(value: unknown): boolean {
+  const { id, missingSince, isUnlisted } = record(value) ?? {};
+  return isText(id) && isTimeOrNull(missingSince) && typeof isUnlisted === 'boolean';
+}
+
+function isEnded(value: unknown): boolean {
+  const ended = record(value) ?? {};
+  const { id, outcome, source, at, stage, clearedAt } = ended;
+  const flags = [ended.hasShownCleanup, ended.hadShownCleanup, ended.hasGap];
+  return (
+    isText(id) &&
+    [OUTCOMES.includes(String(outcome)), SOURCES.includes(String(source)), STAGES.includes(String(stage))].every(
+      Boolean,
+    ) &&
+    typeof at === 'number' &&
+    flags.every((flag) => typeof flag === 'boolean') &&
+    isTimeOrNull(clearedAt)
+  );
+}
+
+function isVerdict(value: unknown): boolean {
+  const { id, good, at } = record(value) ?? {};
+  return isText(id) && typeof good === 'boolean' && typeof at === 'number';
+}
+
+/** The gate of 1.0.0-rc.1 of a printer, as one of its machine. */
+function oldGate(clusterId: string, printerId: string | null, value: unknown): PlateGate {
+  const old = record(value) ?? {};
+  const ownId = printerId === null || isNil(printerId) ? null : printerId;
+  const hostGuid = ownId === null ? text(old.hostGuid) : null;
+  const gateId = gateIdOf({ ownId, hostGuid, clusterId });
+  const ids: PlateIds = { gateId, ownIds: ownId === null ? [] : [ownId], hostGuid, clusterId, printerId };
+  const printing = record(old.printing);
+  const ended = record(old.ended);
+  const gate = {
+    version: 2,
+    ...ids,
+    clusterName: text(old.clusterName),
+    ...{ closings: old.closings, begun: 0 },
+    printing: printing && { id: printing.id, missingSince: printing.missingSince, isUnlisted: false },
+    ended: ended && oldEnd(ended),
+    ...{ hasShownCleanup: old.hasShownCleanup, known: old.known, verdicts: old.verdicts },
+  };
+  return old.version === 1 && isGate(gate) ? gate : damagedGate(ids);
+}
+
+/** What 1.0.0-rc.1 knew of the last print. It did not record whether somebody watched without a gap. */
+function oldEnd(ended: Readonly<Record<string, unknown>>): object {
+  const { id, outcome, at, cleanup, hadShownCleanup, clearedAt } = ended;
+  const source = outcome === 'vanished' || outcome === 'earlier' ? outcome : 'job';
+  return {
+    ...{ id, outcome: source === 'job' ? outcome : 'unknown', source, at },
+    stage: (cleanup === 'seen' ? 'cleanup' : 'idle') satisfies EndedPrint['stage'],
+    ...{ hasShownCleanup: cleanup !== 'unseen', hadShownCleanup, hasGap: cleanup !== 'over', clearedAt },
+  };
+}
+
+/** The later one of two gates of 1.0.0-rc.1 that were of one machine, under two cluster ids. */
+export function laterOf(one: PlateGate, other: PlateGate): PlateGate {
+  if (one.closings !== other.closings) return one.closings > other.closings ? one : other;
+  return (other.ended?.clearedAt ?? null) === null ? one : other;
+}
