@@ -11,6 +11,8 @@ export interface Machine {
   clusterId: string;
   /** Whether it is the only printer of its cluster. */
   isAlone: boolean;
+  /** Whether it is known not to be the host of its group. */
+  isGuest: boolean;
 }
 
 /** The id of printers that have none of their own (wire facts, trap 14). */
@@ -36,11 +38,11 @@ export function machineOf(
   const ownId = printerId === null || isNil(printerId) ? null : printerId;
   const isAlone = printers.length === 1;
   const isHost = isAlone || ownId === null || ownId === hostId;
-  return { ownId, hostGuid: isHost ? hostGuid : null, clusterId, isAlone };
+  return { ownId, hostGuid: isHost ? hostGuid : null, clusterId, isAlone, isGuest: !isHost && hostId !== null };
 }
 
 /** Name under which the gate of a machine is saved from its first sight on, whatever becomes of its ids. */
-export const gateIdOf = ({ ownId, hostGuid, clusterId }: Omit<Machine, 'isAlone'>): string =>
+export const gateIdOf = ({ ownId, hostGuid, clusterId }: Omit<Machine, 'isAlone' | 'isGuest'>): string =>
   ownId ?? hostGuid ?? clusterId;
 
 /** What a gate knows of its machine. */
@@ -81,16 +83,17 @@ export class MachineIndex<T extends Known> {
   }
 
   /** The gate of a machine; undefined: none is known. */
-  find({ ownId, hostGuid, clusterId, isAlone }: Machine): T | undefined {
+  find(machine: Machine): T | undefined {
+    const { ownId, hostGuid } = machine;
     const byId = ownId === null ? undefined : this.#one(this.#byOwnId.get(ownId));
     const byGuid = hostGuid === null ? undefined : this.#one(this.#byGuid.get(hostGuid));
-    return byId ?? byGuid ?? this.#one(this.#inPlace({ ownId, hostGuid, clusterId, isAlone }));
+    return byId ?? byGuid ?? this.#one(this.#inPlace(machine));
   }
 
   /** Gates that may be those of a machine by its place alone, because not all ids are known. */
-  #inPlace({ ownId, hostGuid, clusterId, isAlone }: Machine): readonly T[] {
+  #inPlace({ ownId, hostGuid, clusterId, isAlone, isGuest }: Machine): readonly T[] {
     const here = this.in(clusterId);
-    const isEitherUnknown = (gate: T) => gate.hostGuid === null || hostGuid === null;
+    const isEitherUnknown = (gate: T) => gate.hostGuid === null || (hostGuid === null && !isGuest);
     const nameless = here.filter(({ ownIds }) => ownIds.length === 0);
     const fitting = ownId === null ? nameless : nameless.filter(isEitherUnknown);
     if (fitting.length > 0 || !isAlone || here.length !== 1) return fitting;

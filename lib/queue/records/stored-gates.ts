@@ -99,15 +99,13 @@ function oldGate(clusterId: string, printerId: string | null, value: unknown): P
   const hostGuid = ownId === null ? text(old.hostGuid) : null;
   const gateId = gateIdOf({ ownId, hostGuid, clusterId });
   const ids: PlateIds = { gateId, ownIds: ownId === null ? [] : [ownId], hostGuid, clusterId, printerId };
-  const printing = record(old.printing);
-  const ended = record(old.ended);
   const gate = {
     version: 2,
     ...ids,
     clusterName: text(old.clusterName),
     ...{ closings: old.closings, begun: 0 },
-    printing: printing && { id: printing.id, missingSince: printing.missingSince, isUnlisted: false },
-    ended: ended && oldEnd(ended),
+    printing: old.printing === null ? null : { ...record(old.printing), isUnlisted: false },
+    ended: old.ended === null ? null : oldEnd(record(old.ended) ?? {}),
     ...{ hasShownCleanup: old.hasShownCleanup, known: old.known, verdicts: old.verdicts },
   };
   return old.version === 1 && isGate(gate) ? gate : damagedGate(ids);

@@ -4,8 +4,11 @@ import { answer, at, job, type Wire } from '../events/observations';
 
 const MODES = ['printer', 'confirm', 'automatic'] as const;
 
-/** A status of a printer, or a person who clears its plate. */
-type Step = Wire | 'clear';
+/**
+ * A status of a printer, or: a person clears its plate, the process starts anew, polls fail for so many seconds, or statuses
+ * come 10 s apart for so long.
+ */
+type Step = Wire | 'clear' | 'restart' | { unread: number } | { again: number };
 
 const printing = (id: string) => at(id, 'printing', 50);
 const finished = (id: string) => at(id, 'finished', 100);
@@ -33,6 +36,10 @@ describe('queue/plates', () => {
   const VANISHED = [{}, under('a'), {}, {}];
   const CLEANED = [{}, cleanup('a'), past(A)];
   const AWAY = { is_online: false, print_jobs: [printing('x')] };
+  const LEAVING = { ...BUSY, print_jobs: [at('a', 'failed_post_print', 60)] };
+  const NAMED = { ...BUSY, print_jobs: [at('a', 'failed_wait_cleanup', 60)] };
+  const like = (status: string, ...jobs: Wire[]) => ({ printers: [{ ...idle, status }], print_jobs: jobs });
+  const SHOWN = [...CLEANED, 'clear', under('b', A)] as const;
 
   /**
    * Whether each mode (`printer`, `confirm`, `automatic`) opens the plate after these statuses of its printer, and the
@@ -64,26 +71,232 @@ describe('queue/plates', () => {
       ...print(at('b', 'failed', 50), A),
     ],
     ['stays closed over an offline time', 'closed closed open A', {}, ...print(A), AWAY, {}, {}],
+
+    // Before the cleanup, and during it
+    ['is closed while its printer cools down after the end', 'closed closed closed A', {}, LEAVING],
+    ['is closed while a finished print is not cleaned up', 'closed closed busy A', {}, cleanup('a')],
+    ['is closed while a failed print is not cleaned up', 'closed closed closed A', {}, NAMED],
+    ['opens after the cleanup of a finished print', 'open closed open A', ...CLEANED],
+    ['opens by the printer after the cleanup of a failed print', 'open closed closed A', {}, NAMED, past(FAILED_A)],
+    [
+      'is closed after a cleanup of which the end is unknown',
+      'closed closed closed A',
+      ...[{}, { print_jobs: [job('a', 'odd_wait_cleanup')] }, AWAY, {}],
+    ],
+
+    // Seen to be over
+    ['opens over a single failed poll', 'open closed open A', {}, cleanup('a'), { unread: 10 }, past(A)],
+    ['opens over so many failed polls as last 110 s', 'open closed open A', {}, cleanup('a'), { unread: 100 }, past(A)],
+    ['stays closed if nobody watched for longer', 'closed closed open A', {}, cleanup('a'), { unread: 130 }, past(A)],
+    ['stays closed after a start in between', 'closed closed open A', {}, cleanup('a'), 'restart', past(A)],
+    ['stays closed after a power cycle', 'closed closed open A', {}, cleanup('a'), OFFLINE, past(A)],
+    [
+      'stays closed after a failed print and a power cycle',
+      'closed closed closed A',
+      {},
+      NAMED,
+      OFFLINE,
+      past(FAILED_A),
+    ],
+    [
+      'stays closed if the printer was unreachable meanwhile',
+      'closed closed open A',
+      ...[{}, cleanup('a'), like('unreachable', at('a', 'wait_cleanup', 100)), past(A)],
+    ],
+    [
+      'stays closed if the printer booted meanwhile',
+      'closed closed open A',
+      {},
+      cleanup('a'),
+      like('booting'),
+      past(A),
+    ],
+    [
+      'stays closed if the status lacked the printer',
+      'closed closed open A',
+      {},
+      cleanup('a'),
+      { printers: [] },
+      past(A),
+    ],
+    [
+      'opens if the cleanup is shown again after a gap',
+      'open closed open A',
+      {},
+      cleanup('a'),
+      OFFLINE,
+      ...CLEANED.slice(1),
+    ],
+    ['opens once the printer is idle', 'open closed open A', {}, cleanup('a'), like('error'), past(A)],
+    [
+      'stays closed after a gap before the printer is idle',
+      'closed closed open A',
+      {},
+      cleanup('a'),
+      like('error'),
+      OFFLINE,
+      past(A),
+    ],
+
+    // A cleanup that nobody saw
+    [
+      'needs a person after a gap where a cleanup was shown before',
+      'closed closed open ACA',
+      ...SHOWN,
+      { unread: 130 },
+      past(B, A),
+    ],
+    [
+      'needs a person after a start where a cleanup was shown before',
+      'closed closed open ACA',
+      ...SHOWN,
+      'restart',
+      past(B, A),
+    ],
+    [
+      'needs a person after an offline time where a cleanup was shown before',
+      'closed closed open ACA',
+      ...SHOWN,
+      OFFLINE,
+      past(B, A),
+    ],
+
+    // By the printer's status alone
+    ['is closed while the printer prints without a job', 'busy busy busy ', {}, BUSY],
+    ['closes after a print without a job', 'closed closed closed A', {}, BUSY, {}, {}],
+    ['closes after a print without a job that was found under way', 'closed closed closed A', BUSY, {}, {}],
+    [
+      'closes after a print without a job that follows a cleanup',
+      'closed closed closed ACA',
+      {},
+      cleanup('a'),
+      { ...BUSY, ...past(A) },
+      { ...BUSY, ...past(A) },
+      past(A),
+      past(A),
+    ],
+    [
+      'closes after a print without a job behind a finished one',
+      'closed closed closed ACA',
+      {},
+      under('a'),
+      { ...BUSY, ...past(A) },
+      { again: 130 },
+      past(A),
+      past(A),
+    ],
+    [
+      'takes a late status of the printer for the end of its print',
+      'closed closed open A',
+      {},
+      under('a'),
+      { ...BUSY, ...past(A) },
+      past(A),
+    ],
+    [
+      'takes an early status of the printer for the beginning of a print',
+      'open closed open A',
+      {},
+      BUSY,
+      under('a'),
+      ...CLEANED.slice(1),
+    ],
+    [
+      'closes after a print that the lists never show as begun',
+      'closed closed closed A',
+      {},
+      { print_jobs: [job('a', 'queued')], ...BUSY },
+      {},
+      {},
+    ],
+
+    // What counts as begun
+    [
+      'closes after a print whose record says that it began',
+      'closed closed closed A',
+      {},
+      past(job('a', 'aborted', { started: true })),
+    ],
+    [
+      'stays open after a failed job that is known not to have begun',
+      'open open open ',
+      {},
+      past(job('a', 'failed', { started: false })),
+    ],
+    [
+      'closes after a print that only heated',
+      'closed closed closed A',
+      {},
+      { print_jobs: [job('a', 'pre_print')] },
+      past(job('a', 'aborted')),
+    ],
+    [
+      'closes after a print whose record shows later that it began',
+      'closed closed closed A',
+      {},
+      past(job('a', 'aborted')),
+      past(ABORTED_A),
+    ],
+
+    // First sight
+    ['closes at the first sight of a cleanup', 'closed closed busy A', cleanup('a')],
+    ['opens after the cleanup that the first sight showed', 'open closed open A', cleanup('a'), past(A)],
+    ['closes at the first sight of an end before the cleanup', 'closed closed closed A', LEAVING, past(FAILED_A)],
+    ['opens at the first sight of a printer that booted before', 'open open open ', like('booting'), {}],
+    ['stays as its first sight left it over a start', 'open closed open A', past(A), 'restart', past(A)],
+    [
+      'needs no second confirmation after a start',
+      'open open open AC',
+      {},
+      ...print(FAILED_A),
+      'clear',
+      'restart',
+      past(FAILED_A),
+    ],
+    ['stays closed over a start', 'closed closed closed A', {}, ...print(FAILED_A), 'restart', past(FAILED_A)],
+    ['stays that of a print over a start', 'busy busy busy ', {}, under('a'), 'restart', under('a')],
+    ['closes after a print that ended while nothing ran', 'closed closed open A', {}, under('a'), 'restart', past(A)],
+    [
+      'closes after a print that vanished while nothing ran',
+      'closed closed closed A',
+      {},
+      under('a'),
+      'restart',
+      {},
+      {},
+    ],
   ];
 
   for (const [title, result, ...steps] of GATES)
     it(title, async () => {
       all.farm.changes.set('C1', OFFLINE);
-      const queues = MODES.map((gate) => all.start({ gate, printers: ['C1'] }, { queueId: gate }));
-      const [, confirm] = queues;
+      const start = () => MODES.map((gate) => all.start({ gate, printers: ['C1'] }, { queueId: gate }));
+      let queues = start();
+      const events: string[] = [];
+      const told = () => events.push(...(queues[1]?.types('plate').splice(0) ?? []));
       await all.pass(10);
       for (const step of steps) {
-        if (step === 'clear') await confirm?.clear(true);
+        if (step === 'clear') await queues[1]?.clear(true);
+        else if (step === 'restart') {
+          told();
+          for (const queue of queues) all.kill(queue);
+          queues = start();
+        } else if ('unread' in step) {
+          all.farm.unreadable.add('C1');
+          await all.pass(Number(step.unread) - 10);
+        } else if ('again' in step) await all.pass(Number(step.again) - 10);
         else all.farm.changes.set('C1', answer(step));
         await all.pass(10);
+        all.farm.unreadable.clear();
       }
       const seen: unknown[] = [];
       for (const queue of queues) {
         const [{ plate, free } = assert.fail()] = await queue.printers();
         seen.push(plate === 'awaiting' ? 'closed' : free ? 'open' : 'busy');
       }
-      const events = confirm?.types('plate').map((type) => (type === 'plate.awaiting' ? 'A' : 'C'));
-      assert.equal(`${seen.join(' ')} ${events?.join('')}`, result);
+      told();
+      const shown = events.map((type) => (type === 'plate.awaiting' ? 'A' : 'C'));
+      assert.equal(`${seen.join(' ')} ${shown.join('')}`, result);
     });
 
   describe('of one queue', () => {

@@ -1,0 +1,556 @@
+import assert from 'node:assert/strict';
+import { type PlateGate, plateOf } from '../../../lib/queue/model/gate';
+import { OFFLINE, QueueFarm, type Runtime, SCOPE } from '../../helpers/queue-farm';
+import { answer, at, job, type Wire } from '../events/observations';
+
+const MODES = ['confirm', 'printer', 'automatic'] as const;
+const NIL = '00000000-0000-0000-0000-000000000000';
+
+const printer = (uuid: string, more: Wire = {}): Wire => ({
+  uuid,
+  friendly_name: `Printer ${uuid}`,
+  status: 'idle',
+  ...more,
+});
+const alone = (uuid: string, more: Wire = {}): Wire => ({ printers: [printer(uuid)], ...more });
+const group = (...uuids: string[]): Wire => ({ printers: uuids.map((uuid) => printer(uuid)) });
+const past = (...jobs: Wire[]): Wire => ({ recently_completed: jobs });
+const on = (uuid: string, of: Wire): Wire => ({ ...of, printer_uuid: uuid, printed_on_uuid: uuid });
+const failed = (uuid: string, id = 'x'): Wire => on(uuid, at(id, 'failed', 50));
+/** A print of this queue whose answer and job are lost. */
+const lose = (all: QueueFarm) => {
+  all.farm.dispatch = 'lost';
+  all.farm.isHidden = true;
+};
+
+describe('queue: the plate of a machine', () => {
+  let all: QueueFarm;
+  let one: Runtime;
+
+  beforeEach(() => void (all = new QueueFarm()));
+  afterEach(() => all.close());
+
+  const start = async (rules: Parameters<QueueFarm['start']>[0] = {}) => {
+    one = await all.begin({ printers: ['C1', 'C2'], gate: 'automatic', ...rules });
+  };
+  /** Shows statuses of a cluster, one poll each. Returns its plates by printer. */
+  const see = async (clusterId: string, ...wires: Wire[]): Promise<Record<string, string>> => {
+    for (const wire of wires) {
+      all.farm.changes.set(clusterId, answer(wire));
+      await all.pass(10);
+    }
+    const here = (await one.printers()).filter((shown) => shown.clusterId === clusterId);
+    return Object.fromEntries(here.map(({ printerId, plate }) => [printerId ?? 'only', plate]));
+  };
+  const restart = async (rules: Parameters<QueueFarm['start']>[0] = {}) => {
+    all.kill(one);
+    await start(rules);
+  };
+  const store = () => all.shared.runtime().store;
+  const gateKey = (gateId: string) => ['queue-plate', ...SCOPE, gateId] as const;
+  const onlyC1 = { printers: ['C1'] };
+
+  describe('under another name', () => {
+    it('stays closed in a group, and after the group has shrunk to it', async () => {
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start(onlyC1);
+      assert.deepEqual(await see('C1', alone('P1', past(failed('P1')))), { only: 'awaiting' });
+      const both = { ...group('P1', 'P2'), ...past(failed('P1')) };
+      assert.deepEqual(await see('C1', both), { P1: 'awaiting', P2: 'clear' });
+      await one.add('a');
+      await all.pass(60);
+      assert.deepEqual(all.farm.sent, []);
+      const [, second] = await one.printers();
+      assert.equal(second?.code, 'PLATE_NOT_CLEARED');
+      assert.match(String(second.text), /the plate of Printer P1 was not cleared/);
+      assert.deepEqual(await see('C1', alone('P1', past(failed('P1')))), { only: 'awaiting' });
+      await one.clear(true, 'C1');
+      assert.equal(all.farm.sent.length, 1);
+    });
+
+    it('stays closed as that of the member that is left of a group', async () => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start(onlyC1);
+      await see('C1', { ...group('P1', 'P2'), ...past(failed('P2')) });
+      assert.deepEqual(await see('C1', alone('P2', past(failed('P2')))), { only: 'awaiting' });
+      await restart(onlyC1);
+      assert.deepEqual(await see('C1', alone('P2', past(failed('P2')))), { only: 'awaiting' });
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'clear' });
+      assert.deepEqual(await see('C1', group('P1', 'P2')), { P1: 'clear', P2: 'awaiting' });
+    });
+
+    it('stays closed when it moves to another cluster', async () => {
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
+      await start();
+      await see('C1', alone('P1', past(failed('P1'))));
+      all.farm.changes.set('C1', answer(OFFLINE));
+      assert.deepEqual(await see('C2', group('P2', 'P1')), { P1: 'awaiting', P2: 'clear' });
+    });
+
+    for (const [what, later] of [
+      ['a factory reset', { guid: 'G', uuid: 'new' }],
+      ['new electronics', { guid: 'new', uuid: 'P1' }],
+    ] as const)
+      it(`stays closed after ${what}`, async () => {
+        all.farm.clusters.set('C1', { host_guid: 'G' });
+        all.farm.changes.set('C1', answer(alone('P1')));
+        await start({ printers: [] });
+        await see('C1', alone('P1', past(failed('P1'))));
+        all.farm.clusters.delete('C1');
+        all.farm.clusters.set('C3', { host_guid: later.guid });
+        assert.deepEqual(await see('C3', alone(later.uuid)), { only: 'awaiting' });
+      });
+
+    it('is found by the GUID of the host in a group, and not taken for that of another member', async () => {
+      all.farm.clusters.set('C1', { host_guid: 'G' });
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start(onlyC1);
+      await see('C1', alone('P1', past(failed('P1'))));
+      assert.deepEqual(await see('C1', group('new', 'P2')), { new: 'awaiting', P2: 'clear' });
+    });
+
+    it('is one for all members without an id of their own', async () => {
+      all.farm.clusters.set('C1', { host_guid: 'G' });
+      all.farm.changes.set('C1', answer(group(NIL, NIL)));
+      await start(onlyC1);
+      await see('C1', { ...group(NIL, NIL), ...past(failed(NIL)) });
+      await one.add('a');
+      await all.pass(60);
+      assert.deepEqual(all.farm.sent, []);
+      assert.deepEqual(await see('C1', alone(NIL)), { only: 'awaiting' });
+      await one.clear(true, 'C1');
+      assert.equal(all.farm.sent.length, 1);
+    });
+
+    it('is that of its cluster without both ids', async () => {
+      all.farm.changes.set('C1', answer({ printers: [{ status: 'idle' }] }));
+      await start(onlyC1);
+      const ended = { printers: [{ status: 'idle' }], ...past(at('x', 'failed', 50)) };
+      await see('C1', ended);
+      await restart(onlyC1);
+      assert.deepEqual(await see('C1', { printers: [{ status: 'idle' }] }), { only: 'awaiting' });
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'awaiting' });
+    });
+
+    it('is told once, whatever the name', async () => {
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start({ ...onlyC1, gate: 'confirm' });
+      await see(
+        'C1',
+        alone('P1', past(failed('P1'))),
+        { ...group('P1', 'P2'), ...past(failed('P1')) },
+        alone('P1', past(failed('P1'))),
+      );
+      assert.deepEqual(one.types('plate'), ['plate.awaiting']);
+    });
+  });
+
+  describe('whose gate can’t be read', () => {
+    const seen = async (rules: Parameters<QueueFarm['start']>[0] = onlyC1) => {
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start(rules);
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'clear' });
+      all.kill(one);
+    };
+
+    for (const gate of MODES)
+      it(`is closed if the record was lost, in the mode ${gate}`, async () => {
+        await seen();
+        await store().delete(gateKey('P1'));
+        await start({ ...onlyC1, gate });
+        assert.deepEqual(await see('C1', alone('P1')), { only: 'awaiting' });
+        await one.add('a');
+        await all.pass(60);
+        assert.deepEqual(all.farm.sent, []);
+        await one.clear(true, 'C1');
+        assert.equal(all.farm.sent.length, 1);
+      });
+
+    it('is closed if an attempt of the queue names the printer', async () => {
+      await start({ ...onlyC1, gate: 'automatic' });
+      await one.add('a');
+      await all.pass(80);
+      assert.equal((await one.item('a')).state, 'finished');
+      all.kill(one);
+      await store().delete(gateKey('P of C1'));
+      await store().delete(['checkpoint', ...SCOPE, 'C1']);
+      await start(onlyC1);
+      assert.deepEqual(await see('C1', alone('P of C1')), { only: 'awaiting' });
+    });
+
+    it('is closed if a print of another queue has reserved the printer', async () => {
+      await store().put(['queue-printer', ...SCOPE, 'C1'], { clusterId: 'C1', holders: ['["other","item",1]'] });
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start(onlyC1);
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'awaiting' });
+    });
+
+    it('is open at the first sight of a printer of which there is only an event checkpoint', async () => {
+      await store().put(['checkpoint', ...SCOPE, 'C1'], { version: 2, printers: [{ id: 'P1' }] });
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start(onlyC1);
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'clear' });
+    });
+
+    for (const [what, value] of [
+      ['nothing but words', 'odd'],
+      ['another shape', { version: 2, gateId: 'P1', clusterId: 'C1', ended: { id: 7 } }],
+      [
+        'no list of jobs',
+        { version: 2, gateId: 'P1', ownIds: ['P1'], hostGuid: null, clusterId: 'C1', printerId: null },
+      ],
+      ['a newer version', { version: 3, gateId: 'P1', clusterId: 'C1', printerId: null }],
+    ] as const)
+      it(`is closed if the record has ${what}`, async () => {
+        await seen();
+        await store().put(gateKey('P1'), value);
+        await start(onlyC1);
+        await one.add('a');
+        await see('C1', alone('P1'), alone('P1'));
+        assert.deepEqual(all.farm.sent, []);
+        const isNewer = what === 'a newer version';
+        const cleared = one.clear(true, 'C1');
+        if (isNewer) {
+          await assert.rejects(cleared, { code: 'FILE_NOT_READABLE' });
+          assert.deepEqual(await store().get(gateKey('P1')), value);
+        } else await cleared;
+        assert.equal(all.farm.sent.length, isNewer ? 0 : 1);
+        assert.equal(one.queue.figures() !== null, true);
+      });
+
+    it('is closed after a print that was seen only while nothing could be written', async () => {
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start(onlyC1);
+      await see('C1', alone('P1'));
+      let isFull = true;
+      one.beforeUpdates(([kind]) => {
+        if (isFull && kind === 'queue-plate') throw new Error('The disk is full');
+      });
+      await see('C1', alone('P1', { print_jobs: [at('x', 'printing', 50)] }), alone('P1'));
+      isFull = false;
+      await see('C1', alone('P1'), alone('P1'));
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'awaiting' });
+    });
+  });
+
+  describe('that 1.0.0-rc.1 has saved', () => {
+    const ended = { id: 'x', outcome: 'failed', at: 1, cleanup: 'unseen', hadShownCleanup: false, clearedAt: null };
+    const old = (clusterId: string, printerId: string | null, more: object = {}) => ({
+      ...{
+        version: 1,
+        clusterId,
+        printerId,
+        clusterName: clusterId,
+        hostGuid: 'G',
+        closings: 1,
+        printing: null,
+        ended,
+      },
+      ...{ hasShownCleanup: false, known: ['x'], verdicts: [], ...more },
+    });
+    const save = (record: ReturnType<typeof old>) =>
+      store().put(['queue-plate', ...SCOPE, record.clusterId, record.printerId ?? ''], record);
+    const gates = () => [...all.shared.values('queue-plate').values()] as { version: number; gateId?: string }[];
+
+    beforeEach(() => void all.farm.clusters.set('C1', { host_guid: 'G' }));
+
+    it('stays closed, also in a group, and has its new record', async () => {
+      await save(old('C1', null));
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start(onlyC1);
+      assert.deepEqual(await see('C1', group('P1', 'P2')), { P1: 'awaiting', P2: 'clear' });
+      assert.deepEqual(
+        gates()
+          .map(({ version, gateId }) => [version, gateId])
+          .sort(),
+        [
+          [2, 'G'],
+          [2, 'P2'],
+        ],
+      );
+    });
+
+    it('stays open if a person has cleared it', async () => {
+      await save(old('C1', null, { ended: { ...ended, clearedAt: 2 } }));
+      all.farm.changes.set('C1', answer(alone('P1', past(failed('P1')))));
+      await start({ ...onlyC1, gate: 'confirm' });
+      assert.deepEqual(await see('C1', alone('P1', past(failed('P1')))), { only: 'clear' });
+    });
+
+    it('is cleared while the printer is offline', async () => {
+      await save(old('C1', null));
+      all.farm.changes.set('C1', answer(OFFLINE));
+      await start(onlyC1);
+      assert.equal((await one.printers())[0]?.plate, 'awaiting');
+      await one.clear(true, 'C1');
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'clear' });
+    });
+
+    it('stays that of a member of a group', async () => {
+      await save(old('C1', 'P2'));
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start(onlyC1);
+      assert.deepEqual(await see('C1', group('P1', 'P2')), { P1: 'clear', P2: 'awaiting' });
+    });
+
+    it('is closed if it is damaged', async () => {
+      await save({ ...old('C1', null), ended: 'odd' as never });
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start(onlyC1);
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'awaiting' });
+    });
+
+    it('is closed if it had shown no end of the cleanup before the upgrade', async () => {
+      await save(old('C1', null, { ended: { ...ended, outcome: 'finished', cleanup: 'seen' } }));
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start({ ...onlyC1, gate: 'printer' });
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'awaiting' });
+    });
+  });
+
+  describe('of a print that was settled as printed', () => {
+    const two = () => all.farm.changes.set('C1', answer(group('P1', 'P2')));
+
+    it('closes all members of a group that could have taken it', async () => {
+      two();
+      await start(onlyC1);
+      lose(all);
+      await one.add('a');
+      await all.pass(200);
+      assert.equal(await one.outcome('a'), 'blocked: unknown; 1 unknown');
+      await one.settle('a', 'printed');
+      all.farm.dispatch = 'accepted';
+      await one.add('b');
+      await all.pass(60);
+      assert.deepEqual(await see('C1', group('P1', 'P2')), { P1: 'awaiting', P2: 'awaiting' });
+      assert.equal(all.farm.prints.length, 1);
+      await one.clear(true, 'C1', 'P1');
+      assert.equal(all.farm.prints.length, 1);
+      await one.clear(true, 'C1', 'P2');
+      assert.equal(all.farm.prints.length, 2);
+    });
+
+    it('leaves members of another model alone', async () => {
+      const other = printer('P2', { machine_variant: 'Other' });
+      const members = { printers: [printer('P1', { machine_variant: 'Maker' }), other] };
+      all.farm.changes.set('C1', answer(members));
+      await start(onlyC1);
+      lose(all);
+      await one.add('a', { require: { models: ['Maker'] } });
+      await all.pass(200);
+      await one.settle('a', 'printed');
+      assert.deepEqual(await see('C1', members), { P1: 'awaiting', P2: 'clear' });
+    });
+
+    it('closes the gate of the member alone that showed the print', async () => {
+      two();
+      await start(onlyC1);
+      all.farm.lives.push([[0, 'queued']]);
+      await one.add('a');
+      const printing = { ...group('P1', 'P2'), print_jobs: [on('P2', at('print-1', 'printing', 50))] };
+      await see('C1', printing, group('P1', 'P2'), group('P1', 'P2'));
+      for (const { end } of one.followed) end({ outcome: 'ended', job: null });
+      await all.pass(20);
+      assert.equal(await one.outcome('a'), 'blocked: unknown; 1 unknown');
+      await one.settle('a', 'printed');
+      assert.deepEqual(await see('C1', group('P1', 'P2')), { P1: 'clear', P2: 'awaiting' });
+    });
+
+    it('leaves a gate alone where a print began later', async () => {
+      two();
+      await start(onlyC1);
+      lose(all);
+      await one.add('a');
+      await all.pass(200);
+      const later = past(failed('P1', 'later'));
+      await see('C1', { ...group('P1', 'P2'), ...later });
+      await one.clear(true, 'C1', 'P1');
+      await one.settle('a', 'printed');
+      assert.deepEqual(await see('C1', { ...group('P1', 'P2'), ...later }), { P1: 'clear', P2: 'awaiting' });
+    });
+
+    for (const gate of MODES)
+      it(`stays closed in the mode ${gate}, although the printer has shown cleanups`, async () => {
+        const cleanup = { print_jobs: [at('x', 'wait_cleanup', 100)] };
+        all.farm.changes.set('C1', answer(alone('P1')));
+        await start({ ...onlyC1, gate });
+        await see('C1', alone('P1', cleanup), alone('P1', past(at('x', 'finished', 100))));
+        await one.clear(true, 'C1');
+        lose(all);
+        await one.add('a');
+        await all.pass(200);
+        await one.settle('a', 'printed');
+        all.farm.dispatch = 'accepted';
+        await one.add('b');
+        await all.pass(100);
+        assert.equal((await one.printers())[0]?.plate, 'awaiting');
+        assert.equal(all.farm.prints.length, 1);
+      });
+
+    it('closes all members after a job that ended without a printer', async () => {
+      two();
+      await start(onlyC1);
+      const ended = { ...group('P1', 'P2'), ...past(at('x', 'finished', 100)) };
+      assert.deepEqual(await see('C1', ended), { P1: 'awaiting', P2: 'awaiting' });
+      await one.clear(true, 'C1', 'P1');
+      await one.clear(true, 'C1', 'P2');
+      assert.deepEqual(await see('C1', ended), { P1: 'clear', P2: 'clear' });
+    });
+  });
+
+  describe('in a group', () => {
+    it('keeps prints from all members while it is not known', async () => {
+      all.farm.changes.set('C1', answer(group('P1')));
+      await start(onlyC1);
+      let isFull = true;
+      one.beforeUpdates(([kind, ...words]) => {
+        if (isFull && kind === 'queue-plate' && words.at(-1) === 'P2') throw new Error('The disk is full');
+      });
+      await one.pause();
+      await one.add('a');
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await one.resume();
+      await all.pass(60);
+      assert.deepEqual(all.farm.sent, []);
+      isFull = false;
+      await all.pass(120);
+      assert.equal(all.farm.sent.length, 1);
+    });
+
+    it('lets others print while the printer itself asks for a clear plate', async () => {
+      const asking = { ...group('P1', 'P2'), print_jobs: [on('P1', at('x', 'failed_wait_cleanup', 50))] };
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start(onlyC1);
+      await see('C1', asking);
+      await one.add('a');
+      assert.equal(all.farm.sent.length, 1);
+    });
+  });
+
+  describe('after a change of the mode', () => {
+    const printed = async () => {
+      await start({ ...onlyC1, gate: 'confirm' });
+      await one.add('a');
+      await all.pass(80);
+      assert.equal(await one.outcome('a'), 'active: finished; 1 active');
+    };
+
+    for (const gate of ['printer', 'automatic'] as const)
+      it(`counts what was printed as good at the start in the mode ${gate}`, async () => {
+        await printed();
+        await restart({ ...onlyC1, gate });
+        await all.pass(30);
+        assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+        assert.equal(one.types('item.finished').length, 1);
+      });
+
+    it('judges a print under way by the mode at its end', async () => {
+      await start({ ...onlyC1, gate: 'confirm' });
+      await one.add('a');
+      await all.pass(30);
+      await restart({ ...onlyC1, gate: 'automatic' });
+      await all.pass(80);
+      assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+    });
+
+    it('counts a part as rejected that a person rejected meanwhile', async () => {
+      await printed();
+      await one.pause();
+      await one.clear(false);
+      await restart({ ...onlyC1, gate: 'automatic' });
+      assert.equal(await one.outcome('a'), 'waiting: rejected; 1 waiting, 1 rejected');
+    });
+
+    it('follows a print at a printer that the queue does not use any more', async () => {
+      await start({ printers: ['C1'] });
+      all.farm.lives.push([[0, 'printing']]);
+      await one.add('a');
+      await restart({ printers: ['C2'] });
+      all.farm.become(all.farm.prints[0], 'finished');
+      await all.pass(30);
+      assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+    });
+  });
+
+  describe('by the table', () => {
+    type Ended = NonNullable<PlateGate['ended']>;
+    const END: Ended = {
+      ...{ id: 'x', outcome: 'finished', source: 'job', at: 1, stage: 'idle' },
+      ...{ hasShownCleanup: false, hadShownCleanup: false, hasGap: false, clearedAt: null },
+    };
+    const printing = { id: 'y', missingSince: null, isUnlisted: false };
+    const FAILURES = ['failed', 'aborted', 'unknown'] as const;
+    const ROWS: [row: string, result: string, ...gates: (Partial<Ended> | 'printing' | 'untouched')[]][] = [
+      ['a print under way', 'closed closed closed', 'printing'],
+      [
+        'an end before the cleanup',
+        'closed closed closed',
+        ...FAILURES.map((outcome) => ({ outcome, stage: 'leaving' as const })),
+      ],
+      [
+        'a finished print in its cleanup',
+        'pc closed open',
+        { stage: 'cleanup' },
+        { stage: 'cleanup', hasShownCleanup: true },
+      ],
+      [
+        'another end in its cleanup',
+        'pc closed pc',
+        ...FAILURES.map((outcome) => ({ outcome, stage: 'cleanup' as const })),
+      ],
+      ['a finished print, seen to be cleared', 'pc open open', { hasShownCleanup: true }],
+      ['a finished print between two polls', 'pc open open', { hadShownCleanup: true }],
+      [
+        'a finished print after a gap',
+        'pc pc open',
+        { hasShownCleanup: true, hasGap: true },
+        { hadShownCleanup: true, hasGap: true },
+      ],
+      ['a finished print without a cleanup ever', 'pc pc open', {}],
+      [
+        'another end, seen to be cleared',
+        'pc open pc',
+        ...FAILURES.map((outcome) => ({ outcome, hasShownCleanup: true })),
+      ],
+      [
+        'another end, otherwise',
+        'pc pc pc',
+        ...FAILURES.flatMap((outcome) => [
+          { outcome },
+          { outcome, hadShownCleanup: true },
+          { outcome, hasShownCleanup: true, hasGap: true },
+        ]),
+      ],
+      [
+        'what only the record says',
+        'pc pc pc',
+        ...(['vanished', 'status', 'settled', 'lost', 'damaged'] as const).map((source) => ({
+          source,
+          hasShownCleanup: true,
+          hadShownCleanup: true,
+        })),
+      ],
+      ['a first sight', 'open open open', 'untouched'],
+      ['a first sight with a history', 'pc open open', { source: 'earlier', outcome: 'unknown' }],
+      ['a confirmed plate', 'open open open', { clearedAt: 2, outcome: 'failed' }, { clearedAt: 2, source: 'lost' }],
+    ];
+    for (const [row, result, ...gates] of ROWS)
+      it(`has a row for ${row}`, () => {
+        for (const given of gates) {
+          const ended = typeof given === 'object' ? { ...END, ...given } : null;
+          const gate = { printing: given === 'printing' ? printing : null, ended };
+          assert.equal(MODES.map((mode) => plateOf(gate, mode)).join(' '), result, JSON.stringify(given));
+        }
+      });
+  });
+
+  it('is not written by a poll that changes nothing', async () => {
+    all.farm.changes.set('C1', answer(alone('P1', { ...past(failed('P1')), print_jobs: [job('q', 'queued')] })));
+    await start({ ...onlyC1, gate: 'confirm' });
+    await all.pass(60);
+    let writes = 0;
+    one.beforeUpdates(() => void writes++);
+    await all.pass(120);
+    assert.equal(writes, 0);
+  });
+});
