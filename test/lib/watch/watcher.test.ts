@@ -339,6 +339,62 @@ describe('Watcher', () => {
     });
   });
 
+  describe('a mark of a plate gate', () => {
+    const stored = () => account.store.get<Wire>(['checkpoint', ...account.scope, 'C1']);
+    const mark = (...machines: string[]) => account.watcher.markGate(account.scope, 'C1', machines);
+
+    it('is left in the checkpoint of a printer that only a queue polls, and makes no event checkpoint', async () => {
+      const end = account.watcher.hold('C1');
+      await clock.advance(MINUTE);
+      mark('P1');
+      await clock.advance(MINUTE);
+      assert.deepEqual(await stored(), { gates: ['P1'] });
+      end();
+      await account.watcher.close();
+      account.start();
+      service.cluster('C1', jobs(job('a', 'queued')));
+      const witness = await account.watched('C1');
+      assert.deepEqual(witness.delivered(), []);
+      assert.deepEqual((await stored())?.gates, ['P1']);
+      service.cluster('C1', jobs(job('a', 'queued'), job('b', 'queued')));
+      await clock.advance(MINUTE);
+      assert.deepEqual(witness.delivered(), ['job.queued b']);
+    });
+
+    it('stays in the checkpoint over its changes and over a start, and is written once', async () => {
+      await account.watched('C1');
+      mark('P1');
+      await clock.advance(0);
+      const { gates, version } = (await stored()) ?? {};
+      assert.deepEqual([gates, version], [['P1'], 2]);
+      await account.watcher.close();
+      account.start();
+      const witness = await account.watched('C1');
+      service.cluster('C1', jobs(job('a', 'queued')));
+      await clock.advance(MINUTE);
+      assert.deepEqual(witness.delivered(), ['job.queued a']);
+      assert.deepEqual((await stored())?.gates, ['P1']);
+      let writes = 0;
+      const put = account.store.put.bind(account.store);
+      account.store.put = (...given) => (writes++, put(...given));
+      mark('P1');
+      await clock.advance(5 * MINUTE);
+      assert.equal(writes, 0);
+    });
+
+    it('is written once the checkpoint is loaded', async () => {
+      await account.watched('C1');
+      await account.watcher.close();
+      account.start();
+      mark('P1');
+      assert.equal((await stored())?.gates, undefined);
+      await account.watched('C1');
+      await clock.advance(0);
+      const { gates, version } = (await stored()) ?? {};
+      assert.deepEqual([gates, version], [['P1'], 2]);
+    });
+  });
+
   describe('all clusters', () => {
     beforeEach(() => service.cluster('C2'));
 
