@@ -57,6 +57,21 @@ export class Plates {
       this.#parts.set(job.printerUuid, { job, since: this.world.time.elapsed });
   }
 
+  /**
+   * Switches a printer off while it waits for a clear plate, and on again later: it does not ask any more, and the part
+   * lies there still. Returns whether one of the cluster's printers waited.
+   */
+  switchOff(clusterId: string): boolean {
+    const { world } = this.world.simulator;
+    const job = world.cluster(clusterId).queue.find(awaitsCleanup);
+    if (!job || job.printerUuid === null) return false;
+    const isEjected = this.mode === 'automatic' && job.printed >= job.timeTotal;
+    world.setOnline(clusterId, false);
+    world.clean(clusterId, job.uuid);
+    if (!isEjected) this.#parts.set(job.printerUuid, { job, since: this.world.time.elapsed });
+    return true;
+  }
+
   check(): void {
     if (this.#broken) throw this.#broken;
   }

@@ -48,7 +48,11 @@ const KINDS = [
   ...['offline', 'a print by hand', 'abort', 'fail', 'vanish', 'changes required'],
   ...['offline after the next print was sent', 'a print by hand just after the next one was sent', 'odd actions'],
   'a stored file deleted',
+  ...['off while its plate waits', 'a member leaves its group', 'a member leaves its group for a while'],
 ];
+
+/** How long a printer is off, ms: longer than a queue that sees nothing takes a cleared plate for granted. */
+const OFF = { least: 150_000, most: 400_000 };
 
 /** Changes that the service may ask for before a job begins. */
 const CHANGES = [
@@ -271,7 +275,8 @@ class QueueRun {
     const number = chance.pick(this.#numbers);
     const { world } = simulator;
     const back = chance.spread(5_000, 200_000);
-    const kind = chance.whole(0, 9);
+    const kind = chance.whole(0, KINDS.length - 1);
+    const off = chance.whole(OFF.least, OFF.most);
     const what = KINDS[kind];
     trace.add(`printer ${number}: ${what}`);
     try {
@@ -290,6 +295,8 @@ class QueueRun {
       } else if (kind === 6) this.#loseConnection(back);
       else if (kind === 7) this.#overtake(chance.spread(60, 2000));
       else if (kind === 9) world.removeStoredJob(chance.pick(world.storedJobs()).jobId);
+      else if (kind === 10) this.#switchOff(number, off);
+      else if (kind >= 11) this.#shrink(back, { isForGood: kind === 11 });
       else {
         world.setActions(number, { outcome: chance.pick(['failed', 'unknown', 'stuck'] as const) });
         time.after(back, () => world.setActions(number, {}));
@@ -316,6 +323,23 @@ class QueueRun {
       this.world.onPrint = () => undefined;
       if (!this.#life.over) this.world.simulator.world.printLocally(clusterId, { name: 'by hand', seconds });
     };
+  }
+
+  #switchOff(number: number, off: number): void {
+    const { simulator, time } = this.world;
+    if (!this.#plates.switchOff(this.world.clusterId(number))) throw new Error('no plate waits');
+    time.after(off, () => simulator.world.setOnline(number, true));
+  }
+
+  /** Takes an idle printer out of the group, with whatever lies on its plate. */
+  #shrink(back: number, { isForGood }: { isForGood: boolean }): void {
+    const group = this.world.simulator.world.clusters().find(({ printers }) => printers.length > 1);
+    const isUsed = ({ printerUuid }: PrintJob, uuid: string) => printerUuid === null || printerUuid === uuid;
+    const leaving = group?.printers.find(({ uuid }) => !group.queue.some((job) => isUsed(job, uuid)));
+    if (!group || !leaving) throw new Error('no member is idle');
+    group.printers.splice(group.printers.indexOf(leaving), 1);
+    this.world.trace.add(`printer ${leaving.uuid.slice(0, 6)} has left its group`);
+    if (!isForGood) this.world.time.after(back, () => void group.printers.push(leaving));
   }
 
   #vanish(number: number): void {
@@ -452,9 +476,9 @@ class QueueRun {
         throw new Broken(4, `a poll does not end the doubt of ${queueKey}`);
       if (clusterJobId !== null && this.#jobOf(clusterJobId) && !this.#vanished.has(clusterJobId))
         throw new Broken(4, `a poll does not end the doubt of the named print of ${queueKey}`);
-      // Something may lie on the plate, if not the part.
-      this.#plates.clear(clusterId);
       const outcome = clusterJobId !== null && this.#unlisted.has(clusterJobId) ? 'printed' : 'not-printed';
+      // Something may lie on the plate, if not the part. A part closes the gate: then the board asks for a clear plate.
+      if (outcome === 'not-printed') this.#plates.clear(clusterId);
       this.#settled.add(`${itemId}/${copy}/${attempt}`);
       await this.#do(`settle ${queueKey}/${copy}`, (queue, deadline) =>
         queue.settle(target, { outcome, copy }, deadline),
