@@ -1,6 +1,7 @@
 import type { Answer, ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import { list, record, text } from '../service/json-readers';
+import type { Lock } from '../state/membership';
 import type { Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
@@ -27,6 +28,8 @@ export interface DispatchRequest {
   note: unknown;
   /** Cancels the work before the call is sent. Only its own timeout cancels a call in flight. */
   deadline: Deadline;
+  /** Asked right before the call leaves, and again as it leaves. What it throws is the outcome: nothing is sent. */
+  departure?: Pick<Lock, 'secure'>;
 }
 
 /** Result of a dispatch. */
@@ -133,7 +136,7 @@ export class Dispatcher {
   /** Makes the call once. After a lost answer, searches for the print. */
   async #send(
     ledger: Ledger,
-    { startNow, deadline }: DispatchRequest,
+    { startNow, deadline, departure }: DispatchRequest,
     entry: Entry,
     key?: KeyOf,
   ): Promise<DispatchResult> {
@@ -145,7 +148,8 @@ export class Dispatcher {
           await this.#warnOnFailure(saving.claims.claimFirst(attempt, unclaimed), phrase`The outcome of a print`);
         if (key) await this.#warnOnFailure(saving.settle(key, entry, done), phrase`The outcome of a print`);
       });
-    const answer = await this.#call(ledger, attempt, startNow, deadline);
+    const lock = departure ? both(departure, ledger) : ledger;
+    const answer = await this.#call(lock, attempt, startNow, deadline);
     if (answer instanceof PrintingError) {
       const found = await this.#search(ledger, entry, deadline);
       if (found.end !== 'found') throw unknown(attempt, found, answer);
@@ -176,7 +180,7 @@ export class Dispatcher {
 
   /** Calls `print` once. Resolves with its answer, or with the reason why it is missing although a print may exist. */
   async #call(
-    ledger: Ledger,
+    lock: Pick<Lock, 'secure'>,
     { clusterId, jobId }: PrintAttempt,
     startNow: boolean,
     deadline: Deadline,
@@ -190,7 +194,7 @@ export class Dispatcher {
         what: phrase`the print`,
         deadline,
         underWay,
-        lock: ledger,
+        lock,
       });
       return confirmsPrint(answer) ? answer : unexpectedAnswer(answer);
     } catch (thrown) {
@@ -312,6 +316,14 @@ function confirmsPrint({ data, body }: Answer): boolean {
   const fields = [answer?.job_id, answer?.job_instance_uuid, answer?.cluster_job_id, answer?.status];
   return fields.some((field) => text(field) !== null);
 }
+
+/** Both locks. The second one is secured last, as the time between that and the request is limited (`leases.ts`). */
+const both = (first: Pick<Lock, 'secure'>, second: Pick<Lock, 'secure'>): Pick<Lock, 'secure'> => ({
+  secure: async (ms) => {
+    const checks = [await first.secure(ms), await second.secure(ms)];
+    return () => checks.forEach((check) => check());
+  },
+});
 
 const unexpectedAnswer = ({ status: statusCode }: Answer): PrintingError =>
   new PrintingError(

@@ -219,7 +219,7 @@ export class QueueView {
           current: here ? { itemId: here.itemId, copy, attempt, clusterJobId } : null,
         };
       }),
-      paused: paused && this.#isPaused ? { until: isoOrNull(paused.until), reason: paused.reason } : null,
+      paused: paused && this.isPaused ? { until: isoOrNull(paused.until), reason: paused.reason } : null,
       ...{ waiting, active },
     };
   }
@@ -236,7 +236,7 @@ export class QueueView {
       active: this.input.printing,
       blocked: blocked.length,
       firstReason: reason ? { code: reason.code, text: reason.text } : null,
-      isPaused: this.#isPaused,
+      isPaused: this.isPaused,
       error: obstacle && new PrintingError('NOT_ACCEPTED', obstacle.sentence),
     };
   }
@@ -312,7 +312,8 @@ export class QueueView {
     return this.#source.clock.now();
   }
 
-  get #isPaused(): boolean {
+  /** Whether the whole queue is paused. */
+  get isPaused(): boolean {
     const { paused } = this.#source.data.state.record;
     return paused !== null && !isPauseOver(paused, this.#now);
   }

@@ -11,6 +11,7 @@ import {
   isOpen,
   isStuck,
   lastAttempt,
+  mayStart,
   openAttempts,
   waitingCopies,
   withItemEvent,
@@ -68,7 +69,8 @@ type ItemUpdate = Omit<ItemChanges, 'alternatives'> & { alternatives?: readonly 
 /** `rank`: place behind the items of a new priority. */
 export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, context: ChangeContext): ItemRecord {
   const { copies, require, priority, alternatives } = changes;
-  if (isBeingSent(record) && (copies !== undefined || require !== undefined)) throw busy();
+  const isLater = changes.held === true || (changes.notBefore ?? 0) > context.now;
+  if (isBeingSent(record) && (copies !== undefined || require !== undefined || isLater)) throw busy();
   // An attempt names its file by its place.
   if (alternatives && openAttempts(record).some(({ state, file }) => state === 'assigned' || file > 0)) throw busy();
   const least = Math.max(0, ...Object.keys(record.touched).map(Number));
@@ -94,8 +96,11 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
   return concluded(JSON.stringify(changed) === JSON.stringify(record) ? record : changed, context);
 }
 
-export const heldBack = (record: ItemRecord): ItemRecord =>
-  record.isHeld || hasEnded(record) ? record : { ...record, isHeld: true };
+export function heldBack(record: ItemRecord): ItemRecord {
+  if (record.isHeld || hasEnded(record)) return record;
+  if (isBeingSent(record)) throw busy();
+  return { ...record, isHeld: true };
+}
 
 /** Releases whatever holds the item: the hold, the approval, its aborted copies. */
 export function released(record: ItemRecord, { now }: Pick<ChangeContext, 'now'>): ItemRecord {
@@ -150,8 +155,8 @@ export function settled(
   return open.reduce((after, attempt) => settledAs(after, attempt, verdict.outcome, context), record);
 }
 
-/** Identifies an attempt in its item. */
-export type AttemptOf = Pick<Attempt, 'copy' | 'attempt'>;
+/** Identifies an attempt in its item. One that is taken back leaves its number to the next one. */
+export type AttemptOf = Pick<Attempt, 'copy' | 'attempt' | 'clusterId' | 'assignedAt'>;
 
 type EndContext = ChangeContext & { rules: Pick<QueueRules, 'retries' | 'gate'> };
 
@@ -176,7 +181,10 @@ interface AttemptEnd {
 }
 
 export const findAttempt = (record: ItemRecord, of: AttemptOf): Attempt | undefined =>
-  record.prints.find(({ copy, attempt }) => copy === of.copy && attempt === of.attempt);
+  record.prints.find(
+    ({ copy, attempt, clusterId, assignedAt }) =>
+      copy === of.copy && attempt === of.attempt && clusterId === of.clusterId && assignedAt === of.assignedAt,
+  );
 
 /** Assigns a waiting copy; the record itself if the copy does not wait. */
 export function assigned(record: ItemRecord, print: AssignedPrint, { now }: ChangeContext): ItemRecord {
@@ -188,6 +196,7 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now }: Chan
     clusterJobId: null,
     state: 'assigned',
     assignedAt: now,
+    hasLeft: false,
     dispatchedAt: null,
     startedAt: null,
     endedAt: null,
@@ -199,6 +208,13 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now }: Chan
     settledAs: null,
   };
   return withCopy({ ...record, prints: [...record.prints, attempt] }, copy, 'active');
+}
+
+/** Records that the call of an attempt leaves; the record itself if the attempt was taken back, or its item must wait. */
+export function leaving(record: ItemRecord, of: AttemptOf, { now }: ChangeContext): ItemRecord {
+  const found = findAttempt(record, of);
+  if (found?.state !== 'assigned' || found.hasLeft || !mayStart(record, now)) return record;
+  return withAttempt(record, found, { hasLeft: true });
 }
 
 /** Deletes an attempt of which nothing was sent: the copy waits again. */

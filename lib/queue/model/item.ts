@@ -60,8 +60,13 @@ function countOf(record: ItemRecord): CopyCounts {
   };
 }
 
-/** Whether a dispatch of the item is under way. */
-export const isBeingSent = (record: ItemRecord): boolean => record.prints.some(({ state }) => state === 'assigned');
+/** Whether a call that prints a copy of the item may be under way. */
+export const isBeingSent = (record: ItemRecord): boolean =>
+  record.prints.some(({ state, hasLeft }) => state === 'assigned' && hasLeft !== false);
+
+/** Whether a copy may start by the item's own record, which a person may have changed since the plan. */
+export const mayStart = ({ isHeld, awaitsApproval, isRemoved, notBefore }: ItemRecord, now: number): boolean =>
+  !isHeld && !awaitsApproval && !isRemoved && (notBefore ?? 0) <= now;
 
 /** Whether an attempt's job can neither begin nor be removed without a person. */
 export const isStuck = ({ state, recall }: Attempt): boolean => state === 'dispatched' && (recall?.isStuck ?? false);

@@ -406,6 +406,8 @@ export interface Attempt {
   clusterJobId: string | null;
   state: AttemptState;
   assignedAt: number;
+  /** While it is assigned, whether its call may have left; absent in older records, of which nobody knows. */
+  hasLeft?: boolean;
   dispatchedAt: number | null;
   /** When its job was first seen to have begun (`hasBegun`). */
   startedAt: number | null;

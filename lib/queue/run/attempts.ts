@@ -4,14 +4,15 @@ import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
 import { isEndDecided } from '../../service/job-words';
 import { describeReason, type PrintJob } from '../../service/print-job';
-import type { Lock } from '../../state/membership';
+import { type Lock, LockLostError } from '../../state/membership';
+import { eachInTurn } from '../../time/concurrency';
 import { type Deadline, underDeadline } from '../../time/deadline';
 import { AGAIN, retryUntil, WORK_IN_PROGRESS } from '../../time/retry';
 import { isGone } from '../../upload/send';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
 import { mayHavePrinted, type Outcome } from '../model/gate';
-import { hasBegun, isOpen, lastAttempt, openAttempts } from '../model/item';
+import { hasBegun, isOpen, lastAttempt, mayStart, openAttempts } from '../model/item';
 import * as changes from '../model/item-changes';
 import { type AttemptOf, findAttempt } from '../model/item-changes';
 import { requirementOf } from '../model/requirement';
@@ -44,6 +45,7 @@ const PROOF = { within: 120_000, removal: 60_000 };
 export class Attempts {
   readonly #queue: QueueContext;
   readonly #deadline: Deadline;
+  readonly #lock: Lock | null;
   readonly #ledger: Ledger;
   /** Copies that are being assigned, sent or settled, and their clusters. */
   readonly #sending = new Map<string, string>();
@@ -64,15 +66,17 @@ export class Attempts {
   constructor(queue: QueueContext, deadline: Deadline, lock: Lock | null) {
     this.#queue = queue;
     this.#deadline = deadline;
+    this.#lock = lock;
     this.#ledger = new Ledger(queue.store, queue.data.scope, lock ? [lock] : []);
   }
 
-  /** Settles what earlier tenures left open. Rejects if that can't be written; nothing may be planned before. */
+  /**
+   * Reserves the printers of what earlier tenures left open. Rejects if that can't be written; nothing may be planned before.
+   * Their outcomes are determined beside the rounds: until then they occupy their printers, and no others (rule 9).
+   */
   async restore(): Promise<void> {
     const { data, queueId } = this.#queue;
-    const left = data.open.all.flatMap(assignedOf);
     await data.reservations.restore(queueId, data.open.all);
-    await Promise.all(left.map(([itemId, attempt]) => this.#settle(itemId, attempt)));
     await this.judge();
     await this.#acceptPrinted();
   }
@@ -133,7 +137,7 @@ export class Attempts {
     let isAssigned = false;
     const change = (record: ItemRecord) => {
       attempt = undefined;
-      if (!mayStart(record)) return record;
+      if (!mayStart(record, this.#queue.clock.now())) return record;
       const after = changes.assigned(record, { ...print, clusterName: view?.status.name ?? null }, this.#context);
       if (after !== record) attempt = lastAttempt(after, copy);
       return after;
@@ -176,41 +180,71 @@ export class Attempts {
 
   async #sendUnder(ledger: Ledger, key: KeyOf, itemId: string, attempt: Attempt, deadline: Deadline): Promise<void> {
     const { data, dispatcher } = this.#queue;
-    const record = data.items.get(itemId);
-    const jobId = record?.files[attempt.file]?.jobId ?? null;
-    const isRight = record && jobId !== null && (await this.#mayGo(record, attempt, deadline));
-    if (!isRight) return this.#unassign(itemId, attempt);
+    // Whoever held the lock before may have taken the attempt back, or sent it.
+    if (this.#find(itemId, attempt)?.state !== 'assigned') return;
+    const jobId = data.items.get(itemId)?.files[attempt.file]?.jobId ?? null;
+    if (jobId === null || !(await this.#isReady(itemId, attempt, deadline))) return this.#unassign(itemId, attempt);
+    const departure = this.#departureOf(itemId, attempt);
     let done: Dispatched;
     try {
-      done = await dispatcher.dispatch(ledger, { ...key, jobId, startNow: true, note: null, deadline });
+      done = await dispatcher.dispatch(ledger, { ...key, jobId, startNow: true, note: null, deadline, departure });
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (error.code === 'PRINT_OUTCOME_UNKNOWN') return this.#lose(itemId, attempt);
       // After every other error of a dispatch, nothing was printed.
       await this.#unassign(itemId, attempt);
-      return this.#refused(itemId, attempt, jobId, error);
+      if (!departure.isWithdrawn) await this.#refused(itemId, attempt, jobId, error);
+      return;
     }
     await this.#sent(itemId, attempt, done);
   }
 
   /** Reads the printer again, and decides by its present status (print queue, rule 2). Never rejects. */
-  async #mayGo(record: ItemRecord, { clusterId, copy, file }: Attempt, deadline: Deadline): Promise<boolean> {
-    const { view, views, rules, obstacle } = this.#queue;
-    let why: Sentence | null = null;
+  async #isReady(itemId: string, attempt: Attempt, deadline: Deadline): Promise<boolean> {
+    const { view, obstacle } = this.#queue;
     try {
-      await this.#read(clusterId, deadline);
-      const requirement = requirementOf(record.require, record.files[file]?.facts ?? null, views.materialOf);
-      const isFree = view
-        .printersWithout(record.itemId, copy, clusterId)
-        .some((printer) => printer.obstacle === null && mismatchOf(requirement, printer, rules) === null);
-      if (!isFree) why = NOT_FREE;
+      await this.#read(attempt.clusterId, deadline);
       view.invalidate();
     } catch (thrown) {
-      why = unread(asPrintingError(thrown));
+      if (!obstacle()) this.#refuse(attempt.clusterId, unread(asPrintingError(thrown)));
+      return false;
     }
-    if (obstacle()) return false;
-    if (why) this.#refuse(clusterId, why);
-    return why === null;
+    return this.#mayLeave(itemId, attempt);
+  }
+
+  /**
+   * The moment in which the call of an attempt leaves. What people have said until then holds: the item's record says
+   * whether its copy left before or after their change, and a pause is looked up once more.
+   */
+  #departureOf(itemId: string, attempt: Attempt): Pick<Lock, 'secure'> & { isWithdrawn: boolean } {
+    const { data } = this.#queue;
+    const departure = {
+      isWithdrawn: false,
+      secure: async () => {
+        await this.#write(itemId, (record) => changes.leaving(record, attempt, this.#context));
+        // A pause at another runtime may not have been noticed here yet.
+        if (this.#lock) await data.state.load();
+        const check = () => {
+          departure.isWithdrawn = !this.#find(itemId, attempt)?.hasLeft || !this.#mayLeave(itemId, attempt);
+          if (departure.isWithdrawn) throw new LockLostError();
+        };
+        check();
+        return check;
+      },
+    };
+    return departure;
+  }
+
+  /** Whether a copy may go to its printer, by all that is known at this moment. */
+  #mayLeave(itemId: string, { clusterId, copy, file }: Attempt): boolean {
+    const { data, view, views, rules, obstacle, clock } = this.#queue;
+    const record = data.items.get(itemId);
+    if (this.#deadline.aborted || obstacle() || view.isPaused || !record || !mayStart(record, clock.now()))
+      return false;
+    const requirement = requirementOf(record.require, record.files[file]?.facts ?? null, views.materialOf);
+    return view
+      .printersWithout(itemId, copy, clusterId)
+      .some((printer) => printer.obstacle === null && mismatchOf(requirement, printer, rules) === null);
   }
 
   /** The service refused a print, so that nothing was sent: the printer is not free, or the file is gone. */
@@ -296,13 +330,14 @@ export class Attempts {
   /** Compares the attempts on a cluster with its status; its gates are up to date. Never rejects. */
   async observe(status: ClusterStatus): Promise<void> {
     if (this.#deadline.aborted) return;
-    try {
-      for (const record of this.#queue.data.concernedBy(status))
-        for (const attempt of record.prints.filter(({ clusterId }) => clusterId === status.clusterId))
-          await this.#observe(record.itemId, attempt, status);
-    } catch (thrown) {
-      this.#failed(thrown);
-    }
+    const here = this.#queue.data
+      .concernedBy(status)
+      .flatMap(({ itemId, prints }) =>
+        prints.filter(({ clusterId }) => clusterId === status.clusterId).map((attempt) => ({ itemId, attempt })),
+      );
+    await eachInTurn(here, ({ itemId, attempt }) => this.#observe(itemId, attempt, status)).catch((thrown: unknown) =>
+      this.#failed(thrown),
+    );
   }
 
   async #observe(itemId: string, attempt: Attempt, status: ClusterStatus): Promise<void> {
@@ -523,17 +558,22 @@ export class Attempts {
     const { data, queueId } = this.#queue;
     const fresh = new Map([...data.verdicts()].filter(([id, good]) => !this.#judged.has(`${id}/${good}`)));
     if (fresh.size === 0) return;
-    const open = new Set<string>();
-    for (const { itemId, prints } of data.items.all)
-      for (const attempt of prints) {
+    const left = new Set<string>();
+    const prints = data.items.all.flatMap(({ itemId, prints: all }) => all.map((attempt) => ({ itemId, attempt })));
+    try {
+      await eachInTurn(prints, async ({ itemId, attempt }) => {
         const id = printingId(queueId, itemId, attempt);
         const good = fresh.get(id);
-        if (good !== undefined && attempt.state === 'finished')
-          await this.#change(itemId, (record) => changes.judged(record, attempt, good, this.#context));
-        // The verdict came before the end of the print is known.
-        else if (good !== undefined && isOpen(attempt)) open.add(id);
-      }
-    for (const [id, good] of fresh) if (!open.has(id)) this.#judged.add(`${id}/${good}`);
+        if (good === undefined) return;
+        // The verdict may come before the end of the print is known, or be one that can't be written now.
+        if (attempt.state === 'finished' || isOpen(attempt)) left.add(id);
+        if (attempt.state !== 'finished') return;
+        await this.#change(itemId, (record) => changes.judged(record, attempt, good, this.#context));
+        left.delete(id);
+      });
+    } finally {
+      for (const [id, good] of fresh) if (!left.has(id)) this.#judged.add(`${id}/${good}`);
+    }
   }
 
   // What all of them need
@@ -609,10 +649,6 @@ const nameOf = (itemId: string, { copy, attempt }: AttemptOf): string => `${item
 const assignedOf = ({ itemId, prints }: ItemRecord): [itemId: string, attempt: Attempt][] =>
   prints.filter(({ state }) => state === 'assigned').map((attempt) => [itemId, attempt]);
 
-/** Whether a copy may start by the item's own record, which a person may have changed since the plan. */
-const mayStart = ({ isHeld, awaitsApproval, isRemoved }: ItemRecord): boolean =>
-  !isHeld && !awaitsApproval && !isRemoved;
-
 /** Whether the service asks for changes before the job begins. */
 const isRefused = ({ changesRequired, state }: PrintJob): boolean =>
   changesRequired.length > 0 || state === 'attention';
@@ -642,7 +678,6 @@ const isRefusal = ({ code, outcome, obstacle }: PrintingError): boolean =>
   obstacle !== 'offline' && (code === 'ACTION_FAILED' || code === 'NOT_ACCEPTED' || outcome === 'refused');
 
 const RESERVED = phrase`Another print queue has a print at the printer.`;
-const NOT_FREE = phrase`The printer was no longer free just before a print was sent.`;
 const unread = (error: PrintingError): Sentence =>
   phrase`The printer could not be read just before a print was sent: ${error.sentence}`;
 const refusedBy = (error: PrintingError): Sentence =>

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
 import { Ledger } from '../../../lib/print/ledger';
+import type { PrintQueue } from '../../../lib/queue/print-queue';
+import type { ItemChanges, ItemRecord } from '../../../lib/queue/model/types';
+import { asPrintingError } from '../../../lib/service/errors';
+import { type Deadline, underDeadline } from '../../../lib/time/deadline';
+import { held } from '../../helpers/held';
 import { settle } from '../../helpers/manual-clock';
 import { type Life, OFFLINE, QueueFarm, refusal, type Runtime, SCOPE } from '../../helpers/queue-farm';
 
@@ -259,6 +264,79 @@ describe('queue/attempts', () => {
       assert.ok(answer);
       assert.deepEqual(all.farm.sent, []);
     });
+  });
+
+  describe('what a person has said just before a copy is sent', () => {
+    const target = { queueKey: 'a' };
+    const update = (changes: ItemChanges) => (queue: PrintQueue, deadline: Deadline) =>
+      queue.update(target, changes, deadline);
+    const pause = (clusterId: string | null) => (queue: PrintQueue, deadline: Deadline) => {
+      const printer = clusterId === null ? null : { clusterId, printerId: null };
+      return queue.pause({ printer, until: null, reason: null }, deadline);
+    };
+    const SAID: Record<string, (queue: PrintQueue, deadline: Deadline) => Promise<unknown>> = {
+      'a hold': (queue, deadline) => queue.hold(target, deadline),
+      'a hold by an update': update({ held: true }),
+      'a later start': update({ notBefore: 2 * YEAR + Date.now() }),
+      'another requirement': update({ require: { printers: ['C2'] } }),
+      'a removal': (queue, deadline) => queue.remove(target, deadline),
+      'a pause': pause(null),
+      'a pause of the printer': pause('C1'),
+    };
+    /** Says it to a queue at the n-th read of the printer, and returns the answer. */
+    const sayAt = (read: number, to: () => Runtime, what: (typeof SAID)[string]) => {
+      let [reads, answer] = [0, 'nothing'];
+      all.farm.onRead = async () => {
+        if (++reads !== read) return;
+        const asked = underDeadline(all.clock, { ms: MINUTE }, (deadline) => what(to().queue, deadline));
+        answer = await asked.then(
+          () => 'said',
+          (thrown: unknown) => asPrintingError(thrown).code,
+        );
+      };
+      return () => answer;
+    };
+
+    for (const [title, what] of Object.entries(SAID))
+      for (const read of [1, 2])
+        it(`holds: ${title}, at read ${read} of the printer`, async () => {
+          one = await all.begin(RULES);
+          const answer = sayAt(read, () => one, what);
+          await one.add('a');
+          await all.pass(90);
+          assert.deepEqual([answer(), all.farm.sent], ['said', []]);
+        });
+
+    it('holds although it was said at another runtime, of which this one has noticed nothing', async () => {
+      one = await all.begin(RULES);
+      const other = await all.begin(RULES);
+      const answer = sayAt(2, () => other, pause(null));
+      one.memory.deafen();
+      await one.add('a');
+      await all.pass(30);
+      assert.deepEqual([answer(), all.farm.sent], ['said', []]);
+    });
+  });
+
+  it('sends nothing for an attempt that was taken back while it waited for its key', async () => {
+    one = await all.begin(RULES);
+    await one.pause();
+    const { item } = await one.add('a');
+    const key = { clusterId: 'C1', printKey: `queue/${item.itemId}/1/1` };
+    const { store } = one.memory;
+    const turn = held();
+    const waited = underDeadline(all.clock, {}, (deadline) =>
+      new Ledger(store, SCOPE).waitForKey(key, () => turn.promise, deadline),
+    );
+    await one.resume();
+    assert.equal(await one.outcome('a'), 'active: assigned; 1 active');
+    await store.update<ItemRecord>(['queue-item', ...SCOPE, 'queue', item.itemId], (record) =>
+      record ? { ...record, isHeld: true, prints: [], touched: {} } : record,
+    );
+    turn.release();
+    await waited;
+    await all.pass(90);
+    assert.deepEqual(all.farm.sent, []);
   });
 
   describe('the dispatch of a copy at a printer that queues share', () => {

@@ -84,6 +84,8 @@ describe('queue/people', () => {
     ['cancels what fails after a removal', FAILING, does('remove'), 'cancelled: failed; ', 'item.cancelled'],
     ['removes no item that has ended', DONE, does('remove'), 'finished: finished; 1 good', 'item.finished'],
     ['removes no item while a copy is being sent', SENDING, does('remove'), 'QUEUE_ITEM_BUSY'],
+    ['holds no item while a copy is being sent', SENDING, does('hold'), 'QUEUE_ITEM_BUSY'],
+    ['holds no item by an update meanwhile', SENDING, update({ held: true }), 'QUEUE_ITEM_BUSY'],
     ['changes no copies while one is being sent', SENDING, update({ copies: 3 }), 'QUEUE_ITEM_BUSY'],
     ['changes no requirement while a copy is being sent', SENDING, update({ require: {} }), 'QUEUE_ITEM_BUSY'],
     ['changes no alternative while a copy is being sent', SENDING, update({ alternatives: [] }), 'QUEUE_ITEM_BUSY'],
