@@ -107,7 +107,7 @@ const itemOf = (nth) => ({
   ],
   waiting: [1],
   isFront: false,
-  avoid: new Set(),
+  avoid: new Map(),
   refused: new Set(),
   obstacle: null,
 });
@@ -120,6 +120,7 @@ const inputOf = (rules) => ({
   printing: 0,
   nextStartAt: 0,
   obstacle: null,
+  refusals: new Map(),
 });
 
 /** The yardstick: each item is compared with each printer, model, print core, material, rest and tags, and nothing else. */

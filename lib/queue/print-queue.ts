@@ -1,6 +1,7 @@
 import { PrintingError } from '../service/errors';
 import { amount, record as readRecord, text } from '../service/json-readers';
 import type { StateStore } from '../state/store';
+import { eachInTurn } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { guard } from '../time/guard';
 import { factsOfFile, factsOfMetadata } from '../toolpath/read-facts';
@@ -103,8 +104,12 @@ export class PrintQueue implements api.QueueApi {
     return this.#changeAll(target, deadline, (record) => changes.released(record, this.#context));
   }
 
-  retry(target: api.ItemTarget, deadline: Deadline): Promise<api.QueueItem[]> {
-    return this.#changeAll(target, deadline, (record) => changes.retried(record, this.#context));
+  async retry(target: api.ItemTarget, deadline: Deadline): Promise<api.QueueItem[]> {
+    const { view } = await this.#runtime.ready(deadline);
+    const items = await this.#changeAll(target, deadline, (record) => changes.retried(record, this.#context));
+    for (const { itemId } of items) view.refusals.forget(itemId);
+    this.#runtime.changed();
+    return items;
   }
 
   remove(target: api.ItemTarget, deadline: Deadline): Promise<api.QueueItem[]> {
@@ -215,7 +220,7 @@ export class PrintQueue implements api.QueueApi {
     return [found];
   }
 
-  /** Changes the items of a target, one after the other; the first refusal ends it. */
+  /** Changes the items of a target, each to its own end; then throws the first refusal. */
   async #changeAll(
     target: api.ItemTarget,
     deadline: Deadline,
@@ -223,11 +228,11 @@ export class PrintQueue implements api.QueueApi {
   ): Promise<api.QueueItem[]> {
     const { data, view } = await this.#runtime.ready(deadline);
     const changed: ItemRecord[] = [];
-    for (const { itemId } of await deadline.wait(this.#find(data, target))) {
+    await eachInTurn(await deadline.wait(this.#find(data, target)), async ({ itemId }) => {
       deadline.throwIfOver();
       const work = data.items.change(itemId, (record) => change(record, data));
       changed.push(await this.#runtime.written(deadline.wait(work)));
-    }
+    });
     return changed.map((record) => view.item(record));
   }
 

@@ -278,7 +278,8 @@ export class QueueView {
     const active = data.open.all.flatMap((record) => openAttempts(record).map((one) => activePrint(record, one)));
     // A start that no status shows yet begins soon.
     const nextStartAt = Math.min(input.nextStartAt, input.now + rules.stagger);
-    return { ...input, nextStartAt, orders, active };
+    // A refusal may be over by then, as any obstacle that only the service knows.
+    return { ...input, nextStartAt, orders, active, refusals: new Map() };
   }
 
   /** The queue's prints with these ids of printings. */

@@ -61,7 +61,7 @@ class Farm extends ScriptedService {
   /** What becomes of a removal. `ignored`: answered, but the job stays; `lost`: without an answer, but removed. */
   removal: 'done' | 'refused' | 'ignored' | 'lost' | 'too late' = 'done';
   removals = 0;
-  /** Clusters that refuse prints, clusters that can't be read, and stored jobs that are gone. */
+  /** Clusters that refuse prints, or stored jobs that are refused; clusters that can't be read; stored jobs that are gone. */
   readonly refusing = new Map<string, PrintingError>();
   readonly unreadable = new Set<string>();
   readonly gone = new Set<string>();
@@ -148,7 +148,7 @@ class Farm extends ScriptedService {
     if (endpoint === 'clusterStatus' && this.unreadable.has(clusterId)) throw lost();
     if (endpoint === 'clusterStatus') return Promise.resolve(this.onRead()).then(() => this.status(clusterId));
     if (endpoint !== 'print') throw new Error(endpoint);
-    const refused = this.refusing.get(clusterId);
+    const refused = this.refusing.get(clusterId) ?? this.refusing.get(jobId);
     if (refused) throw refused;
     if (this.dispatch === 'absent') throw lost();
     const uuid = `print-${this.prints.length + 1}`;

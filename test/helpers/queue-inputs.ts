@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { PlanInput, PlanItem } from '../../lib/queue/plan/inputs';
 import { type Plan, Planner } from '../../lib/queue/plan/plan';
 import type { Requirement } from '../../lib/queue/model/requirement';
-import { printerKey, type PrinterReason, type QueuePrinter } from '../../lib/queue/model/types';
+import type { PrinterReason, QueuePrinter } from '../../lib/queue/model/types';
 import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import type { Feed } from '../../lib/service/feeds';
 import type { Material } from '../../lib/service/printer';
@@ -88,7 +88,7 @@ export const item = (itemId: string, state: Partial<PlanItem> = {}): PlanItem =>
   files: [file()],
   waiting: [1],
   isFront: false,
-  avoid: new Set(),
+  avoid: new Map(),
   refused: new Set(),
   obstacle: null,
   ...state,
@@ -102,6 +102,7 @@ export const planInput = (input: Partial<PlanInput> = {}): PlanInput => ({
   printing: 0,
   nextStartAt: 0,
   obstacle: null,
+  refusals: new Map(),
   ...input,
 });
 
@@ -179,7 +180,7 @@ export const planInputs: fc.Arbitrary<PlanInput> = fc
   .chain(({ printers, rules: chosen, needs }) => {
     // Items with equal files share them, as the items of a shop do.
     const files = needs.map((need, at) => file(need, at === 0 ? null : at * 600));
-    const keys = some('none', ...printers.map(printerKey));
+    const clusters = some('none', ...printers.map(({ clusterId }) => clusterId));
     const items = fc.array(
       fc.record({
         priority: some(0, 0, 0, 1),
@@ -189,10 +190,14 @@ export const planInputs: fc.Arbitrary<PlanInput> = fc
         files: fc.array(some(...files), { minLength: 1, maxLength: 2 }),
         waiting: some([1], [2, 3], []),
         isFront: some(false, false, false, true),
-        avoid: some<string[]>([], []).chain((none) => fc.oneof(fc.constant(none), fc.array(keys, { maxLength: 1 }))),
+        avoid: fc.oneof(fc.constant<string[]>([]), fc.array(clusters, { maxLength: 1 })),
         refused: fc.oneof(
-          { weight: 4, arbitrary: fc.constant([]) },
-          { weight: 1, arbitrary: fc.array(keys, { maxLength: 2 }) },
+          { weight: 4, arbitrary: fc.constant<string[]>([]) },
+          { weight: 1, arbitrary: fc.array(clusters, { maxLength: 2 }) },
+        ),
+        postponed: fc.oneof(
+          { weight: 4, arbitrary: fc.constant<string[]>([]) },
+          { weight: 1, arbitrary: fc.array(clusters, { maxLength: 2 }) },
         ),
         obstacle: some(null, null, null, null, { code: 'HELD' as const, sentence: phrase`It is held.` }),
       }),
@@ -202,8 +207,12 @@ export const planInputs: fc.Arbitrary<PlanInput> = fc
       planInput({
         printers,
         rules: chosen,
-        items: all.map((state, at) =>
-          item(`i${at}`, { ...state, rank: `r${at}`, avoid: new Set(state.avoid), refused: new Set(state.refused) }),
+        items: all.map(({ postponed: _, avoid, refused, ...state }, at) => {
+          const avoided = new Map(state.waiting.slice(0, 1).map((copy) => [copy, new Set(avoid)]));
+          return item(`i${at}`, { ...state, rank: `r${at}`, avoid: avoided, refused: new Set(refused) });
+        }),
+        refusals: new Map(
+          all.map(({ postponed }, at) => [`i${at}`, new Map(postponed.map((id) => [id, obstacle('REFUSED')]))]),
         ),
       }),
     );

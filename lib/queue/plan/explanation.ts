@@ -154,10 +154,11 @@ export class Explainer {
   #reasonAt(turn: Turn, at: number): Reason<PrinterReason> | null {
     const mismatch = this.#mismatchAt(turn, at);
     if (mismatch) return mismatch;
-    const { obstacle } = this.#input.printers[at] as QueuePrinter;
-    const isRefused = turn.item.refused.size > 0 && turn.item.refused.has(this.#planner.fleet.keyAt(at));
-    if (isRefused && obstacle === null) return REFUSED;
-    return isRefused && obstacle?.code === 'OUTCOME_UNKNOWN' ? REFUSED : obstacle;
+    const { obstacle, clusterId } = this.#input.printers[at] as QueuePrinter;
+    const refusal = turn.item.refused.has(clusterId)
+      ? REFUSED
+      : (this.#input.refusals.get(turn.itemId)?.get(clusterId) ?? null);
+    return refusal && (obstacle === null || obstacle.code === 'OUTCOME_UNKNOWN') ? refusal : obstacle;
   }
 
   /** The mismatch of an item's first file with a printer; null: one of its files suits. */

@@ -235,9 +235,11 @@ export class SimulatedQueue {
   }
 }
 
+const NONE_AVOIDED: PlanItem['avoid'] = new Map();
+
 const withoutCopies = (item: PlanItem, copies: ReadonlySet<number>): PlanItem => ({
   ...item,
   waiting: item.waiting.filter((copy) => !copies.has(copy)),
   isFront: false,
-  avoid: new Set(),
+  avoid: NONE_AVOIDED,
 });

@@ -3,10 +3,10 @@ import { isStuck, waitingCopies } from '../model/item';
 import { isPauseOver } from '../model/queue-record';
 import { type MaterialFinder, type Requirement, requirementOf } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
-import { type ItemReason, type ItemRecord, printerKey, type QueuePrinter, type Reason } from '../model/types';
+import type { ItemReason, ItemRecord, QueuePrinter, Reason } from '../model/types';
 import type { QueueData } from '../records/data';
 import type { ClusterViews, Refusals } from '../records/statuses';
-import { BoardCache, type BoardInput, configurationOf, openByCluster, printerBoard } from './printers';
+import { BoardCache, type BoardInput, configurationsOf, openByCluster, printerBoard } from './printers';
 
 /** An item that owes copies, as the plan sees it. */
 export interface PlanItem {
@@ -22,9 +22,9 @@ export interface PlanItem {
   waiting: readonly number[];
   /** Whether the first waiting copy was rejected, and goes to the front of its priority. */
   isFront: boolean;
-  /** Keys of printers (`printerKey`) on which the first waiting copy failed: others are preferred. */
-  avoid: ReadonlySet<string>;
-  /** Keys of printers at which the service refused a file of this item. */
+  /** By waiting copy, the clusters on which it failed or did not begin: others are preferred. */
+  avoid: ReadonlyMap<number, ReadonlySet<string>>;
+  /** Clusters at which the service asked for changes of this item. */
   refused: ReadonlySet<string>;
   /** Why nothing of it may start: held, awaits approval, no file …; null: it may. */
   obstacle: Reason<ItemReason> | null;
@@ -49,6 +49,8 @@ export interface PlanInput {
   nextStartAt: number;
   /** Why the whole queue starts nothing; null: it may. */
   obstacle: Reason<ItemReason> | null;
+  /** By item and cluster, why the service did not take it there a moment ago. */
+  refusals: Refusals['byItem'];
 }
 
 /** What a queue knows, from which its plans are made. */
@@ -97,6 +99,7 @@ export class PlanInputs {
       printing,
       nextStartAt: data.nextStartAt(rules.stagger),
       obstacle: this.#source.obstacle() ?? (paused && !isPauseOver(paused, now) ? pausedFor(paused.reason) : null),
+      refusals: this.#refusals.byItem,
     };
   }
 
@@ -158,9 +161,7 @@ class ItemCache {
     this.#version = items.version;
     this.#materialCount = views.materialCount;
     this.#areBound = records.some(wasRefused);
-    const configurations = new Map(
-      this.#areBound ? printers.map((printer) => [printerKey(printer), configurationOf(printer)]) : [],
-    );
+    const configurations = this.#areBound ? configurationsOf(printers) : new Map<string, string>();
     return (this.#items = records.map((record) => this.#item(record, configurations, views.materialOf)));
   }
 
@@ -173,14 +174,11 @@ class ItemCache {
   }
 }
 
-/** The item as the plan sees it; `configurations`: present ones by `printerKey`. */
+/** The item as the plan sees it; `configurations`: present ones by cluster. */
 function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string>, find: MaterialFinder): PlanItem {
   const waiting = waitingCopies(record);
   const [first] = waiting;
   const isFront = first !== undefined && record.front.includes(first);
-  const failed = record.prints.filter(
-    ({ copy, state }) => copy === first && (state === 'failed' || state === 'rejected'),
-  );
   return {
     itemId: record.itemId,
     priority: record.priority,
@@ -195,7 +193,7 @@ function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string
     })),
     waiting,
     isFront,
-    avoid: new Set(failed.map(printerKey)),
+    avoid: avoidedBy(record),
     refused: refusingPrinters(record, configurations),
     obstacle: obstacleOf(record),
   };
@@ -204,13 +202,23 @@ function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string
 /** Whether the service refused the item at some printer: its plan then depends on the printers' configurations. */
 const wasRefused = ({ prints }: ItemRecord): boolean => prints.some(({ recall }) => recall?.why === 'changes');
 
-/** Printers at which the service asked for changes, as long as their configuration is the same. */
+/** By copy, the clusters on which it failed, or from which it was recalled. */
+function avoidedBy({ prints }: ItemRecord): PlanItem['avoid'] {
+  const avoided = new Map<number, Set<string>>();
+  for (const { copy, state, settledAs, clusterId } of prints) {
+    const isRecalled = state === 'recalled' && settledAs === null;
+    if (state !== 'failed' && state !== 'rejected' && !isRecalled) continue;
+    avoided.set(copy, (avoided.get(copy) ?? new Set()).add(clusterId));
+  }
+  return avoided;
+}
+
+/** Clusters at which the service asked for changes, as long as their configuration is the same. */
 function refusingPrinters({ prints }: ItemRecord, configurations: ReadonlyMap<string, string>): Set<string> {
   const refused = prints.filter(
-    (attempt) =>
-      attempt.recall?.why === 'changes' && configurations.get(printerKey(attempt)) === attempt.recall.configuration,
+    ({ recall, clusterId }) => recall?.why === 'changes' && configurations.get(clusterId) === recall.configuration,
   );
-  return new Set(refused.map(printerKey));
+  return new Set(refused.map(({ clusterId }) => clusterId));
 }
 
 /** The reason in the item itself for which nothing of it may start; null: it may. */

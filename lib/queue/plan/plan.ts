@@ -128,7 +128,7 @@ function onlyPrinter({ item, files }: Turn, fleet: Fleet): number {
 export function accepts(item: PlanItem, { group, volumes }: TurnFile, at: number, fleet: Fleet): boolean {
   const printer = fleet.printers[at];
   if (!printer || (volumes !== null && isLow(volumes, printer, group.suitedAt(at)))) return false;
-  return item.refused.size === 0 || !item.refused.has(fleet.keyAt(at));
+  return item.refused.size === 0 || !item.refused.has(printer.clusterId);
 }
 
 /** Order of turns: higher priority first, then by `sort`, then by rank. */
@@ -204,9 +204,16 @@ let runs = 0;
  * @param turns those that can be planned, sorted
  * @param free indexes of the free printers, the first choice first
  * @param most number of prints that may start
+ * @param refusals printers that refused an item a moment ago
  */
-function assignCopies(turns: readonly Turn[], fleet: Fleet, free: readonly number[], most: number): Choice[] {
-  const run = new Run(fleet, free, most);
+function assignCopies(
+  turns: readonly Turn[],
+  fleet: Fleet,
+  free: readonly number[],
+  most: number,
+  refusals: PlanInput['refusals'],
+): Choice[] {
+  const run = new Run(fleet, free, most, refusals);
   for (let from = 0; from < turns.length && !run.isOver;) {
     let to = from;
     const priority = turns[from]?.priority;
@@ -229,6 +236,7 @@ class Run {
     private readonly fleet: Fleet,
     private readonly free: readonly number[],
     private readonly most: number,
+    private readonly refusals: PlanInput['refusals'],
   ) {
     const { length } = fleet.printers;
     this.#assigned = new Uint8Array(length);
@@ -245,9 +253,10 @@ class Run {
     this.#since.fill(Infinity);
     let hasFront = false;
     for (let at = from; at < to; at++) {
-      const { only, createdAt, isFront } = turns[at] as Turn;
+      const { only, createdAt, isFront, itemId } = turns[at] as Turn;
       hasFront ||= isFront;
-      if (only >= 0) this.#since[only] = Math.min(this.#since[only] ?? Infinity, createdAt);
+      if (only >= 0 && !this.#isRefused(itemId, only))
+        this.#since[only] = Math.min(this.#since[only] ?? Infinity, createdAt);
     }
     for (let at = from; hasFront && at < to; at++) {
       const turn = turns[at] as Turn;
@@ -263,10 +272,8 @@ class Run {
   #assignItem(turn: Turn, from: number, to: number): void {
     const { waiting, avoid } = turn.item;
     for (let at = from; at < to && !this.isOver; at++) {
-      const choice =
-        at === 0 && avoid.size > 0
-          ? (this.#choose(turn, avoid) ?? this.#choose(turn, NO_PRINTERS))
-          : this.#choose(turn, NO_PRINTERS);
+      const others = avoid.get(waiting[at] ?? 0);
+      const choice = (others && this.#choose(turn, others)) ?? this.#choose(turn, NO_PRINTERS);
       if (!choice) return;
       this.#assigned[choice.printer] = 1;
       this.choices.push({ turn, copy: waiting[at] ?? 0, ...choice });
@@ -295,12 +302,19 @@ class Run {
         continue;
       }
       if (this.#isReserved(turn, at)) continue;
-      if ((avoid.size === 0 || !avoid.has(this.fleet.keyAt(at))) && accepts(turn.item, file, at, this.fleet)) return at;
+      const isAvoided = avoid.size > 0 && avoid.has(this.fleet.printers[at]?.clusterId ?? '');
+      if (!isAvoided && accepts(turn.item, file, at, this.fleet) && !this.#isRefused(turn.itemId, at)) return at;
       isAnyLeft = true;
     }
     // A printer that is reserved for another item is kept from the whole group, so that equal items keep their order.
     if (!isAnyLeft && turn.only < 0) group.isExhausted = true;
     return null;
+  }
+
+  /** Whether the service refused an item at a printer a moment ago. */
+  #isRefused(itemId: string, at: number): boolean {
+    if (this.refusals.size === 0) return false;
+    return this.refusals.get(itemId)?.has(this.fleet.printers[at]?.clusterId ?? '') ?? false;
   }
 
   /** Whether another item, which was added before, has no other printer (print queue, rule 8). */
@@ -391,7 +405,7 @@ export class Planner {
     if (input.obstacle !== null || order.length === 0) return { choices: [], order, nextAt, mayStart: false };
     if (startAt > now) return { choices: [], order, nextAt: Math.min(nextAt, startAt), mayStart: false };
     const starts = startsLeft(input);
-    const choices = assignCopies(ready, this.#fleet, this.#fleet.free(rules), starts);
+    const choices = assignCopies(ready, this.#fleet, this.#fleet.free(rules), starts, input.refusals);
     return {
       choices,
       order,

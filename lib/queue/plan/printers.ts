@@ -170,8 +170,8 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
     [gate === undefined, STALE],
     [printer.status !== 'idle', BUSY],
     [pause !== undefined, pausedBy(pause?.reason ?? null)],
-    [own.some(({ state }) => state === 'unknown'), OUTCOME_UNKNOWN],
     [refusal !== null, refusal],
+    [own.some(({ state }) => state === 'unknown'), OUTCOME_UNKNOWN],
   ];
   return checks.find(([applies]) => applies)?.[1] ?? null;
 }
@@ -349,10 +349,20 @@ function factsOf(input: BoardInput, clusterId: string): unknown[] {
 }
 
 /**
- * Configuration that decides the service's second match: a printer that was refused may suit after its change. That a
- * station loads a material of its slots, or takes it back, is none.
+ * By cluster, the configuration that decides the service's second match: a printer that refused a print may suit after its
+ * change. A group counts as one printer, because the service chooses the member.
  */
-export const configurationOf = ({ extruders, buildPlate }: Pick<QueuePrinter, 'extruders' | 'buildPlate'>): string =>
+export function configurationsOf(printers: readonly QueuePrinter[]): Map<string, string> {
+  const members = new Map<string, string[]>();
+  for (const printer of printers) {
+    const here = members.get(printer.clusterId) ?? [];
+    members.set(printer.clusterId, [...here, configurationOf(printer)]);
+  }
+  return new Map([...members].map(([clusterId, all]) => [clusterId, all.sort().join()]));
+}
+
+/** That a station loads a material of its slots, or takes it back, is no change. */
+const configurationOf = ({ extruders, buildPlate }: Pick<QueuePrinter, 'extruders' | 'buildPlate'>): string =>
   JSON.stringify([
     extruders?.map(({ printCore, sources }) => {
       const materials = new Map(sources.map(({ material }) => [material?.guid ?? material?.name, material]));

@@ -6,7 +6,7 @@ import type { MaterialNeed } from '../../toolpath/facts';
 import { phrase, type Sentence } from '../../words/sentence';
 import type { Requirement } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
-import { printerKey, type QueuePrinter, type Reason, type Suitability } from '../model/types';
+import type { QueuePrinter, Reason, Suitability } from '../model/types';
 
 /** Why a printer does not suit a requirement. */
 export interface Mismatch extends Reason<Suitability> {
@@ -343,7 +343,6 @@ export class Fleet {
   /** Indexes of the printers of each cluster. */
   #members = new Map<string, number[]>();
   #kindsByKey = new Map<string, number>();
-  #keys: string[] = [];
 
   /** Sets the printers of the next plan. */
   update(printers: readonly QueuePrinter[]): void {
@@ -363,7 +362,6 @@ export class Fleet {
     if (isSame) return;
     this.stock++;
     this.version++;
-    this.#keys = [];
     this.#members = new Map();
     for (const [at, { clusterId }] of printers.entries()) {
       const members = this.#members.get(clusterId);
@@ -384,11 +382,6 @@ export class Fleet {
     const extruders = this.printers[at]?.extruders ?? [];
     const isPlenty = ({ volumeLeft }: Source) => volumeLeft === null || this.#isAmple(volumeLeft);
     return extruders.every(({ sources }) => sources.every(isPlenty));
-  }
-
-  /** Key of a printer, as in the sets of an item. */
-  keyAt(at: number): string {
-    return (this.#keys[at] ??= printerKey(this.printers[at] as QueuePrinter));
   }
 
   /** Indexes of the printers of a printer's cluster, itself among them. */

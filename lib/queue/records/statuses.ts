@@ -1,8 +1,10 @@
 import type { ApiClient } from '../../account/api-client';
 import { type ClusterIdentity, type ClusterStatus, readClusterStatus, statusRecord } from '../../service/cluster';
 import type { Material, Printer } from '../../service/printer';
+import type { PrintingError } from '../../service/errors';
 import { type Clock, isoTime } from '../../time/clock';
 import type { Deadline } from '../../time/deadline';
+import { type Backoff, waitBefore } from '../../time/retry';
 import type { MaterialNeed } from '../../toolpath/facts';
 import { phrase, type Sentence } from '../../words/sentence';
 import type { MaterialFinder } from '../model/requirement';
@@ -100,30 +102,138 @@ export class ClusterViews {
 }
 
 /** Time after a refusal until the queue sends to the same printer again, ms. */
-const REFUSED_FOR = 60_000;
+const NOT_FREE_FOR = 60_000;
+/** Pauses of an item at a printer that refused it, and of a printer that refuses one item after the other, ms. */
+const REFUSED_FOR: Backoff = { first: 60_000, longest: 900_000 };
+/** Pauses of an item whose assignment to a printer can't be saved, ms. */
+const UNSAVED_FOR: Backoff = { first: 5_000, longest: 900_000 };
+/** Number of different items, refused in a row with the same code, after which a printer is tried with one at a time. */
+const ROW = 3;
+/** Time after a pause for which the next one grows, ms. */
+const REMEMBERED = 3_600_000;
 
-/** Clusters to which a copy could not go a moment ago although they seemed free, and why. */
+type PrinterObstacle = Reason<PrinterReason>;
+
+interface Pause {
+  /** Monotonic, ms. */
+  until: number;
+  reason: PrinterObstacle;
+}
+
+/**
+ * What did not go to a cluster a moment ago although it seemed free, and why (print queue, rule 2). A printer that was not
+ * free says so for a minute. Any other refusal concerns one item at that printer, unless the printer refuses every item.
+ */
 export class Refusals {
-  readonly #all = new Map<string, { until: number; reason: Reason<PrinterReason> }>();
+  readonly #clock: Clock;
+  readonly #printers = new Map<string, Pause>();
+  /** By item and cluster; `count`: refusals in a row. */
+  readonly #items = new Map<string, Map<string, Pause & { count: number }>>();
+  /** The different items that each cluster refused in a row; `pauses`: its own pauses since then. */
+  readonly #rows = new Map<string, { code: string; items: Set<string>; pauses: number; isTrying: boolean }>();
 
-  constructor(private readonly clock: Clock) {}
-
-  add(clusterId: string, sentence: Sentence): void {
-    this.#all.set(clusterId, { until: this.clock.monotonic() + REFUSED_FOR, reason: { code: 'BUSY', sentence } });
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
-  /** The same object while a refusal lasts; null without one. */
-  reasonOf(clusterId: string): Reason<PrinterReason> | null {
-    const { until, reason } = this.#all.get(clusterId) ?? {};
-    return reason && (until ?? 0) > this.clock.monotonic() ? reason : null;
+  /** The printer was not free. */
+  notFree(clusterId: string, sentence: Sentence): void {
+    this.#printers.set(clusterId, this.#pause(NOT_FREE_FOR, { code: 'BUSY', sentence }));
   }
 
-  /** Time until the next refusal is over, ms; Infinity without one. */
+  /** The service refused an item at a printer that was free. */
+  refused(itemId: string, clusterId: string, { sentence, serviceCode, statusCode, code }: PrintingError): void {
+    this.#postpone(itemId, clusterId, refusedBecause(sentence), REFUSED_FOR);
+    const word = serviceCode ?? String(statusCode ?? code);
+    const known = this.#rows.get(clusterId);
+    const row = known?.code === word ? known : { code: word, items: new Set<string>(), pauses: 0, isTrying: false };
+    this.#rows.set(clusterId, row);
+    row.items.add(itemId);
+    row.isTrying = false;
+    if (row.items.size < ROW) return;
+    const pause = waitBefore(row.pauses++, REFUSED_FOR);
+    this.#printers.set(clusterId, this.#pause(pause, { code: 'REFUSED', sentence: refusesAll(sentence) }));
+  }
+
+  /** The assignment of an item to a printer could not be saved. */
+  unsaved(itemId: string, clusterId: string, { sentence }: PrintingError): void {
+    this.#postpone(itemId, clusterId, notAssigned(sentence), UNSAVED_FOR);
+  }
+
+  /** The service took an item. */
+  accepted(itemId: string, clusterId: string): void {
+    this.#rows.delete(clusterId);
+    this.#items.get(itemId)?.delete(clusterId);
+  }
+
+  /** A person wants the item to be tried at once. */
+  forget(itemId: string): void {
+    this.#items.delete(itemId);
+  }
+
+  /** Whether an item may be tried at a printer. One that refuses all items is tried with one at a time, until `tried`. */
+  mayTry(clusterId: string): boolean {
+    const row = this.#rows.get(clusterId);
+    if (!row || row.items.size < ROW) return true;
+    if (row.isTrying) return false;
+    row.isTrying = true;
+    return true;
+  }
+
+  /** Call after each try, whatever has become of it. */
+  tried(clusterId: string): void {
+    const row = this.#rows.get(clusterId);
+    if (row) row.isTrying = false;
+  }
+
+  /** Why a cluster gets nothing now; the same object while that lasts; null: it may get something. */
+  reasonOf(clusterId: string): PrinterObstacle | null {
+    const { until = 0, reason = null } = this.#printers.get(clusterId) ?? {};
+    return until > this.#clock.monotonic() ? reason : null;
+  }
+
+  /** By item and cluster, why the item does not go there now. */
+  get byItem(): ReadonlyMap<string, ReadonlyMap<string, PrinterObstacle>> {
+    if (this.#items.size === 0) return NONE;
+    const now = this.#clock.monotonic();
+    const found = new Map<string, Map<string, PrinterObstacle>>();
+    for (const [itemId, pauses] of this.#items) {
+      const left = [...pauses].filter(([, { until }]) => until > now);
+      if (left.length > 0) found.set(itemId, new Map(left.map(([clusterId, { reason }]) => [clusterId, reason])));
+    }
+    return found;
+  }
+
+  /** Time until the next pause is over, ms; Infinity without one. */
   get wait(): number {
-    const now = this.clock.monotonic();
-    return [...this.#all.values()].reduce(
-      (first, { until }) => (until > now ? Math.min(first, until - now) : first),
-      Infinity,
-    );
+    const now = this.#clock.monotonic();
+    const pauses = [...this.#printers.values(), ...[...this.#items.values()].flatMap((all) => [...all.values()])];
+    return pauses.reduce((first, { until }) => (until > now ? Math.min(first, until - now) : first), Infinity);
+  }
+
+  #postpone(itemId: string, clusterId: string, sentence: Sentence, backoff: Backoff): void {
+    this.#drop();
+    const pauses = this.#items.get(itemId) ?? new Map<string, Pause & { count: number }>();
+    const { count = 0 } = pauses.get(clusterId) ?? {};
+    const pause = this.#pause(waitBefore(count, backoff), { code: 'REFUSED', sentence });
+    this.#items.set(itemId, pauses.set(clusterId, { ...pause, count: count + 1 }));
+  }
+
+  #pause(ms: number, reason: PrinterObstacle): Pause {
+    return { until: this.#clock.monotonic() + ms, reason };
+  }
+
+  /** Drops the items that were not refused for long: those that are gone, or were printed elsewhere. */
+  #drop(): void {
+    const since = this.#clock.monotonic() - REMEMBERED;
+    for (const [itemId, pauses] of this.#items)
+      if ([...pauses.values()].every(({ until }) => until < since)) this.#items.delete(itemId);
   }
 }
+
+const NONE: Refusals['byItem'] = new Map();
+
+const refusedBecause = (why: Sentence): Sentence => phrase`The service refused the item at this printer: ${why}`;
+const refusesAll = (why: Sentence): Sentence =>
+  phrase`The service refuses one item after the other at this printer, so it is tried with one at a time: ${why}`;
+const notAssigned = (why: Sentence): Sentence => phrase`The item could not be assigned to the printer: ${why}`;

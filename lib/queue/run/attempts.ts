@@ -19,7 +19,7 @@ import { requirementOf } from '../model/requirement';
 import { costOfFile } from '../model/rules';
 import { type Attempt, attemptKey, type ItemRecord, printingId, type Recall } from '../model/types';
 import type { Assignment } from '../plan/plan';
-import { configurationOf } from '../plan/printers';
+import { configurationsOf } from '../plan/printers';
 import { mismatchOf } from '../plan/suitability';
 import { reservationOf } from '../records/items';
 import { PLANNER } from '../records/records';
@@ -127,11 +127,16 @@ export class Attempts {
 
   /** Resolves with the durable attempt; `reserved`: another queue has the printer; null: the item was changed meanwhile. */
   async #assign({ itemId, ...print }: Assignment): Promise<Attempt | 'reserved' | null> {
-    const { data, views, queueId } = this.#queue;
+    const {
+      data,
+      views,
+      view: { refusals },
+      queueId,
+    } = this.#queue;
     const { clusterId, copy } = print;
     const view = views.get(clusterId);
     const holder = reservationOf(queueId, itemId, copy);
-    if (this.#sending.has(holder)) return null;
+    if (this.#sending.has(holder) || !refusals.mayTry(clusterId)) return null;
     this.#sending.set(holder, clusterId);
     let attempt: Attempt | undefined;
     let isAssigned = false;
@@ -144,19 +149,30 @@ export class Attempts {
     };
     try {
       const most = Math.max(1, view?.printers.length ?? 1);
-      if (!(await data.reservations.reserve(clusterId, holder, most))) return 'reserved';
+      const isReserved = await data.reservations.reserve(clusterId, holder, most).catch((thrown: unknown) => {
+        this.#refuse(clusterId, unreserved(asPrintingError(thrown)));
+        throw thrown;
+      });
+      if (!isReserved) return 'reserved';
       await this.#write(itemId, change);
       isAssigned = attempt !== undefined;
       return attempt ?? null;
+    } catch (thrown) {
+      // Another item, or another printer, may go first meanwhile.
+      refusals.unsaved(itemId, clusterId, asPrintingError(thrown));
+      throw thrown;
     } finally {
-      if (!isAssigned) this.#sending.delete(holder);
+      if (!isAssigned) {
+        this.#sending.delete(holder);
+        refusals.tried(clusterId);
+      }
     }
   }
 
   /** Keeps copies from a cluster for a while; they may go to others at once. */
   #refuse(clusterId: string, why: Sentence): void {
     const { view } = this.#queue;
-    view.refusals.add(clusterId, why);
+    view.refusals.notFree(clusterId, why);
     view.invalidate();
   }
 
@@ -174,6 +190,7 @@ export class Attempts {
       await this.#determine(itemId, assigned);
     } finally {
       this.#sending.delete(reservationOf(this.#queue.queueId, itemId, assigned.copy));
+      this.#queue.view.refusals.tried(assigned.clusterId);
     }
     await this.#awaitSight(itemId, assigned);
   }
@@ -196,6 +213,7 @@ export class Attempts {
       if (!departure.isWithdrawn) await this.#refused(itemId, attempt, jobId, error);
       return;
     }
+    this.#queue.view.refusals.accepted(itemId, attempt.clusterId);
     await this.#sent(itemId, attempt, done);
   }
 
@@ -247,11 +265,18 @@ export class Attempts {
       .some((printer) => printer.obstacle === null && mismatchOf(requirement, printer, rules) === null);
   }
 
-  /** The service refused a print, so that nothing was sent: the printer is not free, or the file is gone. */
+  /**
+   * Nothing was sent: the printer is not free (409), the file is gone, or the service refuses this item at this printer.
+   * Any other failure, such as a lost connection, concerns neither.
+   */
   async #refused(itemId: string, { clusterId, file }: Attempt, jobId: string, error: PrintingError): Promise<void> {
-    const isFile = error.code === 'NOT_FOUND' && (await isGone(this.#queue.service, jobId, this.#deadline));
+    const { service, view } = this.#queue;
+    const isFile = error.code === 'NOT_FOUND' && (await isGone(service, jobId, this.#deadline));
     if (isFile) await this.#write(itemId, (record) => changes.withoutFile(record, file));
-    else this.#refuse(clusterId, refusedBy(error));
+    else if (error.outcome === 'refused' && error.statusCode !== 409 && !OF_ACCOUNT.has(error.code)) {
+      view.refusals.refused(itemId, clusterId, error);
+      view.invalidate();
+    } else this.#refuse(clusterId, refusedBy(error));
   }
 
   /** Reads a printer a few times after a dispatch, until it shows the print. Never rejects. */
@@ -505,11 +530,8 @@ export class Attempts {
   }
 
   /** Present configuration of an attempt's printer. */
-  #configurationOf({ clusterId, printerId }: Attempt): string | null {
-    const printer = this.#queue.view.input.printers.find(
-      (one) => one.clusterId === clusterId && (one.printerId === printerId || one.printerId === null),
-    );
-    return printer ? configurationOf(printer) : null;
+  #configurationOf({ clusterId }: Attempt): string | null {
+    return configurationsOf(this.#queue.view.input.printers).get(clusterId) ?? null;
   }
 
   // End
@@ -677,8 +699,12 @@ const endOf = (job: PrintJob): JobEnd['outcome'] => {
 const isRefusal = ({ code, outcome, obstacle }: PrintingError): boolean =>
   obstacle !== 'offline' && (code === 'ACTION_FAILED' || code === 'NOT_ACCEPTED' || outcome === 'refused');
 
+/** Refusals that concern the account at any printer. */
+const OF_ACCOUNT: ReadonlySet<string> = new Set(['NOT_SIGNED_IN', 'RATE_LIMITED']);
+
 const RESERVED = phrase`Another print queue has a print at the printer.`;
 const unread = (error: PrintingError): Sentence =>
   phrase`The printer could not be read just before a print was sent: ${error.sentence}`;
+const unreserved = (error: PrintingError): Sentence => phrase`The printer could not be reserved: ${error.sentence}`;
 const refusedBy = (error: PrintingError): Sentence =>
   phrase`The service refused a print on the printer: ${error.sentence}`;

@@ -90,7 +90,7 @@ describe('queue/attempts', () => {
         WAITING,
         { ...NOT_SENT, text: /Too busy/ },
       ],
-      ['is owed again after another refusal', { before: refuse(400) }, WAITING, NOT_SENT],
+      ['is owed again after another refusal', { before: refuse(400) }, WAITING, { sent: 0, codes: ['REFUSED'] }],
       [
         'follows a refusal by a minute',
         { before: refuse(409), after: () => all.farm.refusing.clear(), wait: 130 },

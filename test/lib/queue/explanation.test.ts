@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { PlanInput } from '../../../lib/queue/plan/inputs';
 import { Planner } from '../../../lib/queue/plan/plan';
-import { printerKey } from '../../../lib/queue/model/types';
 import { Explainer } from '../../../lib/queue/plan/explanation';
 import { readHours } from '../../../lib/queue/model/rules';
 import { phrase } from '../../../lib/words/sentence';
@@ -34,7 +33,7 @@ describe('queue/explanation', () => {
     const refusing = (state: object) => {
       const one = printer('c1', state);
       return codes({
-        items: [item('a', { refused: new Set([printerKey(one)]) })],
+        items: [item('a', { refused: new Set(['c1']) })],
         printers: [one, printer('c2', { obstacle: BUSY })],
       })[1];
     };

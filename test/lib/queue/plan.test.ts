@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { PlanInput, PlanItem } from '../../../lib/queue/plan/inputs';
 import { Planner } from '../../../lib/queue/plan/plan';
-import { printerKey, type QueuePrinter } from '../../../lib/queue/model/types';
+import type { QueuePrinter } from '../../../lib/queue/model/types';
 import { mismatchOf } from '../../../lib/queue/plan/suitability';
 import { readHours as hoursOf } from '../../../lib/queue/model/rules';
 import { phrase } from '../../../lib/words/sentence';
@@ -24,9 +24,13 @@ import {
 const MINUTE = 60_000;
 const RUNS = { numRuns: 2_000 };
 
+/** Whether the service refused an item at a printer a moment ago. */
+const isPostponed = ({ refusals }: PlanInput, { itemId }: PlanItem, { clusterId }: QueuePrinter): boolean =>
+  refusals.get(itemId)?.has(clusterId) ?? false;
+
 /** Whether a printer suits one of an item's files, compared pair by pair. */
 const suits = ({ rules }: PlanInput, { files, refused }: PlanItem, one: QueuePrinter): boolean =>
-  !refused.has(printerKey(one)) &&
+  !refused.has(one.clusterId) &&
   files.some(
     ({ requirement, isStored }) =>
       isStored &&
@@ -102,7 +106,8 @@ describe('queue/plan', () => {
             members.some(
               (member) =>
                 member.obstacle === null &&
-                !one.refused.has(printerKey(member)) &&
+                !one.refused.has(member.clusterId) &&
+                !isPostponed(input, one, member) &&
                 mismatchOf(requirement, member, input.rules) === null,
             ),
           );
@@ -128,7 +133,9 @@ describe('queue/plan', () => {
           ({ obstacle: reason, clusterId }) => reason === null && !plans.some((one) => one.clusterId === clusterId),
         );
         for (const one of leftOver(input, plans)) {
-          assert.ok(!idle.some((printerOf) => suits(input, one, printerOf)), one.itemId);
+          const takes = (printerOf: QueuePrinter) =>
+            suits(input, one, printerOf) && !isPostponed(input, one, printerOf);
+          assert.ok(!idle.some(takes), one.itemId);
         }
       }),
       RUNS,
@@ -141,7 +148,10 @@ describe('queue/plan', () => {
         const plans = given(input);
         for (const one of leftOver(input, plans)) {
           for (const { item: other, members } of plans)
-            assert.ok(other.priority >= one.priority || !members.some((member) => suits(input, one, member)));
+            assert.ok(
+              other.priority >= one.priority ||
+                !members.some((member) => suits(input, one, member) && !isPostponed(input, one, member)),
+            );
         }
       }),
       RUNS,
@@ -152,8 +162,11 @@ describe('queue/plan', () => {
     fc.assert(
       fc.property(planInputs, (input) => {
         const plans = given(input);
-        const isPlain = ({ avoid, refused, isFront, deadline }: PlanItem) =>
-          avoid.size + refused.size === 0 && !isFront && deadline === null;
+        const isPlain = ({ itemId, avoid, refused, isFront, deadline }: PlanItem) =>
+          [...avoid.values()].every(({ size }) => size === 0) &&
+          refused.size + (input.refusals.get(itemId)?.size ?? 0) === 0 &&
+          !isFront &&
+          deadline === null;
         const { order } = plan(input);
         for (const [at, itemId] of order.entries())
           for (const laterId of order.slice(at + 1)) {
@@ -179,7 +192,7 @@ describe('queue/plan', () => {
         const placesOf = (one: PlanItem) => input.printers.filter((some) => suits(input, one, some));
         for (const one of leftOver(input, plans)) {
           const [only, ...others] = placesOf(one);
-          if (!only || others.length > 0) continue;
+          if (!only || others.length > 0 || isPostponed(input, one, only)) continue;
           for (const { item: other, clusterId } of plans)
             if (clusterId === only.clusterId && other.priority === one.priority && other.createdAt > one.createdAt)
               assert.equal(placesOf(other).length, 1, `${other.itemId} took ${clusterId} from ${one.itemId}`);
@@ -304,7 +317,7 @@ describe('queue/plan', () => {
   });
 
   it('prefers printers on which the copy did not fail, and prints on the same one where it is the only free one', () => {
-    const failed = item('a', { avoid: new Set([printerKey(printer('c1'))]) });
+    const failed = item('a', { avoid: new Map([[1, new Set(['c1'])]]) });
     assert.deepEqual(assigned(planInput({ items: [failed], printers: [printer('c1'), printer('c2')] })), ['a/1 c2']);
     assert.deepEqual(assigned(planInput({ items: [failed], printers: [printer('c1')] })), ['a/1 c1']);
   });
@@ -422,7 +435,7 @@ describe('queue/plan: wanted printers', () => {
     const needs = (volume: number) => item(`v${volume}`, { files: [file({ volumes: [volume] })] });
     assert.deepEqual(of(needs(200)), ['c2']);
     assert.deepEqual(of(needs(200), needs(50)), ['c2', 'c1']);
-    const refused = item('r', { files: [file({ volumes: [1] })], refused: new Set([printerKey(low)]) });
+    const refused = item('r', { files: [file({ volumes: [1] })], refused: new Set(['c1']) });
     assert.deepEqual(of(refused), ['c2']);
     assert.deepEqual(of(refused, needs(50)), ['c2', 'c1']);
   });
