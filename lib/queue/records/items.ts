@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { PrintingError } from '../../service/errors';
 import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
+import { eachInTurn } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
 import { openAttempts, waitsOver } from '../model/item';
 import { rankBetween } from '../model/rank';
@@ -232,18 +233,23 @@ export class Reservations {
     for await (const { clusterId, holders } of this.store.list<ReservedCluster>(this.store.keyOf('queue-printer')))
       for (const holder of holders)
         if ((JSON.parse(holder) as string[])[0] === queueId) this.#remember(clusterId, holder);
-    for (const record of records)
-      for (const { copy, clusterId } of openAttempts(record)) {
-        const holder = reservationOf(queueId, record.itemId, copy);
-        if (!this.#own.get(holder)?.has(clusterId)) await this.reserve(clusterId, holder, Infinity);
-      }
+    const open = [...records].flatMap((record) =>
+      openAttempts(record).map(({ copy, clusterId }) => ({
+        clusterId,
+        holder: reservationOf(queueId, record.itemId, copy),
+      })),
+    );
+    const missing = open.filter(({ holder, clusterId }) => !this.#own.get(holder)?.has(clusterId));
+    await eachInTurn(missing, ({ holder, clusterId }) => this.reserve(clusterId, holder, Infinity));
   }
 
   /** Releases all reservations of this queue but those of `wanted`: the cluster that each copy needs. */
   async keepOnly(wanted: ReadonlyMap<string, string>): Promise<void> {
-    for (const [holder, clusters] of [...this.#own])
-      for (const clusterId of [...clusters])
-        if (wanted.get(holder) !== clusterId) await this.release(clusterId, holder);
+    const held = [...this.#own].flatMap(([holder, clusters]) =>
+      [...clusters].map((clusterId) => ({ holder, clusterId })),
+    );
+    const left = held.filter(({ holder, clusterId }) => wanted.get(holder) !== clusterId);
+    await eachInTurn(left, ({ holder, clusterId }) => this.release(clusterId, holder));
   }
 
   #remember(clusterId: string, holder: string): void {

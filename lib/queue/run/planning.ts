@@ -1,6 +1,6 @@
 import type { ClusterStatus } from '../../service/cluster';
 import type { Lock } from '../../state/membership';
-import { Rerun } from '../../time/concurrency';
+import { eachInTurn, Rerun } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
 import { mayBeLate, overdue, withBlocked } from '../model/item-changes';
 import { busyFollowed, observedEnds, oldForgotten, plateFollowed } from '../model/queue-record';
@@ -89,18 +89,27 @@ export class Planning {
     }
   }
 
+  /** Rejects if anything can't be written; everything else is done nevertheless. */
   async #round(): Promise<void> {
-    const { view, obstacle } = this.#queue;
     void this.#facts.read();
-    await this.#attempts.judge();
-    await this.#recordPlates();
-    await this.#attempts.release();
+    const steps = [
+      () => this.#attempts.judge(),
+      () => this.#recordPlates(),
+      () => this.#attempts.release(),
+      () => this.#assign(),
+      () => this.#recordPlan(),
+    ];
+    await eachInTurn(steps, (step) => step()).finally(() => {
+      void this.#findLate();
+      this.#arm();
+    });
+  }
+
+  async #assign(): Promise<void> {
+    const { view, obstacle } = this.#queue;
     this.#attempts.follow();
     this.#attempts.settle();
     if (!obstacle() && (await this.#attempts.assign(view.plan.assignments))) this.round();
-    await this.#recordPlan();
-    void this.#findLate();
-    this.#arm();
   }
 
   /** Records what the queue has seen of its plates. Rejects if it can't be written. */
@@ -120,15 +129,27 @@ export class Planning {
     const { data, view, rules } = this.#queue;
     const context = this.#context;
     const { waiting, active, toBlock, toUnblock } = view.overview;
-    for (const { itemId, blocked } of [...toBlock, ...toUnblock])
-      await data.items.change(itemId, (now) => withBlocked(now, !blocked.is, context), PLANNER);
-    for (const { itemId, deadline } of data.withDeadline.all)
-      if ((deadline ?? Infinity) < context.now) await this.#overdue(itemId);
-    await data.state.change((state) => {
-      const isBusy = waiting + active > 0;
-      const ended = observedEnds(busyFollowed(state, isBusy, context), data.items.all, rules.prices, context);
-      return oldForgotten(ended, data.items.oldBefore, data.items.all);
-    }, PLANNER);
+    const overdue = data.withDeadline.all.filter(({ deadline }) => (deadline ?? Infinity) < context.now);
+    const state = () =>
+      data.state.change((before) => {
+        const isBusy = waiting + active > 0;
+        const ended = observedEnds(busyFollowed(before, isBusy, context), data.items.all, rules.prices, context);
+        return oldForgotten(ended, data.items.oldBefore, data.items.all);
+      }, PLANNER);
+    const changes = [
+      ...[...toBlock, ...toUnblock].map(
+        ({ itemId, blocked }) =>
+          () =>
+            data.items.change(itemId, (now) => withBlocked(now, !blocked.is, context), PLANNER),
+      ),
+      ...overdue.map(
+        ({ itemId }) =>
+          () =>
+            this.#overdue(itemId),
+      ),
+      state,
+    ];
+    await eachInTurn(changes, (change): Promise<unknown> => change());
     data.items.forget(data.state.record.oldBefore);
   }
 
@@ -139,7 +160,7 @@ export class Planning {
     this.#isForecasting = true;
     const startedAt = clock.monotonic();
     try {
-      for (const itemId of await view.lateItems()) await this.#overdue(itemId);
+      await eachInTurn(await view.lateItems(), (itemId) => this.#overdue(itemId));
     } catch (thrown) {
       this.#failed(thrown);
     }

@@ -126,6 +126,7 @@ export class QueueRuntime {
   readonly #closing = new AbortController();
   readonly #deadline: Deadline;
   readonly #repeats: RetryTimer;
+  readonly #probes = new Rerun(() => this.#probe());
   readonly #endings: (() => void)[];
   readonly #held: HeldClusters;
   #loaded: QueueContext | null = null;
@@ -228,8 +229,7 @@ export class QueueRuntime {
   /** Repeats failed work later. */
   failed(thrown: unknown): void {
     if (this.isClosed) return;
-    const error = asPrintingError(thrown);
-    if (isOfStore(error)) this.#storeError = error;
+    if (isOfStore(asPrintingError(thrown))) void this.#probes.request();
     this.#repeats.plan(() => void this.#repeat());
     this.changed();
   }
@@ -363,6 +363,19 @@ export class QueueRuntime {
     else view.invalidate();
   }
 
+  /** Finds out whether nothing can be written, or a single record can't be: that stops nothing else. Never rejects. */
+  async #probe(): Promise<void> {
+    if (!this.#loaded || this.isClosed) return;
+    try {
+      await this.#loaded.data.state.probe();
+      this.#storeError = null;
+    } catch (thrown) {
+      const error = asPrintingError(thrown);
+      if (isOfStore(error)) this.#storeError = error;
+    }
+    this.changed();
+  }
+
   /** Never rejects. */
   async #repeat(): Promise<void> {
     if (this.isClosed) return;
@@ -372,6 +385,8 @@ export class QueueRuntime {
       await this.#loaded.data.state.probe();
       this.#storeError = null;
       this.#repeats.succeeded();
+      // What has failed may fail again at once; the events of everything else don't wait for it.
+      this.#onChange();
       await this.#planning?.start();
       this.changed();
     } catch (thrown) {
