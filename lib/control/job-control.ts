@@ -17,6 +17,8 @@ interface JobActionRequest extends Acting {
   clusterId: string;
   /** Id of a printing, not of the stored file (wire facts, trap 12). Undefined: the one under way on the cluster. */
   clusterJobId: string | undefined;
+  /** Whether to ask the service although the printer is offline: the job may wait at the service. */
+  mayBeOffline?: boolean;
 }
 
 /** An action on every print under way. */
@@ -82,7 +84,7 @@ export class JobControl {
       };
       const rule = ruleOf(action);
       if (rule?.from) {
-        const job = await this.#check(wanted, action, rule.from);
+        const job = await this.#check(wanted, action, rule.from, request.mayBeOffline);
         if (job.jobId) ids.jobId = job.jobId;
         if (job.printerId) ids.printerId = job.printerId;
       }
@@ -127,12 +129,13 @@ export class JobControl {
     { ids: { cluster_id, cluster_job_id = '' }, deadline }: ActionRequest,
     action: string,
     from: NonNullable<JobRule['from']>,
+    mayBeOffline = false,
   ): Promise<PrintJob> {
     const call = { ids: { cluster_id, cluster_job_id }, what: phrase`the print job`, deadline };
     const { data } = await this.service.call('printJob', call);
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null) ?? {};
     const job = readPrintJob(wire, cluster_id);
-    if (flag(wire.is_online) === false) throw printerOffline();
+    if (!mayBeOffline && flag(wire.is_online) === false) throw printerOffline();
     const { status } = job;
     if (status === null || !isKnownStatus(status) || from.includes(status)) return job;
     const sentence = phrase`The action "${action}" needs a job that is one of ${from.join(', ')}, but this one is ${status}: check the job.`;

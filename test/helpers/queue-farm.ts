@@ -8,6 +8,8 @@ import type { AddRequest, ItemChanges, QueueEvent, QueueExplanation, QueueItem }
 import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { readCluster, readClusterStatus } from '../../lib/service/cluster';
 import { PrintingError } from '../../lib/service/errors';
+import type { Json } from '../../lib/service/json-readers';
+import { readPrintJob } from '../../lib/service/print-job';
 import type { EndpointName } from '../../lib/service/paths';
 import type { SignInState, SignInWatch } from '../../lib/sign-in/sign-in-state';
 import type { Key, PutOptions, Scope } from '../../lib/state/store';
@@ -65,6 +67,8 @@ class Farm extends ScriptedService {
   readonly refusing = new Map<string, PrintingError>();
   readonly unreadable = new Set<string>();
   readonly gone = new Set<string>();
+  /** Records of jobs that no status shows any more, by id. */
+  readonly records = new Map<string, Json>();
   /** Whether what is sent stays out of sight. */
   isHidden = false;
   /** Members of the statuses, and of their jobs in the queue, that differ, by cluster. */
@@ -221,6 +225,7 @@ export class Runtime {
   /** Ends the subscription to `events`. */
   readonly end: () => void;
   readonly #clock: ManualClock;
+  readonly #records: Farm['records'];
 
   constructor(
     { farm, clock, shared, runtimes }: QueueFarm,
@@ -229,6 +234,7 @@ export class Runtime {
     queueId: string,
   ) {
     this.#clock = clock;
+    this.#records = farm.records;
     this.memory = new SharedRuntime(shared);
     shared.runtimes.add(this.memory);
     const { listeners, followed, memory } = this;
@@ -354,7 +360,8 @@ export class Runtime {
       if (one.clusterId !== clusterId || status.online === false) continue;
       if (isListed) one.missing = 0;
       else if (one.missing >= 0) one.missing++;
-      if (one.missing > 2) one.end({ outcome: 'ended', job: null });
+      const job = this.#records.get(one.clusterJobId) ?? null;
+      if (one.missing > 2) one.end({ outcome: 'ended', job: job && readPrintJob(job, clusterId) });
     }
   }
 }

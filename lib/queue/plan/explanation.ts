@@ -3,6 +3,7 @@ import { isoTime } from '../../time/clock';
 import { phrase } from '../../words/sentence';
 import { countCopies, isStuck } from '../model/item';
 import {
+  type Attempt,
   type ItemReason,
   type ItemRecord,
   printerKey,
@@ -12,7 +13,7 @@ import {
 } from '../model/types';
 import type { PlanInput } from './inputs';
 import { type Decision, findOnly, NONE, type Planner, type Turn } from './plan';
-import { OUTCOME_UNKNOWN, REFUSED } from './printers';
+import { NOT_REMOVED, OUTCOME_UNKNOWN, REFUSED } from './printers';
 import {
   choiceMismatch,
   lowMaterial,
@@ -232,15 +233,20 @@ export function stuckReasonsOf(record: ItemRecord): WaitingReasons {
     own: countCopies(record).held > 0 ? [ABORTED] : [],
     printers: stuck.map((attempt) => ({
       printer: attempt,
-      reason: attempt.state === 'unknown' ? OUTCOME_UNKNOWN : REFUSED,
+      reason: stuckReasonOf(attempt),
     })),
   };
+}
+
+function stuckReasonOf({ state, recall }: Attempt): Reason<PrinterReason> {
+  if (state === 'unknown') return OUTCOME_UNKNOWN;
+  return recall?.why === 'changes' ? REFUSED : NOT_REMOVED;
 }
 
 /** The same reasons, with the number of printers in place of the printers. */
 export function stuckSummaryOf(record: ItemRecord): ReasonCount[] {
   const { own, printers } = stuckReasonsOf(record);
-  const counts = [OUTCOME_UNKNOWN, REFUSED].map((reason) => {
+  const counts = [OUTCOME_UNKNOWN, REFUSED, NOT_REMOVED].map((reason) => {
     const here = printers.filter((one) => one.reason === reason);
     return { ...reason, printers: new Set(here.map(({ printer }) => printerKey(printer))).size };
   });

@@ -262,6 +262,10 @@ export const REFUSED = {
   code: 'REFUSED',
   sentence: phrase`The service asked for changes at this printer.`,
 } as const;
+export const NOT_REMOVED = {
+  code: 'REFUSED',
+  sentence: phrase`A print that has not begun at this printer can't be removed: remove it there.`,
+} as const;
 export const OUTCOME_UNKNOWN = {
   code: 'OUTCOME_UNKNOWN',
   sentence: phrase`It is unknown whether the printer has printed a copy: look there and settle it.`,

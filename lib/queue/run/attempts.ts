@@ -7,7 +7,7 @@ import { describeReason, type PrintJob } from '../../service/print-job';
 import { type Lock, LockLostError } from '../../state/membership';
 import { eachInTurn } from '../../time/concurrency';
 import { type Deadline, underDeadline } from '../../time/deadline';
-import { AGAIN, retryUntil, WORK_IN_PROGRESS } from '../../time/retry';
+import { AGAIN, type Backoff, retryUntil, waitBefore, WORK_IN_PROGRESS } from '../../time/retry';
 import { isGone } from '../../upload/send';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
@@ -33,6 +33,8 @@ const REPEAT = { first: 1_000, longest: 60_000 };
 const READS = { first: 5_000, longest: 20_000, within: 36_000 };
 /** Time within which a print appears that the service accepted without naming it, ms. */
 const SHOWN_WITHIN = 900_000;
+/** Pauses between two removals of one job, ms. */
+const REMOVE_AGAIN: Backoff = { first: 60_000, longest: 900_000 };
 /** Time within which a removal must be proven (print queue, rule 6), and time for the removal itself, ms. */
 const PROOF = { within: 120_000, removal: 60_000 };
 
@@ -56,6 +58,10 @@ export class Attempts {
   readonly #busy = new Set<string>();
   /** When dispatched attempts were first seen here, monotonic, and their age then, ms: the wall clock may be set at any time. */
   readonly #waits = new Map<string, { since: number; before: number }>();
+  /** Removals that did not succeed, by attempt: their number, and when the next one is due, monotonic, ms. */
+  readonly #removals = new Map<string, { recall: Pick<Recall, 'why' | 'isStuck'>; count: number; dueAt: number }>();
+  /** Attempts whose jobs some status has shown in another state than waiting, however old. */
+  readonly #pastQueue = new Set<string>();
   /** Verdicts that were applied. */
   readonly #judged = new Set<string>();
 
@@ -391,6 +397,7 @@ export class Attempts {
   async #observeOpen(itemId: string, attempt: Attempt, id: string, status: ClusterStatus): Promise<void> {
     const listed = status.jobs.find(({ clusterJobId }) => clusterJobId === id);
     const past = status.history.find(({ clusterJobId }) => clusterJobId === id);
+    if (listed && listed.state !== 'waiting') this.#pastQueue.add(nameOf(itemId, attempt));
     // The lists of an offline printer may be old.
     const isCurrent = status.online !== false && !status.stale;
     if (listed && isCurrent && hasBegun(listed)) await this.#begin(itemId, attempt, listed, id);
@@ -418,7 +425,8 @@ export class Attempts {
     for (const record of this.#queue.data.open.all)
       for (const attempt of record.prints) {
         const { itemId } = record;
-        if (attempt.state !== 'dispatched') this.#waits.delete(nameOf(itemId, attempt));
+        if (attempt.state === 'printing') this.#forget(itemId, attempt);
+        else if (attempt.state !== 'dispatched') this.#waits.delete(nameOf(itemId, attempt));
         if (!isOpen(attempt) || attempt.state === 'assigned') continue;
         if (attempt.clusterJobId !== null) this.#followEnd(itemId, attempt, attempt.clusterJobId);
         const why = this.#recallOf(record, attempt);
@@ -450,12 +458,16 @@ export class Attempts {
   /** Times at which attempts will have waited too long for their beginnings, ms since 1970. */
   get dueTimes(): number[] {
     const { rules, clock, data } = this.#queue;
-    if (rules.startWithin === 0) return [];
-    return data.open.all.flatMap((record) =>
+    const within = rules.startWithin || Infinity;
+    const waits = data.open.all.flatMap((record) =>
       record.prints
-        .filter(({ state, recall }) => state === 'dispatched' && !recall?.isStuck)
-        .map((attempt) => clock.now() + rules.startWithin - this.#waited(record, attempt)),
+        .filter(({ state }) => state === 'dispatched')
+        .map((attempt) => {
+          const { dueAt } = this.#removals.get(nameOf(record.itemId, attempt)) ?? {};
+          return dueAt === undefined ? within - this.#waited(record, attempt) : dueAt - clock.monotonic();
+        }),
     );
+    return waits.map((wait) => clock.now() + wait);
   }
 
   /** Time since the dispatch of an attempt, ms. */
@@ -471,10 +483,36 @@ export class Attempts {
   #recallOf(record: ItemRecord, attempt: Attempt): Recall['why'] | null {
     const { startWithin } = this.#queue.rules;
     const { state, clusterJobId, recall } = attempt;
-    if (state !== 'dispatched' || clusterJobId === null || recall?.isStuck) return null;
-    if (record.isRemoved) return 'removed';
-    if (recall) return recall.why;
-    return startWithin > 0 && this.#waited(record, attempt) >= startWithin ? 'late' : null;
+    if (state !== 'dispatched' || clusterJobId === null) return null;
+    const isLate = startWithin > 0 && this.#waited(record, attempt) >= startWithin;
+    const why = record.isRemoved ? 'removed' : (recall?.why ?? (isLate ? 'late' : null));
+    return why !== null && this.#mayRemove(nameOf(record.itemId, attempt), { why, isStuck: recall?.isStuck ?? false })
+      ? why
+      : null;
+  }
+
+  /** Whether a removal is due: the first one, one that a person asks for, or a later one after a pause. */
+  #mayRemove(name: string, recall: Pick<Recall, 'why' | 'isStuck'>): boolean {
+    const now = this.#queue.clock.monotonic();
+    const last = this.#removals.get(name);
+    if (last?.recall.why === recall.why && last.recall.isStuck === recall.isStuck) return last.dueAt <= now;
+    // An earlier tenure was refused.
+    if (!last && recall.isStuck) this.#notRemoved(name, recall);
+    return last !== undefined || !recall.isStuck;
+  }
+
+  #notRemoved(name: string, recall: Pick<Recall, 'why' | 'isStuck'>): void {
+    const count = this.#removals.get(name)?.count ?? 0;
+    const dueAt = this.#queue.clock.monotonic() + waitBefore(count, REMOVE_AGAIN);
+    this.#removals.set(name, { recall, count: count + 1, dueAt });
+  }
+
+  /** Forgets what is only needed until a print begins, or its job is gone. */
+  #forget(itemId: string, attempt: Attempt): void {
+    const name = nameOf(itemId, attempt);
+    this.#waits.delete(name);
+    this.#removals.delete(name);
+    this.#pastQueue.delete(name);
   }
 
   /** Whether the service accepted a print that never appeared under any name. */
@@ -487,35 +525,38 @@ export class Attempts {
   async #recall(itemId: string, attempt: Attempt, why: Recall['why']): Promise<void> {
     const { clusterJobId } = attempt;
     if (clusterJobId === null) return;
-    const wanted = attempt.recall ?? this.#newRecall(why, null);
+    const wanted = attempt.recall?.why === why ? attempt.recall : this.#newRecall(why, null);
     await this.#change(itemId, (record) => changes.recallWanted(record, attempt, wanted));
-    const outcome = await this.#removeJob(attempt.clusterId, clusterJobId);
+    const outcome = await this.#removeJob(itemId, attempt, clusterJobId);
     if (this.#deadline.aborted) return;
+    if (outcome === 'gone' || outcome === 'begun') this.#forget(itemId, attempt);
+    else this.#notRemoved(nameOf(itemId, attempt), { why, isStuck: outcome === 'refused' || wanted.isStuck });
     const context = this.#context;
     await this.#change(itemId, (record) => {
       if (outcome === 'gone') return changes.recalled(record, attempt, context);
       if (outcome === 'begun') return changes.started(record, attempt, { clusterJobId, printerId: null }, context);
-      if (outcome === 'refused' && wanted.why === 'changes')
-        return changes.recallWanted(record, attempt, { ...wanted, isStuck: true });
+      if (outcome === 'refused') return changes.recallWanted(record, attempt, { ...wanted, isStuck: true });
       return changes.unknown(record, attempt, context);
     });
   }
 
   /**
-   * Removes a job from its printer. Proof is the success of the removal, together with a status made after it in which the
-   * job is neither queued nor printing. Never rejects.
+   * Removes a job from its printer. Proof is the success of the removal, together with a status requested after it in which
+   * the job is neither queued nor printing. The status of an offline printer may be old: it is proof of a job that was never
+   * seen past the queue (print queue, rule 6). Never rejects.
    */
-  #removeJob(clusterId: string, clusterJobId: string): Promise<RemovalOutcome> {
-    const { clock, jobControl } = this.#queue;
+  #removeJob(itemId: string, { clusterId, ...attempt }: Attempt, clusterJobId: string): Promise<RemovalOutcome> {
+    const { clock, jobControl, views } = this.#queue;
+    const known = views.get(clusterId)?.status.jobs.find((other) => other.clusterJobId === clusterJobId);
+    const isOnlyQueued =
+      !this.#pastQueue.has(nameOf(itemId, attempt)) && (known === undefined || known.state === 'waiting');
     return underDeadline(clock, { ms: PROOF.within, parent: this.#deadline }, async (deadline) => {
       const removed = await underDeadline(clock, { ms: PROOF.removal, parent: deadline }, (limit) =>
-        jobControl
-          .run({ clusterId, clusterJobId, action: 'remove', data: {}, deadline: limit, onStage: () => undefined })
-          .then(() => null, asPrintingError),
+        jobControl.run({ ...REMOVAL, clusterId, clusterJobId, deadline: limit }).then(() => null, asPrintingError),
       );
       return retryUntil(deadline, WORK_IN_PROGRESS, async () => {
         const status = await this.#read(clusterId, deadline);
-        if (status.online === false) return AGAIN;
+        if (status.online === false && (removed !== null || !isOnlyQueued)) return AGAIN;
         const listed = status.jobs.find((other) => other.clusterJobId === clusterJobId);
         const past = status.history.find((other) => other.clusterJobId === clusterJobId);
         if ([listed, past].some((seen) => seen && hasBegun(seen))) return 'begun';
@@ -536,9 +577,11 @@ export class Attempts {
 
   // End
 
-  async #end(itemId: string, attempt: Attempt, { outcome, job, isDisconnected }: JobEnd): Promise<void> {
+  async #end(itemId: string, attempt: Attempt, { job, isDisconnected, ...end }: JobEnd): Promise<void> {
     const { data, rules, clock } = this.#queue;
-    this.#waits.delete(nameOf(itemId, attempt));
+    this.#forget(itemId, attempt);
+    const hasStarted = attempt.startedAt !== null || (job !== null && hasBegun(job));
+    const outcome = end.outcome === 'ended' && job && isDeleted(job) && !hasStarted ? 'aborted' : end.outcome;
     if (isDisconnected || outcome === 'ended') {
       if (attempt.startedAt !== null && !isDisconnected) await this.#closeGate(itemId, attempt, 'unknown', job);
       // Its outcome is unknown.
@@ -546,7 +589,7 @@ export class Attempts {
         await this.#change(itemId, (record) => changes.unknown(record, attempt, this.#context));
       return;
     }
-    const began = attempt.startedAt !== null || outcome === 'finished' || (job !== null && hasBegun(job));
+    const began = hasStarted || outcome === 'finished';
     // Closed before the printer counts as free again.
     if (began || (outcome === 'failed' && (!job || mayHavePrinted(job))))
       await this.#closeGate(itemId, attempt, outcome, job);
@@ -556,15 +599,15 @@ export class Attempts {
     const record = data.items.get(itemId);
     const cost = record ? costOfFile(rules.prices, record.files[attempt.file]?.facts ?? null, seconds) : null;
     const reason = outcome === 'finished' || !job ? null : describeReason(job);
-    const end = { outcome, at: clock.now(), seconds, cost, reason };
-    await this.#change(itemId, (now) => changes.ended(now, attempt, end, this.#context));
+    const ended = { outcome, at: clock.now(), seconds, cost, reason };
+    await this.#change(itemId, (now) => changes.ended(now, attempt, ended, this.#context));
     if (job && isLeftInQueue(job) && job.clusterJobId !== null) this.#clearAway(itemId, attempt, job.clusterJobId);
   }
 
   /** Removes a failed job from the queue of its printer, where it could still print once its impediment has gone. */
   #clearAway(itemId: string, attempt: Attempt, clusterJobId: string): void {
     this.#run(itemId, attempt, async () => {
-      await this.#removeJob(attempt.clusterId, clusterJobId);
+      await this.#removeJob(itemId, attempt, clusterJobId);
     });
   }
 
@@ -666,7 +709,11 @@ export class Attempts {
  */
 type RemovalOutcome = 'gone' | 'begun' | 'refused' | 'unproven';
 
-const nameOf = (itemId: string, { copy, attempt }: AttemptOf): string => `${itemId}/${copy}/${attempt}`;
+/** The job may wait at the service, whether or not its printer is online. */
+const REMOVAL = { action: 'remove', data: {}, mayBeOffline: true, onStage: () => undefined };
+
+const nameOf = (itemId: string, { copy, attempt }: Pick<Attempt, 'copy' | 'attempt'>): string =>
+  `${itemId}/${copy}/${attempt}`;
 
 const assignedOf = ({ itemId, prints }: ItemRecord): [itemId: string, attempt: Attempt][] =>
   prints.filter(({ state }) => state === 'assigned').map((attempt) => [itemId, attempt]);
@@ -678,6 +725,9 @@ const isRefused = ({ changesRequired, state }: PrintJob): boolean =>
 /** Whether a job has failed before it began, and stays in the queue of its printer. */
 const isLeftInQueue = (job: PrintJob): boolean =>
   job.state === 'failed' && !hasBegun(job) && (ruleOf('remove')?.from?.includes(job.status ?? '') ?? false);
+
+/** Whether somebody has removed a job from the queue of its printer. */
+const isDeleted = ({ deletedAt, serviceState }: PrintJob): boolean => deletedAt !== null || serviceState === 'deleted';
 
 /** Whether a foreign print has begun on the printer before the job, which would then begin on the same plate. */
 const isOvertaken = ({ clusterJobId }: PrintJob, { printers, jobs }: ClusterStatus): boolean =>

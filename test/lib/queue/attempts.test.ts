@@ -136,6 +136,7 @@ describe('queue/attempts', () => {
     const setClock = (by: number) => () => (all.clock.set(all.clock.now() + by), after());
     const remove = () => one.does('remove', 'a');
     const begun: Life = [...QUEUED, [290, 'printing']];
+    const SENT: Life = [...QUEUED, [5, 'sent_to_printer']];
     const LATE = { life: QUEUED, after, wait: 310 };
     const SOON = { life: QUEUED, after };
     const BACK = 'waiting: recalled; 1 waiting';
@@ -158,10 +159,26 @@ describe('queue/attempts', () => {
         ONE,
       ],
       ['leaves the copy to a person without a proof', { ...LATE, before: removal('lost') }, UNKNOWN, ONE],
-      ['is repeated while the job stays', { ...LATE, before: removal('ignored'), wait: 440 }, THERE, { removals: 2 }],
+      ['is repeated while the job stays', { ...LATE, before: removal('ignored'), wait: 500 }, THERE, { removals: 2 }],
       [
-        'leaves the copy to a person when the printer is offline',
-        ...([{ ...LATE, after: async () => (await after(), disconnect()), wait: 440 }, UNKNOWN, ONE] as const),
+        'is made of a job that waits for a printer which is offline',
+        ...([{ ...LATE, after: async () => (await after(), disconnect()), wait: 340 }, BACK, ONE] as const),
+      ],
+      [
+        'leaves the copy to a person when the printer is offline and has shown the job past its queue',
+        ...([
+          { ...LATE, life: SENT, after: async () => (await after(), disconnect()), wait: 440 },
+          UNKNOWN,
+          ONE,
+        ] as const),
+      ],
+      [
+        'leaves the copy to a person when the printer is offline and the removal is not confirmed',
+        ...([
+          { ...LATE, before: removal('lost'), after: async () => (await after(), disconnect()), wait: 440 },
+          UNKNOWN,
+          ONE,
+        ] as const),
       ],
       [
         'ends when the print begins after all',
@@ -170,7 +187,7 @@ describe('queue/attempts', () => {
         ONE,
       ],
       ['is made at once where the service asks for changes', { life: QUEUED, before: requireChanges }, BACK, REFUSED],
-      ['that is refused blocks the item', { ...SOON, before: stuck, wait: 300 }, 'blocked: dispatched; 1 active', ONE],
+      ['that is refused blocks the item', { ...SOON, before: stuck }, 'blocked: dispatched; 1 active', ONE],
       ['is made at once when a print by hand begins first', { ...SOON, before: overtake }, BACK, ONE],
       ['is made at once when the item is removed', { ...SOON, after: remove }, 'cancelled: recalled; ', ONE],
       [
@@ -180,6 +197,22 @@ describe('queue/attempts', () => {
       ['is not made of a print that fails', { life: [[0, 'failed']], after, wait: 60 }, FAILED],
       ['is not made of a print under way', { after: remove, wait: 60 }, GOOD],
       [
+        'by somebody else holds the copy that left without a trace but its record',
+        ...([
+          {
+            ...SOON,
+            after: () => {
+              const [print] = all.farm.prints;
+              const removed = { status: 'queued', deleted_at: '2026-01-01T00:00:30Z' };
+              all.farm.records.set(print?.uuid ?? '', { uuid: print?.uuid, ...removed });
+              all.farm.become(print, '');
+            },
+            wait: 60,
+          },
+          'held: aborted; 1 held',
+        ] as const),
+      ],
+      [
         'by somebody else holds the copy',
         ...([
           { ...SOON, after: () => all.farm.become(all.farm.prints[0], 'aborted') },
@@ -187,6 +220,26 @@ describe('queue/attempts', () => {
         ] as const),
       ],
     ]);
+
+    for (const [why, before, removals] of [
+      ['of a print that does not begin', () => removal('refused')(), 4],
+      ['for changes', stuck, 4],
+    ] as const)
+      it(`${why}, if refused, is one occurrence, and asked for again after growing pauses`, async () => {
+        one = await all.begin({ ...RULES, startWithin: MINUTE });
+        all.farm.lives.push(QUEUED);
+        before();
+        await one.add('a');
+        await all.pass(600);
+        assert.equal(await one.outcome('a'), 'blocked: dispatched; 1 active');
+        assert.equal(all.farm.removals, removals);
+        const events = one.types().filter((type) => /blocked|unknown/.test(type));
+        assert.deepEqual(events, ['item.blocked']);
+        removal('done')();
+        all.farm.waiting.clear();
+        await all.pass(600);
+        assert.equal((await one.item('a')).prints[0]?.state, 'recalled');
+      });
 
     it('for changes keeps the printer from the item until its configuration is another one', async () => {
       one = await all.begin(RULES);
