@@ -98,7 +98,12 @@ describe('queue: refusals of the service', () => {
         // After 1, 3, 7, 15 and 30 minutes.
         assert.ok(tries() >= first + 4 && tries() <= first + 5, `${tries() - first} tries`);
         all.farm.refusing.clear();
-        await all.pass(30 * MINUTE);
+        for (let minute = 0; minute < 30; minute++) {
+          await all.pass(MINUTE);
+          // Nobody sees which member of the group prints, so a person clears both plates.
+          for (const { plate, printerId } of await one.printers())
+            if (plate === 'awaiting') await one.clear(true, 'C1', printerId);
+        }
         assert.deepEqual(new Set(all.farm.sent.map((sent) => sent.slice(3))), new Set(KEYS));
       });
 
