@@ -214,7 +214,7 @@ export class AnswerShape {
 
   #atClosing(at: number): void {
     this.#open = null;
-    if (this.list?.to === null) this.list.to = at;
+    if (this.list) this.list.to ??= at;
   }
 }
 
