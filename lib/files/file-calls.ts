@@ -8,15 +8,18 @@ const MOST = 3;
 /** Longest wait for the cleanup, ms. */
 const MOMENT = 1_000;
 
+/** What a call waits for: the calls in its folder, or no other call but those that occupy the threads. */
+type Place = string | symbol;
+
 /** A call that runs in a thread or waits for one. */
 interface Turn {
-  folder: string;
+  folder: Place;
   begin: () => void;
   /** Its deadline has expired before it returned. */
   abandoned: boolean;
 }
 
-const running = new Map<string, Turn>();
+const running = new Map<Place, Turn>();
 const waiting: Turn[] = [];
 const tidying = new Set<Promise<unknown>>();
 
@@ -65,6 +68,12 @@ export class FileCalls {
   }
 }
 
+/**
+ * Runs a call of the state store as soon as a thread may be occupied, so that a state folder that hangs leaves one free
+ * for Node-RED. The call has no deadline, because the store must know how it ended, and must not wait for another one.
+ */
+export const inTurn = <T>(call: () => Promise<T>): Promise<T> => enter(Symbol('state'), call).result;
+
 /** Waits briefly until the leftovers of abandoned work are removed. Never throws. */
 export async function tidied(clock: Clock): Promise<void> {
   if (tidying.size === 0) return;
@@ -79,7 +88,7 @@ function track(work: Promise<unknown>): Promise<unknown> {
 
 const nothing = (): void => undefined;
 
-function enter<T>(folder: string, call: () => Promise<T>): { turn: Turn; result: Promise<T> } {
+function enter<T>(folder: Place, call: () => Promise<T>): { turn: Turn; result: Promise<T> } {
   const turn: Turn = { folder, begin: nothing, abandoned: false };
   // Waiting calls need an occupied folder or an occupied thread, so none goes before this one. Behind a second promise, each
   // chunk of a large upload would outlive a garbage collection.

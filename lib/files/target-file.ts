@@ -7,7 +7,7 @@ import { PrintingError } from '../service/errors';
 import { Semaphore } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
-import { FileCalls } from './file-calls';
+import { FileCalls, inTurn } from './file-calls';
 import { type Leftovers, partName } from './leftovers';
 
 /** Codes of a passing shortage or a failing disk, as opposed to a system that can't flush folders at all. */
@@ -34,7 +34,9 @@ export async function flushFolder(folder: string): Promise<void> {
  * Replaces a small file, for its owner only, by writing and flushing another one beside it. The mode is given only when
  * that one is made, because some file systems refuse to change it.
  */
-export async function replaceFile(path: string, content: string): Promise<void> {
+export const replaceFile = (path: string, content: string): Promise<void> => inTurn(() => replace(path, content));
+
+async function replace(path: string, content: string): Promise<void> {
   const part = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     const handle = await open(part, 'wx', 0o600);
@@ -256,7 +258,7 @@ export class FlushedFolder {
   async #flush(): Promise<void> {
     await this.#last.catch(() => undefined);
     this.#next = undefined;
-    this.#last = flushFolder(this.path);
+    this.#last = inTurn(() => flushFolder(this.path));
     await this.#last;
   }
 }

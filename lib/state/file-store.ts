@@ -1,5 +1,4 @@
 import { constants } from 'node:fs';
-import { access, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FlushedFolder, replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
@@ -8,9 +7,10 @@ import type { Clock } from '../time/clock';
 import { mapConcurrent } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
+import { access, changedAt, makeFolder, readNames, readText, realpath, remove, rename } from './file-system';
 import { Locks, UNLOSABLE_LOCK } from './locks';
 import type { Lock } from './membership';
-import { AWAY, ID_FILE, makeFolder, StateFolder } from './state-folder';
+import { AWAY, ID_FILE, StateFolder } from './state-folder';
 import { isNewer, type Movable, parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
 import {
   beginsWith,
@@ -200,8 +200,8 @@ export class FileStore implements StateStore, Movable {
     const wasSet = Math.abs(now - clock.monotonic() - this.#lead) > SET_BY;
     const since = wasSet ? Infinity : await this.#followedSince(now);
     const removeOld = async (path: string) => {
-      const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
-      if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true }).catch(() => undefined);
+      const at = await changedAt(path).catch(() => now);
+      if (now - at > LEFTOVER_AGE) await remove(path).catch(() => undefined);
     };
     for (const kind of await entries(root)) {
       const folder = join(root, kind);
@@ -210,7 +210,7 @@ export class FileStore implements StateStore, Movable {
         const path = join(folder, name);
         if (isLeftover(name)) await removeOld(path);
         else if (name.endsWith('.json') && !wasSet) {
-          const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
+          const found = await readText(path).then(parseRecord, () => undefined);
           if (found && isExpired(found, now, since)) await this.#forget(found.key, now, since);
         }
       }
@@ -234,8 +234,8 @@ export class FileStore implements StateStore, Movable {
   async #forget(key: Key, now: number, since: number): Promise<void> {
     const path = this.#path(key);
     await this.#locks.waitFor(path, async () => {
-      const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
-      if (found && isExpired(found, now, since)) await rm(path, { force: true }).catch(() => undefined);
+      const found = await readText(path).then(parseRecord, () => undefined);
+      if (found && isExpired(found, now, since)) await remove(path).catch(() => undefined);
     });
   }
 
@@ -243,7 +243,7 @@ export class FileStore implements StateStore, Movable {
     const root = this.options.folder;
     for (const kind of await namesIn(root))
       for (const name of await entries(join(root, kind)))
-        if (name.endsWith('.json')) yield await readFile(join(root, kind, name), 'utf8');
+        if (name.endsWith('.json')) yield await readText(join(root, kind, name));
   }
 
   async add(record: string): Promise<void> {
@@ -288,7 +288,7 @@ export class FileStore implements StateStore, Movable {
   }
 
   #remove(key: Key): Promise<void> {
-    return this.#change(key, () => rm(this.#path(key), { force: true }));
+    return this.#change(key, () => remove(this.#path(key)));
   }
 
   /** Changes the file of a key durably. */
@@ -309,7 +309,7 @@ export class FileStore implements StateStore, Movable {
   /** Content of the file of a value; undefined if there is none. */
   async #contentOf(path: string, key: Key): Promise<string | undefined> {
     try {
-      const content = await readFile(path, 'utf8').catch((cause: unknown) => {
+      const content = await readText(path).catch((cause: unknown) => {
         if (codeOf(cause) !== 'ENOENT') throw cause;
       });
       await this.#folder.check();
@@ -346,20 +346,20 @@ function isExpired({ at, until }: StoredRecord, now: number, since: number): boo
 
 /** Names in a folder; none if it doesn't exist. */
 const namesIn = (folder: string): Promise<string[]> =>
-  readdir(folder).catch((cause: unknown) => {
+  readNames(folder).catch((cause: unknown) => {
     if (codeOf(cause) !== 'ENOENT') throw cause;
     return [];
   });
 
 /** Names in a folder; none if it doesn't exist or isn't a folder. */
-const entries = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+const entries = (folder: string): Promise<string[]> => readNames(folder).catch(() => []);
 
 /** File systems that last no longer than a container or a machine's uptime. */
 const PASSING = ['overlay', 'aufs', 'tmpfs', 'ramfs'];
 
 /** Why a folder would be lost with its container or at a restart; null if no reason is known. Never rejects. */
 export async function notLasting(folder: string): Promise<Sentence | null> {
-  const [mounts, path] = await Promise.all([readFile('/proc/self/mountinfo', 'utf8'), realpath(folder)]).catch(
+  const [mounts, path] = await Promise.all([readText('/proc/self/mountinfo'), realpath(folder)]).catch(
     // Only Linux has this list.
     () => ['', folder] as const,
   );

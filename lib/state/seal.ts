@@ -1,6 +1,8 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
-import { access, mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inTurn } from '../files/file-calls';
+import { access, remove } from './file-system';
 import type { Key } from './store';
 
 /** A value that only the holder of the secret can read or change; all parts base64. */
@@ -62,9 +64,11 @@ export class UnsealedFiles implements Unsealed {
    * Marks a value. Never rejects: without the marker, a secret that is set later only makes a new sign-in necessary.
    */
   async add(key: Key): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-      .then(() => writeFile(this.#path(key), JSON.stringify(key), { mode: 0o600 }))
-      .catch(() => undefined);
+    const mark = async () => {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      await writeFile(this.#path(key), JSON.stringify(key), { mode: 0o600 });
+    };
+    await inTurn(mark).catch(() => undefined);
   }
 
   has(key: Key): Promise<boolean> {
@@ -75,7 +79,7 @@ export class UnsealedFiles implements Unsealed {
   }
 
   async remove(key: Key): Promise<void> {
-    await rm(this.#path(key), { force: true }).catch(() => undefined);
+    await remove(this.#path(key)).catch(() => undefined);
   }
 
   #path(key: Key): string {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
+import { makeFolder, readText } from './file-system';
 
 /** Holds the folder's id. Its name is no kind of value. */
 export const ID_FILE = 'folder-id';
@@ -62,7 +62,7 @@ export class StateFolder {
   /** Reads the id, which becomes that of the start if there is none yet; undefined if the folder has none. */
   async #read(): Promise<string | undefined> {
     try {
-      const id = (await readFile(join(this.path, ID_FILE), 'utf8')).trim();
+      const id = (await readText(join(this.path, ID_FILE))).trim();
       // A crash during the write may have left an empty file.
       if (!ID.test(id)) return undefined;
       return (this.#id ??= id) && id;
@@ -71,11 +71,4 @@ export class StateFolder {
       throw error;
     }
   }
-}
-
-/** Makes a folder for its owner only, but not its parents. */
-export async function makeFolder(path: string): Promise<void> {
-  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error;
-  });
 }
