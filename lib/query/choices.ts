@@ -15,24 +15,30 @@ import { phrase } from '../words/sentence';
 /** Timeout of an editor dialog, ms. */
 const TIMEOUT = 60_000;
 
+/** Time for which an answer serves further dialogs, ms: many may open at once. */
+const RECENT = 1_000;
+
 /** Entries for the editor's dialogs (reference 5). Throws the errors of the service's calls. */
 export class Choices {
+  /** Answers by question, with the time at which each was requested, monotonic ms. */
+  readonly #recent = new Map<string, { at: number; answer: Promise<unknown> }>();
+
   constructor(
     private readonly deps: { service: ApiClient; clock: Clock; overrides: PathOverrides; closing: AbortSignal },
   ) {}
 
   async clusters(): Promise<Cluster[]> {
-    return this.#withTimeout((deadline) => readClusters(this.deps.service, deadline));
+    return this.#shared('clusters', (deadline) => readClusters(this.deps.service, deadline));
   }
 
   async workspaces(): Promise<CurrentUser['organizations']> {
     const { service, overrides } = this.deps;
-    const { data } = await this.#withTimeout((deadline) => readCurrentUser(service, overrides, deadline));
+    const { data } = await this.#shared('user', (deadline) => readCurrentUser(service, overrides, deadline));
     return currentUser(data).organizations;
   }
 
   storedJobs(search: string): Promise<ListedJob[]> {
-    return this.#withTimeout((deadline) => listStoredJobs(this.deps.service, search, deadline));
+    return this.#shared(`stored ${search}`, (deadline) => listStoredJobs(this.deps.service, search, deadline));
   }
 
   /**
@@ -42,11 +48,12 @@ export class Choices {
   async jobs(clusterId: string | undefined): Promise<PrintJob[]> {
     const { service, clock } = this.deps;
     if (clusterId === undefined) {
-      const listed = await this.#withTimeout((deadline) => readJobs(service, deadline));
-      return listed.sort(newestFirst).slice(0, FORM_JOBS);
+      return this.#shared('jobs', (deadline) => readJobs(service, deadline));
     }
     const request = { ids: { cluster_id: clusterId }, what: phrase`the printer` };
-    const { data } = await this.#withTimeout((deadline) => service.call('clusterStatus', { ...request, deadline }));
+    const { data } = await this.#shared(`status ${clusterId}`, (deadline) =>
+      service.call('clusterStatus', { ...request, deadline }),
+    );
     const { jobs, history } = readClusterStatus(statusRecord(data) ?? {}, {
       clusterId,
       receivedAt: isoTime(clock.now()),
@@ -55,9 +62,16 @@ export class Choices {
     return [...jobs, ...history];
   }
 
-  #withTimeout<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
+  /** Requests an answer under the timeout, at most once a second for the same question. */
+  #shared<T>(question: string, work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const { clock, closing: parent } = this.deps;
-    return underDeadline(clock, { ms: TIMEOUT, parent, cure: phrase`try again` }, work);
+    const now = clock.monotonic();
+    for (const [key, { at }] of this.#recent) if (now - at >= RECENT) this.#recent.delete(key);
+    const recent = this.#recent.get(question)?.answer as Promise<T> | undefined;
+    if (recent) return recent;
+    const answer = underDeadline(clock, { ms: TIMEOUT, parent, cure: phrase`try again` }, work);
+    this.#recent.set(question, { at: now, answer });
+    return answer;
   }
 }
 
@@ -70,7 +84,7 @@ async function readJobs(service: ApiClient, deadline: Deadline): Promise<PrintJo
       await turns.next();
       found.push(readPrintJob(wire));
     }
-  return found;
+  return found.sort(newestFirst).slice(0, FORM_JOBS);
 }
 
 /** Orders by the time of the print job; those without one come last. */

@@ -99,7 +99,12 @@ export class FileStore implements StateStore, Movable {
 
   constructor(private readonly options: FileStoreOptions) {
     this.#records = new Records(options);
-    this.#folder = new StateFolder(options.folder);
+    const { folder, warn } = options;
+    this.#folder = new StateFolder(folder, (host, pid) =>
+      warn(
+        phrase`Another Node-RED (host ${host}, process ${pid}) uses the state folder ${folder} at the same time, which can end sign-ins and print twice: give each its own folder or a shared database in the setting stateStore.`,
+      ),
+    );
     this.#startedAt = options.clock.monotonic();
     this.#lead = options.clock.now() - this.#startedAt;
   }

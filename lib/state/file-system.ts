@@ -1,5 +1,6 @@
 import * as files from 'node:fs/promises';
 import { inTurn } from '../files/file-calls';
+import { codeOf } from '../http/retry';
 
 /** The calls of the state store to the file system. Each takes its turn, so that they never occupy all threads. */
 
@@ -22,7 +23,7 @@ export const changedAt = async (path: string): Promise<number> => (await inTurn(
 /** Makes a folder for its owner only, but not its parents. */
 export const makeFolder = (path: string): Promise<void> =>
   inTurn(() =>
-    files.mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
+    files.mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+      if (codeOf(error) !== 'EEXIST') throw error;
     }),
   );

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
@@ -7,6 +8,16 @@ import { makeFolder, readText } from './file-system';
 /** Holds the folder's id. Its name is no kind of value. */
 export const ID_FILE = 'folder-id';
 const ID = /^[\da-f-]{36}$/;
+
+/** Id of this process among those that use a folder. */
+const SELF = randomUUID();
+
+/** A process that uses the folder. */
+interface FolderUser {
+  id: string;
+  host: string;
+  pid: string;
+}
 
 /** Code of the failure if the folder is not the one of the start. */
 export const AWAY = 'AWAY';
@@ -22,8 +33,15 @@ export class StateFolder {
   #id: string | undefined;
   #preparing: Promise<void> | undefined;
   #checking: Promise<void> | undefined;
+  #isSigned = false;
+  /** Ids of the other processes that were met. */
+  readonly #others = new Set<string>();
 
-  constructor(readonly path: string) {}
+  /** @param onOther called once for each other process that uses the folder at the same time */
+  constructor(
+    readonly path: string,
+    private readonly onOther: (host: string, pid: string) => void = () => undefined,
+  ) {}
 
   /**
    * Resolves if the folder is the one of the start. Reads the id after this call, so that a value that was missing before
@@ -48,26 +66,55 @@ export class StateFolder {
 
   async #begin(): Promise<void> {
     await makeFolder(this.path);
-    if ((await this.#read()) !== undefined) return;
-    await replaceFile(join(this.path, ID_FILE), `${randomUUID()}\n`);
+    const { id } = await this.#read();
+    if (id !== undefined) return this.#meet(undefined);
+    this.#isSigned = true;
+    await this.#sign(randomUUID());
     // Another process may have written its own id at the same time: the last one counts.
     await this.#read();
   }
 
-  async #compare(): Promise<void> {
-    const id = await this.#read();
-    if (id !== this.#id) throw Object.assign(new Error('The folder is not the one of the start.'), { code: AWAY });
+  /** Writes this process beside the id, so that another one that uses the folder meets it. */
+  #sign(id: string): Promise<void> {
+    return replaceFile(join(this.path, ID_FILE), `${id}\n${SELF} ${process.pid} ${hostname()}\n`);
   }
 
-  /** Reads the id, which becomes that of the start if there is none yet; undefined if the folder has none. */
-  async #read(): Promise<string | undefined> {
+  /**
+   * Signs at the start. Later, reports a process that signed after this one, and signs once more, so that it meets this
+   * one too. A process that signed before the start may have ended since.
+   */
+  #meet(user: FolderUser | undefined): void {
+    const isOther = user !== undefined && user.id !== SELF && !this.#others.has(user.id);
+    if (this.#id === undefined || (this.#isSigned && !isOther)) return;
+    if (this.#isSigned && user) {
+      this.#others.add(user.id);
+      this.onOther(user.host, user.pid);
+    }
+    this.#isSigned = true;
+    // A folder that can't be written is reported by whoever writes a value.
+    void this.#sign(this.#id).catch(() => undefined);
+  }
+
+  async #compare(): Promise<void> {
+    const { id, user } = await this.#read();
+    if (id === this.#id) return this.#meet(user);
+    throw Object.assign(new Error('The folder is not the one of the start.'), { code: AWAY });
+  }
+
+  /**
+   * Reads the id, which becomes that of the start if there is none yet, and the process that signed last; no id if the
+   * folder has none.
+   */
+  async #read(): Promise<{ id?: string; user?: FolderUser | undefined }> {
     try {
-      const id = (await readText(join(this.path, ID_FILE))).trim();
+      const [id = '', signed = ''] = (await readText(join(this.path, ID_FILE))).split('\n');
       // A crash during the write may have left an empty file.
-      if (!ID.test(id)) return undefined;
-      return (this.#id ??= id) && id;
+      if (!ID.test(id.trim())) return {};
+      this.#id ??= id.trim();
+      const [, user = '', pid = '', host = ''] = /^([\da-f-]{36}) (\d{1,10}) (\S{1,255})$/.exec(signed.trim()) ?? [];
+      return { id: id.trim(), user: user === '' ? undefined : { id: user, host, pid } };
     } catch (error) {
-      if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return undefined;
+      if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return {};
       throw error;
     }
   }

@@ -4,6 +4,19 @@ import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
 
 describe('query/choices', () => {
+  it('requests one list a second for any number of dialogs', async () => {
+    const service = new ScriptedService([[{ cluster_id: 'c' }]]);
+    const clock = new ManualClock();
+    const choices = new Choices({ service, clock, overrides: {}, closing: new AbortController().signal });
+    const ids = async () => (await choices.clusters()).map(({ clusterId }) => clusterId);
+    const opened = await Promise.all(Array.from({ length: 60 }, ids));
+    assert.deepEqual(opened.flat(), Array(60).fill('c'));
+    assert.equal(service.calls.length, 1);
+    await clock.advance(1_000);
+    await ids();
+    assert.equal(service.calls.length, 2);
+  });
+
   it('offers the newest 1,000 print jobs of all printers', async () => {
     const dated = (nth: number) => new Date(Date.UTC(2026, 0, 1) + nth * 1000).toISOString();
     const jobs = Array.from({ length: 1_200 }, (_, nth) => ({ uuid: `${nth}`, created_at: dated(nth) }));
