@@ -31,18 +31,14 @@ export interface Slice {
   count: number | null;
 }
 
-const MIB = 1024 * 1024;
-/** A report parsed into objects needs four times its size. */
-const MOST_FOR_ROWS = 64 * MIB;
-const MOST_FOR_TEXT = 256 * MIB;
-
 export function asRows(delivered: DeliveredRows | null): Output {
   const all: Row[] = [];
   let cells = 0;
   return {
-    most: MOST_FOR_ROWS,
-    rows(rows, columns) {
-      cells += rows.length * columns.length;
+    most: TABLE.held,
+    rows(rows) {
+      // A row may have more cells than the header.
+      for (const row of rows) cells += Object.keys(row).length;
       if (cells > TABLE.cells)
         throw new PrintingError(
           'TOO_LARGE',
@@ -59,7 +55,7 @@ export function textOutput(): Output {
   const decoder = new TextDecoder();
   let text = '';
   return {
-    most: MOST_FOR_TEXT,
+    most: TABLE.held,
     bytes: (part) => void (text += decoder.decode(part, { stream: true })),
     end: async () => ({ payload: text + decoder.decode(), count: null }),
   };

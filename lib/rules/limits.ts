@@ -145,8 +145,10 @@ export const METERED_PRINTERS = 10_000;
 /** Limits of a report's table. Every row pays for all columns, even a row of a single byte. */
 export const TABLE = {
   columns: 200,
-  /** Rows times columns of a table that is held in memory. */
-  cells: 20_000_000,
+  /** Cells of a table that is held in memory as rows: a heap of 512 MB has room for them and for a copy. */
+  cells: 2_000_000,
+  /** Bytes of a table that is held in memory, as rows or as text. */
+  held: 64 * 1024 * 1024,
   /** Bytes of a line; a longer one means a quote that is never closed. */
   line: 256 * 1024,
   /** Bytes parsed at once; the event loop turns before the next part. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { keysOf } from '../../../lib/report/columns';
 import { CsvReader, type Row } from '../../../lib/report/csv';
-import { asRows } from '../../../lib/report/outputs';
+import { asRows, textOutput } from '../../../lib/report/outputs';
 import type { PrintingError } from '../../../lib/service/errors';
 import { nominalTime } from '../../helpers/nominal-time';
 
@@ -144,16 +144,19 @@ describe('report/csv', () => {
     assert.deepEqual(rows, [{ column_4: '1', column_4_2: '2', b: '3', column_4_3: '4', column_5: '5' }]);
   });
 
-  it('limits rows in memory by their number of columns', async () => {
-    const header = Array.from({ length: 200 }, (_, n) => `c${n}`);
+  it('limits the cells of rows in memory, also of those beyond the header', async () => {
+    const wide = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`c${n}`, '']));
     const output = asRows(null);
-    const rows = Array<Row>(50_000).fill({});
-    assert.throws(
-      () => {
-        for (let part = 0; part < 10; part++) void output.rows?.(rows, header);
-      },
-      { code: 'TOO_LARGE', message: /more than 20000000 cells/ },
-    );
+    const rows = Array<Row>(1_000).fill(wide);
+    for (let part = 0; part < 10; part++) void output.rows?.(rows, ['c0']);
+    assert.throws(() => void output.rows?.([wide], ['c0']), {
+      code: 'TOO_LARGE',
+      message: /more than 2000000 cells: choose the output file or stream/,
+    });
+  });
+
+  it('limits a text in memory to 64 MiB, like rows', () => {
+    assert.deepEqual([asRows(null).most, textOutput().most], [64 * 2 ** 20, 64 * 2 ** 20]);
   });
 
   it('reads a table the same in any parts', async () => {
