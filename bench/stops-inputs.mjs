@@ -224,4 +224,16 @@ export const INPUTS = [
     answer: () => ({ data: { user_id: 'u', organization_memberships: list(24_000, (nth) => ({ id: `${nth}` })) } }),
     work: ask(() => ({ query: 'current-user' })),
   },
+  {
+    name: 'report of 2 million cells, as rows',
+    answer: () =>
+      `${list(10, (at) => `column ${at}`).join()}\n${'abcdefgh,'.repeat(9)}abcdefgh\n`.padEnd(100).trimEnd() +
+      `\n${`${'abcdefgh,'.repeat(9)}abcdefgh\n`.repeat(199_990)}`,
+    work: (client, deadline) => client.receiveReport('rows', deadline),
+  },
+  {
+    name: 'report of 64 MiB, as text',
+    answer: () => `a,b\n${'äöü,ß\n'.repeat(6_000_000)}`,
+    work: (client, deadline) => client.receiveReport('csv', deadline),
+  },
 ];

@@ -19,6 +19,18 @@ const settings = readSettings({ authUrl: apiUrl, apiUrl, signIn: 'token', apiTok
 const log = { warn: () => undefined, info: () => undefined };
 const client = new Client({ accountId: 'a', settings, store: new MemoryStore(), clock, log });
 client.readPrinterFilter = readPrinterFilter;
+const { receive } = load(`${built}report/reports.js`);
+const { asRows, textOutput } = load(`${built}report/outputs.js`);
+const { Http } = load(`${built}http/http.js`);
+/** Downloads a report and returns its payload. */
+client.receiveReport = async (format, { signal }) => {
+  const output = format === 'rows' ? asRows(null) : textOutput();
+  const http = new Http(undefined, { isLocal: true });
+  await receive(http, `${apiUrl}/report`, output, { signal, onRows: () => undefined });
+  const { payload } = await output.end();
+  if (payload.length === 0) throw new Error('an empty report');
+  return payload;
+};
 const { work } = INPUTS.find((input) => input.name === name);
 
 let longest = 0;

@@ -34,10 +34,11 @@ async function measure({ name, answer }) {
   let count = 0;
   const answers = new Map();
   const server = createServer((request, response) => {
-    const text = answers.get(request.url) ?? JSON.stringify(answer(request, count++));
+    const given = answers.get(request.url) ?? answer(request, count++);
+    const text = typeof given === 'string' ? given : JSON.stringify(given);
     if (!request.url.includes('/status')) answers.set(request.url, text);
     response.on('error', () => undefined);
-    response.setHeader('content-type', 'application/json');
+    response.setHeader('content-type', typeof given === 'string' && given[0] !== '{' ? 'text/csv' : 'application/json');
     response.end(text);
   });
   await new Promise((listening) => server.listen(0, '127.0.0.1', listening));

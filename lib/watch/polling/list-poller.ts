@@ -20,6 +20,8 @@ export interface ListSubscriber {
   readonly events: Pick<EventReceiver, 'beside'>;
   /** Called before a read, with the clusters of the last list and those that it lacked for the first time. */
   recalled(clusterIds: readonly string[]): void;
+  /** Joins the clusters of a list in several turns of the event loop, before `listed`. Never rejects. */
+  join(clusterIds: readonly string[]): Promise<void>;
   /** Called with the known clusters, and with the failure where the list could not be read. */
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void;
   deliverAll(events: PrintEvent[]): boolean;
@@ -107,7 +109,8 @@ export class ListPoller extends PollLoop<ListResult> {
     scope.list.invalidate();
     if (!(await this.#load()) || account.signal.aborted) return;
     account.list.setRemote(scope.list.clusters);
-    if (this.clusterIds) this.#publish(null);
+    await this.#join();
+    if (this.clusterIds && !account.signal.aborted) this.#publish(null);
   }
 
   /** Returns the last known clusters, from the store where nothing was read since. Never rejects. */
@@ -150,6 +153,8 @@ export class ListPoller extends PollLoop<ListResult> {
     account.signal.throwIfAborted();
     this.#next = this.#polledAt + interval;
     if (memory && lock) await this.#process([...list.values()], memory, scope, lock);
+    await this.#join();
+    account.signal.throwIfAborted();
     return { clusterIds: this.clusterIds, error: null };
   }
 
@@ -172,6 +177,11 @@ export class ListPoller extends PollLoop<ListResult> {
   #recall(subscribers: Iterable<ListSubscriber>): void {
     const clusterIds = this.#memory?.checkpoint?.known.map(({ clusterId }) => clusterId) ?? [];
     for (const subscriber of subscribers) subscriber.recalled(clusterIds);
+  }
+
+  async #join(): Promise<void> {
+    const clusterIds = this.clusterIds ?? [];
+    for (const subscriber of [...this.#subscribers]) await subscriber.join(clusterIds);
   }
 
   #publish(error: PrintingError | null): void {

@@ -1,6 +1,7 @@
 import { eventsFor } from '../../events/edges';
 import type { PrintEvent } from '../../events/print-event';
 import type { PrintingError } from '../../service/errors';
+import { Turns } from '../../time/concurrency';
 import type { WatchMemory } from '../checkpoints/memory';
 import type { ListPoller, ListSubscriber } from '../polling/list-poller';
 import type { Poller } from '../polling/poller';
@@ -238,6 +239,17 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     });
   }
 
+  async join(clusterIds: readonly string[]): Promise<void> {
+    const { members } = this.clusters;
+    const turns = new Turns(this.context.clock);
+    for (const [rank, clusterId] of clusterIds.entries()) {
+      if (members.has(clusterId)) continue;
+      await turns.next();
+      if (this.#isClosed) return;
+      this.#addMember(clusterId, rank);
+    }
+  }
+
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void {
     if (this.#isClosed) return;
     this.clusters.recordList(error);
@@ -248,6 +260,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
   /** Joins the clusters of the last list where none is known. Never rejects. */
   async restoreClusters(): Promise<void> {
     const clusterIds = (await this.#list?.recall()) ?? [];
+    await this.join(clusterIds);
     if (!this.#isClosed && clusterIds.length > 0) this.#setMembers(clusterIds);
   }
 

@@ -456,12 +456,15 @@ describe('Watcher', () => {
       for (let index = 3; index <= 250; index++) service.cluster(`C${index}`);
       const witness = account.watch(null);
       await clock.advance(65_000);
-      const rounds = witness.rounds.slice(0, 250);
-      const parts = rounds.map(({ results, group }) => [results.length, group?.start, group?.count]);
-      assert.deepEqual(
-        parts,
-        Array.from({ length: 250 }, (_, start) => [1, start, start === 249 ? 250 : null]),
-      );
+      const last = witness.rounds.findIndex(({ group }) => group?.count === 250);
+      const rounds = witness.rounds.slice(0, last + 1);
+      let start = 0;
+      for (const { results, group } of rounds) {
+        assert.deepEqual([group?.start, group?.count ?? null], [start, start + results.length === 250 ? 250 : null]);
+        start += results.length;
+      }
+      // The results of the first polls may arrive while the size of the group is not known yet.
+      assert.ok(rounds.length > 200, `${rounds.length} parts`);
       assert.equal(new Set(rounds.flatMap(({ results }) => results.map(({ clusterId }) => clusterId))).size, 250);
     });
 
