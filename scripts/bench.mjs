@@ -34,6 +34,10 @@ try {
     const { benchReplicas } = await import('../bench/replicas.mjs');
     process.exit(await benchReplicas(process.argv.slice(3)));
   }
+  if (process.argv[2] === 'stops') {
+    const { benchStops } = await import('../bench/stops.mjs');
+    process.exit(await benchStops(process.argv.slice(3)));
+  }
   if (process.argv[2] === 'start') {
     const { benchStart } = await import('../bench/start.mjs');
     process.exit(await benchStart(process.argv.slice(3)));

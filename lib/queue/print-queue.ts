@@ -1,4 +1,5 @@
 import { PrintingError } from '../service/errors';
+import { EVENT_PRINTS } from '../rules/limits';
 import { amount, record as readRecord, text } from '../service/json-readers';
 import type { StateStore } from '../state/store';
 import { eachInTurn } from '../time/concurrency';
@@ -302,7 +303,7 @@ export class PrintQueue implements api.QueueApi {
       complete: ({ print }) => {
         const now = data.items.get(itemId);
         const attempt = now?.prints.find(({ copy, attempt }) => copy === print?.copy && attempt === print.attempt);
-        return { item: now ? view.item(now) : null, print: attempt ? printShape(attempt) : null };
+        return { item: now ? view.item(now, EVENT_PRINTS) : null, print: attempt ? printShape(attempt) : null };
       },
       remove: async (ids) => {
         await data.items.change(itemId, (record) => withoutEvents(record, ids), { asPlanner: true });

@@ -132,8 +132,8 @@ export class QueueView {
     return (this.#lastOverview ??= this.#count());
   }
 
-  /** An item in the shape of messages (print queue, 4). */
-  item(record: ItemRecord): QueueItem {
+  /** An item in the shape of messages (print queue, 4), with its newest `mostPrints` prints. */
+  item(record: ItemRecord, mostPrints = Infinity): QueueItem {
     const { queueId, rules, views } = this.#source;
     const [file] = record.files;
     const facts = file?.facts ?? null;
@@ -168,7 +168,7 @@ export class QueueView {
       },
       eta: eta && { startAt: isoTime(eta.startAt), endAt: isoTime(eta.endAt) },
       waitingFor: reasons.map(({ code, printers, sentence }) => ({ code, printers, text: sentence })),
-      prints: record.prints.map(printShape),
+      prints: record.prints.slice(-mostPrints).map(printShape),
     };
   }
 

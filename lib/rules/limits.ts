@@ -110,6 +110,9 @@ export const REQUIRE = {
   extruders: 16,
 } as const;
 
+/** Prints of an item that an event of the queue shows, the newest; a message of the queue shows all. */
+export const EVENT_PRINTS = 20;
+
 /** Bytes of a picture, unless a node sets another limit. */
 export const PICTURE = 20 * 1024 * 1024;
 

@@ -110,7 +110,7 @@ export class ListPoller extends PollLoop<ListResult> {
     if (!(await this.#load()) || account.signal.aborted) return;
     account.list.setRemote(scope.list.clusters);
     await this.#join();
-    if (this.clusterIds && !account.signal.aborted) this.#publish(null);
+    if (this.clusterIds) this.#publish(null);
   }
 
   /** Returns the last known clusters, from the store where nothing was read since. Never rejects. */

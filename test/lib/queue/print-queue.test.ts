@@ -25,6 +25,19 @@ describe('queue/print-queue', () => {
     assert.ok(changes > 2 && changes < 8, `${changes} reactions to 60 polls`);
   });
 
+  it('shows in an event the newest prints of an item of many copies, and in a message all', async () => {
+    await begin();
+    await one.add('a', { copies: 30 });
+    await all.pass(30 * 90);
+    assert.equal((await one.item('a')).prints.length, 30);
+    const ends = one.events.filter(({ print, type }) => print !== null && type !== 'item.queued');
+    assert.ok(ends.length >= 30);
+    for (const event of one.events) {
+      assert.ok((event.item?.prints.length ?? 0) <= 20, `${event.type}: ${event.item?.prints.length} prints`);
+      assert.ok(JSON.stringify(event).length < 20_000);
+    }
+  });
+
   describe('blocks', () => {
     const stateOf = async () => [(await one.item('a')).state, await one.codes('a')];
 
