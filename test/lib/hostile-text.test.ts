@@ -842,6 +842,7 @@ const OTHERS: Record<string, string> = {
   'account/credentials.*': 'gets checked settings',
   'account/pages.pagesOf': 'is readPages, in parts',
   'account/pages.QuestionAccount': 'counts',
+  'state/file-system.*': 'gives the path to the file system',
   'service/printer-filter.noneMatches': 'gets names of criteria',
   'service/printer-filter.ComparableMaterial': 'is compared by matchesMaterial',
   'watch/polling/cluster-list.sift': 'asks misfitOf',
