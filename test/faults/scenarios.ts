@@ -36,7 +36,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   watching: {
     run: watchingRun,
     count: 120,
-    rule: 'reports each end and each change of the farm once, over deploys, restarts and crashes',
+    rule: 'reports what happened at the printers, once and in time, over deploys, restarts and crashes',
   },
   shared: {
     run: sharedRun,

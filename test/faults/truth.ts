@@ -12,8 +12,10 @@ const MINUTE = 60_000;
 const LOOK_EVERY = 5_000;
 /** Polls of a printer within which whatever it shows is reported, one of which may lie. */
 const POLLS = 4;
-/** Length of the calm part of a run, in polls; no print is begun in its last third. */
+/** Length of the calm part of a run, in polls. */
 const CALM = 13;
+/** Distance between two lies, polls. */
+const LIE_EVERY = 3;
 /** Nominal share of its time from which a print that was stopped may count as finished (reference 3.3). */
 const NEARLY_FINISHED = 0.93;
 
@@ -135,8 +137,9 @@ export class Truth {
           });
       });
     }
-    for (let count = chance.whole(0, 2); count > 0; count--)
-      time.after(chance.whole(0, (CALM - 1) * poll), () => this.#lie());
+    // Two lies in a row would be no lie: they are what the contract takes for the truth.
+    for (let polls = 1; polls < CALM; polls += LIE_EVERY)
+      if (chance.is(0.6)) time.after((polls + chance.random()) * poll, () => this.#lie());
     await time.pass(CALM * poll);
     this.#isCalm = false;
     simulator.faults.clear();
