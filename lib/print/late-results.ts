@@ -97,8 +97,10 @@ export class LateResults<Awaited extends object, Result> {
     const { scope: currentScope, pendingWaits, signIn } = this.#deps;
     if (this.#waiter.signal.aborted || !signIn.usable) return;
     const scope = await currentScope();
-    const waits = await pendingWaits.adopt<PendingWait<Awaited>>([...scope, this.#waiter.nodeId]);
+    const { waits, isComplete } = await pendingWaits.adopt<PendingWait<Awaited>>([...scope, this.#waiter.nodeId]);
     for (const wait of waits) void this.#resumeWait(scope, wait);
+    // Where no other runtime can read the rest either, this one may be able to later.
+    if (!isComplete) throw new Error('a wait can’t be read');
   }
 
   /** Never rejects. */

@@ -76,14 +76,17 @@ export class PendingWaits {
 
   /**
    * Adopts the waits that no other runtime works on, and renews their retention. Ignores their age, as the clock may
-   * have been set since. Rejects while they can't be read.
+   * have been set since. Rejects while they can't be read. A wait whose note can't be read here, such as after a change
+   * of the credential secret, is left to a runtime that can; `isComplete`: there is none.
    */
-  async adopt<Wait extends StoredWait>(owner: WaitOwner): Promise<Wait[]> {
+  async adopt<Wait extends StoredWait>(owner: WaitOwner): Promise<{ waits: Wait[]; isComplete: boolean }> {
+    const { readable, isComplete } = await this.#readable(owner);
     // An update, so that the read queues behind pending writes.
     const waits = await this.store.update<Wait[]>(
       indexKey(owner),
       (current) => {
-        const own = current?.map((wait) => (this.#isFree(wait) ? this.#own(wait) : wait));
+        const isAdoptable = (wait: Wait) => this.#isFree(wait) && (this.#isOwn(wait) || readable.has(wait.id));
+        const own = current?.map((wait) => (isAdoptable(wait) ? this.#own(wait) : wait));
         return own?.some(({ by }, at) => by !== current?.[at]?.by) ? own : current;
       },
       KEPT,
@@ -91,7 +94,21 @@ export class PendingWaits {
     const adopted = (waits ?? []).filter((wait) => this.#isOwn(wait) && !this.#handedOver.has(wait.id));
     // A wait that can't be renewed now keeps its old expiry.
     this.#track(this.#renew(owner, adopted)).catch(() => undefined);
-    return adopted;
+    return { waits: adopted, isComplete };
+  }
+
+  /** Ids of the waits that ended runtimes left behind, as far as their notes can be read. */
+  async #readable(owner: WaitOwner): Promise<{ readable: Set<string>; isComplete: boolean }> {
+    const readable = new Set<string>();
+    if (this.runtimes.id === null) return { readable, isComplete: true };
+    const waits = (await this.store.get<StoredWait[]>(indexKey(owner))) ?? [];
+    const left = waits.filter((wait) => this.#isFree(wait) && !this.#isOwn(wait));
+    const read = async (wait: StoredWait) => {
+      await this.readNote(owner, wait);
+      readable.add(wait.id);
+    };
+    await Promise.allSettled(left.map(read));
+    return { readable, isComplete: readable.size === left.length };
   }
 
   /** Renews each wait once. */

@@ -63,6 +63,8 @@ class Farm {
 class Runtime {
   /** The fault of its store; undefined if the store works. */
   fault: StoreFault;
+  /** Whether it has another credential secret than the others. */
+  hasOtherSecret = false;
   /** Whether it receives changes of its peers. */
   connected = true;
   readonly node: WaitingNode;
@@ -77,7 +79,8 @@ class Runtime {
     this.#farm = farm;
     const store = new FaultyStore(
       farm.stored,
-      () => this.fault,
+      (step, [kind]) =>
+        this.fault ?? (this.hasOtherSecret && step === 'read' && kind === 'kept-message' ? 'unreadable' : undefined),
       () => undefined,
     );
     const runtimes: Peers = {
@@ -161,6 +164,29 @@ describe('print/late-results in several runtimes', () => {
       'q late there with {"of":"q"}',
     ]);
     await nothingLeft();
+  });
+
+  for (const others of [['b'], ['c']])
+    it(`leaves the waits of an ended runtime to one that can read them, which is not ${others.join()}`, async () => {
+      for (const runtime of [b, c]) runtime.hasOtherSecret = others.includes(runtime.id);
+      await a.begin('p');
+      await farm.evict('a');
+      await farm.end('p');
+      const reader = others[0] === 'b' ? 'c' : 'b';
+      assert.deepEqual(farm.reported, [`p late at ${reader} with {"of":"p"}`]);
+      await nothingLeft();
+    });
+
+  it('leaves a wait that no other runtime can read to the next one that can', async () => {
+    for (const runtime of [b, c]) runtime.hasOtherSecret = true;
+    await a.begin('p');
+    await farm.evict('a');
+    await farm.end('p');
+    assert.deepEqual([farm.reported, await farm.waits()], [[], ['p a']]);
+    const d = farm.start('d');
+    d.node.ends.resume();
+    await settle();
+    assert.deepEqual(farm.reported, ['p late at d with {"of":"p"}']);
   });
 
   it('reports prints that ended while no runtime was alive', async () => {
