@@ -149,6 +149,29 @@ describe('the replication among runtimes that watch one account', () => {
       eachEndOnce();
     });
 
+    for (const seconds of [0.5, 2, 4, 6.5, 9, 12])
+      it(`delivers each end once if a runtime is deployed ${seconds} s after the ends while each statement takes 1 s`, async () => {
+        for (const id of many) service.cluster(id, answer({ print_jobs: [at(`${id}-a`, 'printing', 50)] }));
+        const deployed = start(2, [null], 20);
+        await clock.advance(3 * MINUTE);
+        let isSlow = true;
+        for (const { runtime } of replicas.all) {
+          const query = runtime.line.query.bind(runtime.line);
+          runtime.line.query = async (text, values) => {
+            if (isSlow) await sleep(runtime.clock, 1_000);
+            return query(text, values);
+          };
+        }
+        await clock.advance(MINUTE);
+        for (const id of many) service.cluster(id, answer({ recently_completed: [at(`${id}-a`, 'finished', 100)] }));
+        await clock.advance(1000 * seconds);
+        void deployed.deploy().then(() => deployed.watch(null, 20));
+        await clock.advance(3 * MINUTE);
+        isSlow = false;
+        await clock.advance(3 * MINUTE);
+        eachEndOnce();
+      });
+
     for (const reader of ['clusterStatus', 'clusters'])
       it(`pauses a runtime for 30 s after its 429 of ${reader}, even for printers that it takes over`, async () => {
         start(2, [null], 10);
