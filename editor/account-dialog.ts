@@ -1,9 +1,9 @@
 import { webAddress } from '../lib/rules/text';
 import { connectionTest } from './connection-test';
-import { typedText } from './fields';
+import { fillDefaults, typedText } from './fields';
 import { combobox, type Choice } from './combobox';
 import { pathsTable } from './paths-table';
-import type { EditorNode, Red } from './red';
+import type { DefinedNode, Red } from './red';
 import { isUnknown, reason, request, UNTOUCHED, type ShownState } from './requests';
 import { SignIn } from './sign-in';
 import { text } from './texts';
@@ -28,7 +28,7 @@ const NEW: ShownState = {
   error: null,
 };
 
-type AccountNode = EditorNode & { _def: { defaults: object; credentials: object } };
+type AccountNode = DefinedNode & { _def: { credentials: object } };
 
 /** Address that the service redirects to after the sign-in: below the editor's address in this browser. */
 function callbackAddress(): string {
@@ -52,6 +52,7 @@ export function closeAccountDialog(): void {
 
 export function openAccountDialog(node: AccountNode): void {
   closeAccountDialog();
+  fillDefaults(node);
   close = initialize(node);
 }
 

@@ -1,4 +1,4 @@
-import type { EditorNode, Red } from './red';
+import type { DefinedNode, EditorNode, Red } from './red';
 
 declare const RED: Red;
 
@@ -19,6 +19,18 @@ export function setting(node: EditorNode, name: string): unknown {
   const isOpen = RED.editor.getEditStack().at(-1)?.id === node.id;
   const shown = isOpen ? fieldOf(name).val() : undefined;
   return shown === undefined ? node[name] : String(shown);
+}
+
+/**
+ * Fills in the defaults of the properties that a node lacks, because it was saved before they existed: the editor shows
+ * blank fields for them, and saves these.
+ */
+export function fillDefaults(node: DefinedNode): void {
+  for (const [name, { value }] of Object.entries(node._def.defaults)) {
+    if (node[name] !== undefined || value === '') continue;
+    if (typeof value === 'boolean') fieldOf(name).prop('checked', value);
+    else fieldOf(name).val(String(value));
+  }
 }
 
 /** Shows a value that is no text as JSON: the runtime accepts it, but the field would show `[object Object]`. */

@@ -1,6 +1,6 @@
 import { closeAccountDialog, openAccountDialog } from './account-dialog';
 import { amountInput } from './amount-input';
-import { showWhile, showZero } from './fields';
+import { fillDefaults, showWhile, showZero } from './fields';
 import { hoursInput } from './hours-input';
 import {
   fileInput,
@@ -37,6 +37,7 @@ const shared = {
   printersInput,
   tagsInput,
   queueNote,
+  fillDefaults,
   showWhile,
   showZero,
   openAccountDialog,

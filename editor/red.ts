@@ -6,6 +6,9 @@ export type EditorNode = Record<string, unknown> & {
   _(key: string, options?: { defaultValue: string }): string;
 };
 
+/** The same, with the definition of its type. */
+export type DefinedNode = EditorNode & { _def: { defaults: Record<string, { value: unknown }> } };
+
 /** A TypedInput type with suggestions during input. */
 export type InputType = WidgetTypedInputTypeDefinition & {
   icon?: string;

@@ -1,4 +1,4 @@
-import { readAmount } from '../lib/rules/text';
+import { isFilePath, readAmount, variableOf } from '../lib/rules/text';
 import { hostFault, isOrigin, isRedirectUri } from '../lib/rules/addresses';
 import { parseHours } from '../lib/rules/hours';
 import { readMilestones } from '../lib/rules/limits';
@@ -20,7 +20,8 @@ export type Validator = (this: EditorNode, value: unknown, options: object) => t
 /** Creates a rule. It has two parameters, since Node-RED ignores the reasons of others. */
 const rule = (name: string, fault: (node: EditorNode, value: unknown) => string | null): Validator =>
   function (value, _options) {
-    const reason = fault(this, value);
+    // The runtime replaces the name of an environment variable, or says that it is not set.
+    const reason = variableOf(value) === null ? fault(this, value) : null;
     if (reason === null) return true;
     // Label of this form, else the shared one.
     const label = this._(`label.${name}`, { defaultValue: text(`label.${name}`) });
@@ -42,10 +43,15 @@ const isBlank = (value: unknown): boolean => asText(value).trim() === '';
 /** Types whose empty text is no value; an empty field reads a property of the message. */
 const BLANKABLE = ['json', 'num'];
 
+/** Types whose value is the expression of a property. */
+const PROPERTIES = ['msg', 'flow', 'global'];
+
 /** A TypedInput whose type is in the property `<name>Type`. */
 export const typed = (name: string): Validator =>
   rule(name, (node, value) => {
-    if (isBlank(value) && BLANKABLE.includes(String(setting(node, `${name}Type`)))) return null;
+    const type = String(setting(node, `${name}Type`));
+    if (isBlank(value) && BLANKABLE.includes(type)) return null;
+    if (PROPERTIES.includes(type) && isFilePath(asText(value))) return text('invalid.filePath');
     const verdict = RED.validators.typedInput(`${name}Type`).call(node, asText(value), {});
     return verdict === true ? null : text('invalid.typed');
   });
@@ -67,13 +73,10 @@ export const range = (name: string): Validator => {
     return words.call(this, value, options);
   };
   function words(this: EditorNode, value: unknown, options: object): true | string {
-    const isRange = isBlank(value) || isPlaceholder(value) || readRangeEnd(asText(value)) !== null;
+    const isRange = isBlank(value) || readRangeEnd(asText(value)) !== null;
     return rule(name, () => (isRange ? null : text('invalid.range'))).call(this, value, options);
   }
 };
-
-/** `${NAME}`, which Node-RED expands when it starts the flow. */
-const isPlaceholder = (value: unknown): boolean => /^\$\{[^{}]+\}$/.test(asText(value));
 
 export const milestones = (): Validator =>
   rule('milestones', (_node, value) => (readMilestones(asText(value)) === null ? text('invalid.milestones') : null));

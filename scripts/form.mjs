@@ -224,6 +224,7 @@ function flowMembers(type, outputs, texts) {
 function preparations({ outputs, parent, properties }, texts) {
   const entries = Object.entries(properties);
   return [
+    'RemotePrinting.fillDefaults(this);',
     // The editor calls `onadd` for flow nodes only.
     ...(!outputs && parent ? [`RemotePrinting.chooseOnly('${parent}', this);`] : []),
     ...(parent === 'queue' ? ['RemotePrinting.queueNote();'] : []),

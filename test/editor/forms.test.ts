@@ -349,6 +349,16 @@ for (const runtime of editors) {
       await simulator.close();
     });
 
+    it('says that a path needs the type string', async () => {
+      const id = await editor.add('remote-printing-upload-and-print');
+      const { page } = editor;
+      await page.selectOption('#node-input-account', account);
+      await page.fill('#node-input-file-shown', '/prints/part.gcode');
+      await editor.done();
+      const errors = await page.evaluate<string[]>(`RED.nodes.node('${id}').validationErrors`);
+      assert.deepEqual(errors, ['File: looks like a path: choose the type “string” for it']);
+    });
+
     it('validates settings in the browser as the runtime does', async () => {
       const wrong: string[] = [];
       for (const { name, rule, node, good, bad, taken } of settings) {
@@ -364,6 +374,40 @@ for (const runtime of editors) {
         }
       }
       assert.deepEqual(wrong, []);
+    });
+
+    it('fills in the defaults of a node that was saved before its properties existed', async () => {
+      const { page } = editor;
+      const types = await page.evaluate<string[]>(
+        `RED.nodes.registry.getNodeTypes().filter((type) => type.startsWith('remote-printing-'))`,
+      );
+      assert.equal(types.length, 11);
+      const place = { z: 'tab', x: 300, y: 100, wires: [] };
+      const isConfig = (type: string) => /-(account|queue)$/.test(type) && !type.endsWith('print-queue');
+      const old = types.map((type) => ({
+        ...{ id: `old-${type}`, type, name: 'old' },
+        ...(type.endsWith('print-queue') ? { queue: 'old-remote-printing-queue' } : { account }),
+        ...(isConfig(type) ? {} : place),
+      }));
+      await page.evaluate(`RED.nodes.import(${JSON.stringify(old)})`);
+      for (const { id, type } of old) {
+        if (isConfig(type)) {
+          await editor.openAlone(id, type);
+          await editor.saveAccount(0);
+        } else {
+          await editor.open(id);
+          await editor.done();
+        }
+      }
+      for (const { id, type } of old) {
+        const values = await page.evaluate<[name: string, saved: string, expected: string][]>(
+          `Object.entries(RED.nodes.getType('${type}').defaults).map(([name, { value }]) =>
+            [name, String(RED.nodes.node('${id}')[name]), String(value)])`,
+        );
+        const given = ['name', 'account', 'queue'];
+        for (const [name, saved, expected] of values)
+          if (!given.includes(name)) assert.equal(saved, expected, `${name} of ${type}`);
+      }
     });
   });
 }
