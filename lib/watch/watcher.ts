@@ -61,6 +61,8 @@ export class Watcher {
     // Every poll in flight adds a listener.
     setMaxListeners(0, signal);
     this.#memory = options.memory ?? new WatchMemory();
+    const topic = JSON.stringify(options.sharing?.topic ?? null);
+    this.#memory.beginService(topic);
     this.#coordinator =
       store.join && options.sharing ? this.#createCoordinator(store.join.bind(store), options.sharing) : null;
     this.runtimes = this.#coordinator?.peers ?? NO_PEERS;
@@ -107,7 +109,7 @@ export class Watcher {
       (clusterId === LIST ? this.#pollers.list : this.#pollers.get(clusterId))?.isPolled ?? false;
     this.#outages = new Outages({
       ...{ store, clock, signIn, signal, scope: options.scope },
-      memory: this.#memory.outages(JSON.stringify(options.sharing?.topic ?? null)),
+      memory: this.#memory.outages(topic),
       nameOf: (clusterId) =>
         this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
       polledIds: () =>

@@ -18,7 +18,8 @@ export function clusterStatusText(state: WatchState | undefined, round: Round | 
   if (!round) return { fill: 'grey', shape: 'ring', key: 'polling' };
   if (all && state) return clustersText(state.clusters);
   const clusters = round.results.flatMap(({ status }) => status ?? []);
-  if (!all && clusters[0]) return oneClusterText(clusters[0]);
+  const one = round.shown ?? clusters[0];
+  if (!all && one) return oneClusterText(one);
   const online = clusters.filter((cluster) => cluster.online !== false).length;
   return clustersText(state?.clusters ?? { online, total: clusters.length });
 }

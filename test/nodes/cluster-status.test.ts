@@ -3,11 +3,11 @@ import type { NodeMessage } from 'node-red';
 import helper from 'node-red-node-test-helper';
 import type { ClusterStatus } from '../../lib/service/cluster';
 import type { PrintEvent } from '../../lib/events/print-event';
-import type { Fault, Simulator } from '../../simulator';
+import { startSimulator, type Fault, type Simulator } from '../../simulator';
 import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
 import { pluck } from '../helpers/pluck';
 import type { TurnedTime } from '../helpers/turned-time';
-import { codeOf, partsOf, struck, TimedBench, watchNode } from './support';
+import { clustersOf, codeOf, partsOf, struck, TimedBench, turn, watchNode } from './support';
 
 const node = (changes = {}) => watchNode({ interval: 60, milestones: '25,50,75', ...changes });
 const payloadOf = (msg: NodeMessage | undefined) => msg?.payload as ClusterStatus;
@@ -144,6 +144,81 @@ describe('nodes/cluster-status', () => {
       simulator.faults.add(down);
       const { out } = await ask();
       assert.equal(payloadOf(out[0]).name, payloadOf(before).name);
+    });
+  });
+
+  describe('after a deploy', () => {
+    const redeploy = async (changes = {}, options = {}) => {
+      const before = polls();
+      await deploy([node(changes)], { signIn: false, ...options });
+      return before;
+    };
+
+    it('sends what is known of one cluster at once, and polls at its turn', async () => {
+      await watchFirst({ cluster: firstId(), interval: 60 });
+      await time.pass(20);
+      const before = await redeploy({ cluster: firstId(), interval: 60 });
+      const shown = payloadOf(await status.at(0));
+      assert.deepEqual([shown.clusterId, shown.online, shown.stale, polls()], [firstId(), true, false, before]);
+      assert.equal(statusTexts().at(-1), 'status.idle');
+      assert.deepEqual(events.all, []);
+      await time.pass(30);
+      assert.deepEqual([status.all.length, polls()], [1, before]);
+      await time.pass(16);
+      assert.deepEqual([status.all.length, polls()], [2, before + 1]);
+    });
+
+    it('sends what is known of all clusters at once, as one group', async () => {
+      await flow.deploy([]);
+      await deploy([node({ interval: 60 })]);
+      await time.pass(70);
+      const before = await redeploy({ interval: 60 });
+      const messages = [await status.at(0), await status.at(1), await status.at(2)];
+      assert.deepEqual(pluck(messages, 'clusterId'), clusterIds());
+      assert.deepEqual(
+        messages.map((msg) => [partsOf(msg)?.index, partsOf(msg)?.count, payloadOf(msg).stale]),
+        [0, 1, 2].map((index) => [index, 3, false]),
+      );
+      assert.deepEqual([statusTexts().at(-1), polls(), status.all.length], ['status.clusters', before, 3]);
+    });
+
+    it('sends after a restart what is stored, as stale if it is old', async () => {
+      await watchFirst({ cluster: firstId(), interval: 60 });
+      simulator.faults.add(down);
+      await bench.restart(() => time.pass(100));
+      ({ flow } = bench);
+      await redeploy({ cluster: firstId(), interval: 60 });
+      const shown = payloadOf(await status.at(0));
+      assert.deepEqual([shown.online, shown.stale, statusTexts().at(-1)], [true, true, 'status.stale']);
+    });
+
+    it('sends only what differs from the last message when set to send changes, and shows the rest', async () => {
+      const changes = { cluster: firstId(), interval: 60, send: 'changes' };
+      await watchFirst(changes);
+      const before = await redeploy(changes);
+      while (statusTexts().at(-1) !== 'status.idle') await turn();
+      assert.deepEqual([status.all.length, polls()], [0, before]);
+    });
+
+    it('polls at once where the account has another service, even if its clusters have the same ids', async () => {
+      await watchFirst({ cluster: firstId(), interval: 60 });
+      await time.pass(11);
+      const other = await startSimulator({ autoApprove: true, printers: 3, now: time.now });
+      try {
+        const { authUrl, apiUrl, client } = other;
+        const account = { ...flow.account, authUrl, apiUrl };
+        const credentials = { account: { clientId: client.id, clientSecret: client.secret } };
+        await flow.deploy([], { account, credentials });
+        await redeploy({ cluster: clustersOf(other)[0]?.clusterId, interval: 60 }, { account, credentials });
+        await settled();
+        assert.equal(other.requests.count('clusterStatus'), 1);
+        assert.equal(payloadOf(await status.at(0)).stale, false);
+      } finally {
+        await time.until(flow.stop({ keep: true }));
+        await other.close();
+        await bench.startOn(flow.userDir);
+        ({ flow } = bench);
+      }
     });
   });
 

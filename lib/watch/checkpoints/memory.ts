@@ -437,6 +437,16 @@ export class WatchMemory {
   readonly #outages = new Map<string, OutageMemory>();
   /** Keys of earlier watches, with their cluster id. */
   readonly watches = new Map<string, string | null>();
+  /** Statuses that earlier watches sent last, by the key of the watch and by cluster. */
+  readonly sent = new Map<string, Map<string, PackedTexts>>();
+  #service: string | null = null;
+
+  /** Forgets the polls of another service: its clusters may have the same ids. */
+  beginService(service: string): void {
+    if (this.#service !== null && this.#service !== service)
+      for (const known of [this.polledAt, this.watches, this.sent, this.#leaving]) known.clear();
+    this.#service = service;
+  }
 
   scope(scope: Scope): ScopeMemory {
     const name = JSON.stringify(scope);

@@ -168,6 +168,14 @@ export class Poller extends PollLoop<PollResult> {
     return { clusterId, status: status && isStale ? { ...status, stale: true } : status, raw: null, error: null };
   }
 
+  /** Last known figures, also of an earlier deploy; stale where they are older than `maxAge`, ms. Never rejects. */
+  async known(maxAge: number): Promise<PollResult> {
+    const { status, ...result } = await this.recall();
+    const age = this.account.clock.now() - Date.parse(this.#observer.status?.receivedAt ?? '');
+    const isStale = this.failing || this.#observer.status?.stale === true || !(Math.abs(age) <= maxAge);
+    return { ...result, status: status && { ...status, stale: isStale } };
+  }
+
   /** Last known figures as stale, from the store where nothing was read since. Never rejects. */
   async recall(): Promise<PollResult> {
     if (!this.#observer.status) await this.#observer.load();

@@ -1,6 +1,7 @@
 import type { ClusterStatus } from '../../service/cluster';
 import type { PrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
+import { nextTurn } from '../../time/concurrency';
 import { PackedTexts } from '../checkpoints/memory';
 import type { Poller } from '../polling/poller';
 import { SLACK } from '../polling/timing';
@@ -14,6 +15,8 @@ export interface Round {
   /** Where all clusters are watched: `start` results of the group precede these; the last part states the `count`. */
   group: { id: string; start: number; count: number | null } | null;
   error: PrintingError | null;
+  /** Of a single cluster, the figures to show, whether or not they are sent. */
+  shown?: ClusterStatus | null;
 }
 
 /** The watch whose rounds are sent. */
@@ -41,6 +44,8 @@ export interface Rounds {
   /** Starts sending. While the watch is inactive, no timer runs. */
   start(): void;
   stop(): void;
+  /** Sends after a deploy what is known, before the first poll. Never rejects. */
+  sendKnown(): Promise<void>;
   /** Adds the result of a poll at the watch's turn. */
   add(result: PollResult): void;
   /** Records a read of the list. */
@@ -53,6 +58,15 @@ export interface Rounds {
 
 /** Number of intervals after a message with fresh figures from which the next poll is late. */
 const LATE = 1.5;
+
+/** Number of known figures that are sent at a stretch. */
+const AT_A_STRETCH = 20;
+
+/** Age from which figures are stale, ms: turns may shift by the slack. Those of a signed-out account always are. */
+const maxAgeOf = (
+  { interval }: RoundsOwner,
+  { signIn }: Pick<RoundsContext, 'signIn'> = { signIn: { usable: true } },
+) => (signIn.usable ? (1 + SLACK) * interval : -1);
 
 /** Rounds of a single cluster: each result at its turn, and the last known figures after an interval without one. */
 export class TurnRounds implements Rounds {
@@ -73,6 +87,16 @@ export class TurnRounds implements Rounds {
     this.#disarm();
   }
 
+  async sendKnown(): Promise<void> {
+    const { watch } = this;
+    const result = await this.#poller?.known(maxAgeOf(watch, this.context));
+    if (!result?.status || !watch.isActive || !this.#poller?.isOurs || this.#sentAt > -Infinity) return;
+    watch.clusters.recordKnown(result.status);
+    this.#recordSent(result.clusterId, !result.status.stale);
+    const isSent = isChange(watch.changeFilter, result.status);
+    watch.emit({ results: isSent ? [result] : [], group: null, error: null, shown: result.status });
+  }
+
   add(result: PollResult): void {
     const { watch } = this;
     // While polls fail, stale messages keep their interval: a poll in between only shows its failure.
@@ -80,7 +104,7 @@ export class TurnRounds implements Rounds {
     if (!isBetween) this.#recordSent(result.clusterId, !result.error);
     if (watch.isAsking) return;
     const isSent = result.status && !isBetween && isChange(watch.changeFilter, result.status);
-    watch.emit({ results: isSent ? [result] : [], group: null, error: result.error });
+    watch.emit({ results: isSent ? [result] : [], group: null, error: result.error, shown: result.status });
   }
 
   get #poller(): Poller | undefined {
@@ -154,6 +178,24 @@ export class GroupRounds implements Rounds {
     this.#disarm();
   }
 
+  async sendKnown(): Promise<void> {
+    const { watch, context } = this;
+    const { clusters, changeFilter } = watch;
+    if (clusters.members.size === 0) await watch.restoreClusters();
+    const batch = this.#newBatch();
+    let known = 0;
+    for (const clusterId of clusters.ownIds) {
+      const result = await clusters.members.get(clusterId)?.poller.known(maxAgeOf(watch, context));
+      if (!watch.isActive) return;
+      // A poll was faster.
+      if (!result?.status || !this.#awaited.has(clusterId)) continue;
+      clusters.recordKnown(result.status);
+      batch.add(isChange(changeFilter, result.status) ? result : { ...result, status: null });
+      if (++known % AT_A_STRETCH === 0) await nextTurn();
+    }
+    if (known > 0) batch.end();
+  }
+
   /** Adds a result, and sends the group once it is complete. */
   add(result: PollResult): void {
     const { status, clusterId } = result;
@@ -199,7 +241,7 @@ export class GroupRounds implements Rounds {
       const poller = this.watch.clusters.members.get(clusterId)?.poller;
       if (!poller || !condition(poller)) continue;
       this.#awaited.delete(clusterId);
-      this.#addKnown(poller.lastKnown(this.#maxAge));
+      this.#addKnown(poller.lastKnown(maxAgeOf(this.watch)));
     }
   }
 
@@ -231,11 +273,6 @@ export class GroupRounds implements Rounds {
     this.#sendsWhenComplete = true;
   }
 
-  /** Age from which figures are stale, ms: turns may shift by the slack. */
-  get #maxAge(): number {
-    return (1 + SLACK) * this.watch.interval;
-  }
-
   #send(): void {
     this.#batch.end(this.#listError);
     this.#batch = this.#newBatch();
@@ -250,7 +287,7 @@ export class GroupRounds implements Rounds {
       clusters: this.watch.clusters,
       clock,
       isGroup: true,
-      isOld: (addedAt) => !signIn.usable || clock.monotonic() - addedAt > this.#maxAge,
+      isOld: (addedAt) => !signIn.usable || clock.monotonic() - addedAt > maxAgeOf(this.watch),
       deliver: (round) => this.watch.emit(round),
     });
   }
@@ -350,7 +387,12 @@ const asStale = (result: PollResult): PollResult => ({
 
 /** Detects for one watch whether a status has changed since the last one sent (reference 3.1, `send`). */
 export class ChangeFilter {
-  readonly #sent = new Map<string, PackedTexts>();
+  readonly #sent: Map<string, PackedTexts>;
+
+  /** `sent`: the statuses sent last, by cluster. */
+  constructor(sent = new Map<string, PackedTexts>()) {
+    this.#sent = sent;
+  }
 
   /** Returns whether the status has changed; records it as sent if so. */
   isChange(status: ClusterStatus): boolean {

@@ -2,7 +2,7 @@ import { eventsFor } from '../../events/edges';
 import type { PrintEvent } from '../../events/print-event';
 import type { PrintingError } from '../../service/errors';
 import { Turns } from '../../time/concurrency';
-import type { WatchMemory } from '../checkpoints/memory';
+import type { PackedTexts, WatchMemory } from '../checkpoints/memory';
 import type { ListPoller, ListSubscriber } from '../polling/list-poller';
 import type { Poller } from '../polling/poller';
 import type { Pollers } from '../polling/pollers';
@@ -124,9 +124,9 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     this.wants = clusterId === null ? 'all' : 'cluster';
     this.interval = intervalOf(options.interval);
     this.audience = options.audience ?? `watch ${++audiences}`;
-    this.changeFilter = options.onlyChanges ? new ChangeFilter() : null;
     this.clusters = new WatchedClusters(clock);
     this.#isKnown = key !== undefined && memory.watches.get(key) === clusterId;
+    this.changeFilter = options.onlyChanges ? new ChangeFilter(this.#sentBefore()) : null;
     if (key !== undefined) memory.watches.set(key, clusterId);
     this.#startedAt = clock.monotonic();
     this.paused = options.paused ?? false;
@@ -136,6 +136,17 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     this.#rounds.start();
     if (clusterId === null) pollers.list.add(this);
     else this.#addMember(clusterId, 0);
+    if (key !== undefined && this.isActive) context.guard(() => this.#rounds.sendKnown());
+  }
+
+  /** Statuses that this watch sent last before the deploy, by cluster. */
+  #sentBefore(): Map<string, PackedTexts> | undefined {
+    const { memory } = this.context;
+    const { key } = this.options;
+    if (key === undefined) return undefined;
+    const before = (this.#isKnown && memory.sent.get(key)) || new Map<string, PackedTexts>();
+    memory.sent.set(key, before);
+    return before;
   }
 
   get state(): WatchState {

@@ -1,3 +1,4 @@
+import type { ClusterStatus } from '../../service/cluster';
 import type { PrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
 import type { Poller } from '../polling/poller';
@@ -64,6 +65,13 @@ export class WatchedClusters {
     else if (status) this.#offline.delete(clusterId);
     if (!error) this.#overdue.delete(clusterId);
     this.#recordOutcome(clusterId, error);
+  }
+
+  /** Records figures of before the deploy that were sent. */
+  recordKnown({ clusterId, online, receivedAt, stale }: ClusterStatus): void {
+    if (online === false) this.#offline.add(clusterId);
+    if (stale) this.recordStale(clusterId);
+    this.#lastSuccess = Math.max(this.#lastSuccess ?? 0, Date.parse(receivedAt) || 0) || null;
   }
 
   recordList(error: PrintingError | null): void {
