@@ -141,7 +141,7 @@ export async function checkHost(
       };
     if (isUptime(answer.body)) return { check: { name, ok: true, detail: phrase`${where} answers.` }, answer };
     const detail = phrase`${where} answers with status ${status}, but not like the service: check that it is the ${label}.`;
-    return { check: { name, ok: null, detail }, answer };
+    return { check: { name, ok: false, detail }, answer };
   } catch (thrown) {
     const error = asPrintingError(thrown);
     const reason = error.code === 'NETWORK' && error.cause instanceof Error ? error.cause.message : null;

@@ -31,6 +31,20 @@ describe('nodes/admin accounts/:id/test', () => {
     return (body as { error: string }).error;
   };
 
+  it('names a host that is not the right one before everything that follows from it', async () => {
+    const { authUrl, apiUrl } = simulator;
+    for (const [settings, host] of [
+      [{ authUrl: apiUrl, apiUrl: authUrl }, 'apiHost'],
+      [{ authUrl: `${authUrl}/no-such-page` }, 'accountHost'],
+    ] as const) {
+      await flow.deploy([], { account: { ...flow.account, ...settings }, signIn: false });
+      const { body } = await flow.post('accounts/account/test').expect(200);
+      const [first] = (body as { checks: Check[] }).checks.filter(({ ok }) => ok === false);
+      assert.equal(first?.name, host);
+      assert.match(String(first.detail), /answers with status \d+, but not like the service: check that it is the/);
+    }
+  });
+
   it('tests a deployed account', async () => {
     await flow.deploy([]);
     const { body } = await flow.post('accounts/account/test').expect(200).expect('cache-control', 'no-store');

@@ -4,7 +4,7 @@ import { credentialsOf } from '../../../lib/account/credentials';
 import { type AccountConfig, type AccountSettings, readSettings } from '../../../lib/account/settings';
 import { Choices } from '../../../lib/query/choices';
 import { TEXT } from '../../../lib/rules/limits';
-import { trimmed, withoutSlashes } from '../../../lib/rules/text';
+import { trimmed, variableOf, withoutSlashes } from '../../../lib/rules/text';
 import { PrintingError } from '../../../lib/service/errors';
 import { record } from '../../../lib/service/json-readers';
 import type { IsWanted } from '../../../lib/sign-in/authorization';
@@ -29,7 +29,7 @@ export class UnknownAccount extends Unknown {
 
 /** An account in the flows. */
 export interface DeployedAccount {
-  /** Settings and credentials as written, with the names of environment variables. */
+  /** Settings as written in the flows, with those credentials that are names of environment variables. */
   written: AccountConfig;
   /** Settings as the runtime reads them, with credentials and expanded environment variables. */
   config: AccountConfig;
@@ -45,9 +45,11 @@ export function deployedAccount(RED: NodeAPI, id: string): DeployedAccount | und
   });
   if (!written) return undefined;
   const running = [...runtimeOf(RED).accounts].filter((node) => node.accountId === id && isAccount(node));
-  written = { ...written, ...(RED.nodes.getCredentials(id) as AccountConfig | undefined) };
-  const config = running[0]?.config() ?? written;
-  return { written, config, running };
+  const stored = RED.nodes.getCredentials(id) as AccountConfig | undefined;
+  const config = running[0]?.config() ?? { ...written, ...stored };
+  // A secret that is typed anew may be sent to another host, even if it equals the stored one.
+  const named = Object.entries(stored ?? {}).filter(([, value]) => variableOf(value) !== null);
+  return { written: { ...written, ...Object.fromEntries(named) }, config, running };
 }
 
 /** Returns the account with this id in the flows; throws UnknownAccount if there is none. */

@@ -103,7 +103,7 @@ describe('connection/connection-test', () => {
 
   it('distinguishes a wrong API host from a right one', async () => {
     const { find } = await test({ apiUrl: simulator.authUrl });
-    assert.equal(find('apiHost').ok, null);
+    assert.equal(find('apiHost').ok, false);
     assert.match(find('apiHost').detail, /status 404, but not like the service: check that it is the API host/);
     assert.equal(find('clusters').ok, false);
   });
