@@ -199,18 +199,27 @@ export function damagedGate(rest: PlateIds): PlateGate {
 
 /** The gate after a status that shows its machine; the same object if nothing changed. */
 export function observed(before: PlateGate, sight: Sight): PlateGate {
-  const { clusterId, printerId, jobs, history, at } = sight;
-  const clusterName = sight.clusterName ?? before.clusterName;
-  const ids = { ownIds: withId(before.ownIds, sight.ownId), hostGuid: sight.hostGuid ?? before.hostGuid };
-  let gate: PlateGate = { ...before, ...ids, clusterId, printerId, clusterName };
-  for (const job of [...history].reverse()) gate = withPast(gate, job, at);
+  const { jobs, history, at } = sight;
+  // Most statuses change nothing: then each step returns the gate that it got.
+  let gate = withPlace(before, sight);
+  for (const job of history.toReversed()) gate = withPast(gate, job, at);
   // The end of a print is decided before its printer is free, and before it asks for a clear plate.
-  for (const job of jobs.filter(isCoolingDown)) gate = withPast(gate, job, at);
-  for (const job of jobs.filter(isPlateWaiting)) gate = withCleanup(gate, job, at);
+  for (const job of jobs) if (isCoolingDown(job)) gate = withPast(gate, job, at);
+  for (const job of jobs) if (isPlateWaiting(job)) gate = withCleanup(gate, job, at);
   gate = withPrinting(gate, sight);
   for (const { clusterJobId } of sight.unplaced) if (clusterJobId !== null) gate = settledBy(gate, clusterJobId, at);
   gate = withStage(gate, sight);
-  return JSON.stringify(gate) === JSON.stringify(before) ? before : gate;
+  return gate === before || JSON.stringify(gate) === JSON.stringify(before) ? before : gate;
+}
+
+function withPlace(gate: PlateGate, sight: Sight): PlateGate {
+  const { clusterId, printerId } = sight;
+  const clusterName = sight.clusterName ?? gate.clusterName;
+  const hostGuid = sight.hostGuid ?? gate.hostGuid;
+  const ownIds = withId(gate.ownIds, sight.ownId);
+  const isSamePlace = clusterId === gate.clusterId && printerId === gate.printerId && clusterName === gate.clusterName;
+  const isSame = isSamePlace && hostGuid === gate.hostGuid && ownIds === gate.ownIds;
+  return isSame ? gate : { ...gate, ownIds, hostGuid, clusterId, printerId, clusterName };
 }
 
 const withId = (ids: readonly string[], id: string | null): readonly string[] =>
@@ -302,6 +311,7 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
   const { jobs, isBusy, at } = sight;
   const { printing: before } = gate;
   const id = jobs.find(isPrinting)?.clusterJobId;
+  if (id && before?.id === id && before.missingSince === null) return gate;
   if (id) {
     // The printer's own status may show a print before the lists do.
     const isContinued = before?.id === id || (before?.isUnlisted ?? false);
@@ -381,11 +391,12 @@ function withOutcome(gate: PlateGate, outcome: Outcome): PlateGate {
   const { ended } = gate;
   if (!ended || outcome === 'unknown') return gate;
   const source = ended.source === 'vanished' ? 'job' : ended.source;
+  if (outcome === ended.outcome && source === ended.source) return gate;
   return { ...gate, ended: { ...ended, outcome, source } };
 }
 
 const withSource = (gate: PlateGate, source: Source): PlateGate =>
-  gate.ended ? { ...gate, ended: { ...gate.ended, source } } : gate;
+  gate.ended && gate.ended.source !== source ? { ...gate, ended: { ...gate.ended, source } } : gate;
 
 const outcomeOf = ({ state }: PrintJob): Outcome =>
   state === 'finished' || state === 'failed' || state === 'aborted' ? state : 'unknown';

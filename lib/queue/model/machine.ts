@@ -101,7 +101,11 @@ export class MachineIndex<T extends Known> {
   }
 
   #one(found: Iterable<T> | undefined): T | undefined {
-    const all = [...(found ?? [])];
-    return all.find(this.isClosed) ?? all[0];
+    let first: T | undefined;
+    for (const gate of found ?? []) {
+      if (this.isClosed(gate)) return gate;
+      first ??= gate;
+    }
+    return first;
   }
 }

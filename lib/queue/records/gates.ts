@@ -79,11 +79,14 @@ export class PlateGates {
   /** Ids of the only printers of their clusters, as last seen. */
   readonly #onlyIds = new Map<string, string | null>();
   readonly #unwritten = new Map<string, Unwritten>();
+  /** Of the names of machines. */
+  readonly #prefix: string;
   /** Gates of a newer version. */
   readonly #newer = new Set<string>();
 
   constructor(deps: PlateGatesDeps) {
     this.#deps = deps;
+    this.#prefix = JSON.stringify(deps.store.scope);
     this.#records = new Records<PlateGate>({
       store: deps.store,
       keyOf: (gateId) => deps.store.keyOf('queue-plate', gateId),
@@ -150,35 +153,42 @@ export class PlateGates {
   async observe(status: ClusterStatus, requestedAt = this.#deps.clock.monotonic()): Promise<void> {
     const { sightings } = this.#deps;
     const { clusterId, online, stale, printers } = status;
-    if (online === false) sightings.miss(this.#nameOf(clusterId), new Set());
+    if (online === false) sightings.miss(this.#nameOf(clusterId), []);
     if (online === false || stale) return;
     const [only] = printers;
     if (printers.length === 1) this.#onlyIds.set(clusterId, only?.printerId ?? null);
     const shown = this.#recognise(status);
-    sightings.miss(this.#nameOf(clusterId), new Set(shown.map(({ gateId }) => this.#nameOf(gateId))));
-    const unplaced = this.#unplaced(status, shown);
-    const replaced = new Set<PlateGate>();
-    await Promise.all(
-      shown.map(async (one) => {
-        const { gateId, gate, machine } = one;
-        if (sightings.isOutdated(this.#nameOf(gateId), requestedAt) || this.#newer.has(gateId)) return;
-        const areOnline = one.printers.every((printer) => isOnline(status, printer));
-        const sight = this.#sightOf(one, status, unplaced, requestedAt, areOnline);
-        if (gate?.gateId === gateId) return this.#follow(gate, sight);
-        if (gate) replaced.add(gate);
-        else if (!areOnline) return;
-        const first = gate ? { ...gate, gateId } : newGate(gateId, sight, await this.#isLost(machine));
-        return this.#follow(first, sight);
-      }),
+    sightings.miss(
+      this.#nameOf(clusterId),
+      shown.map(({ gateId }) => this.#nameOf(gateId)),
     );
+    const unplaced = printers.length === 1 ? NONE_UNPLACED : this.#unplaced(status, shown);
+    const work: Promise<void>[] = [];
+    const replaced: PlateGate[] = [];
+    for (const one of shown) {
+      const { gateId, gate } = one;
+      if (sightings.isOutdated(this.#nameOf(gateId), requestedAt) || this.#newer.has(gateId)) continue;
+      const areOnline = one.printers.every((printer) => isOnline(status, printer));
+      const sight = this.#sightOf(one, status, unplaced, requestedAt, areOnline);
+      if (gate && gate.gateId !== gateId) replaced.push(gate);
+      const known = gate?.gateId === gateId ? gate : gate && { ...gate, gateId };
+      const following = known ? this.#follow(known, sight) : areOnline ? this.#meet(one, sight) : null;
+      if (following) work.push(following);
+    }
+    if (work.length > 0) await Promise.all(work);
     for (const { gateId } of replaced) await this.#forget(gateId);
+  }
+
+  /** Begins the gate of a machine at its first sight. Rejects while the store can't be read or written. */
+  async #meet({ gateId, machine }: Shown, sight: Sight): Promise<void> {
+    await this.#follow(newGate(gateId, sight, await this.#isLost(machine)), sight);
   }
 
   /** The machines of a status, and their gates. */
   #recognise(status: ClusterStatus): Shown[] {
     const { clusterId } = status;
     const hostId = this.#deps.hostOf(clusterId);
-    const found = new Map<string, Shown>();
+    const found: Shown[] = [];
     const places = new Map<string | null, string>();
     for (const printer of status.printers) {
       const machine = machineOf(printer, status, hostId);
@@ -188,13 +198,13 @@ export class PlateGates {
       const isPlaceOnly = hasIds && gate?.ownIds.length === 0 && gate.hostGuid !== machine.hostGuid;
       const isNew = !gate || (isPlaceOnly && gate.gateId !== gateIdOf(machine));
       const gateId = isNew ? gateIdOf(machine) : gate.gateId;
-      const known = found.get(gateId);
+      const known = found.find((one) => one.gateId === gateId);
       if (known) known.printers.push(printer);
-      else found.set(gateId, { gateId, gate, machine, printers: [printer] });
+      else found.push({ gateId, gate, machine, printers: [printer] });
       places.set(printerIdOf(printer, status), gateId);
     }
     if (places.size > 0) this.#shown.set(clusterId, places);
-    return [...found.values()];
+    return found;
   }
 
   #sightOf(
@@ -205,12 +215,12 @@ export class PlateGates {
     areOnline: boolean,
   ): Sight {
     const { clusterId, name } = status;
-    const ids = new Set(printers.map(({ printerId }) => printerId));
+    const isAlone = status.printers.length === 1;
     const isHere = (job: PrintJob) =>
-      status.printers.length === 1 ||
-      (job.printerId !== null && ids.has(job.printerId)) ||
-      unplaced.get(job)?.includes(gateId);
-    const jobs = status.jobs.filter(isHere);
+      (job.printerId !== null && printers.some(({ printerId }) => printerId === job.printerId)) ||
+      (unplaced.get(job)?.includes(gateId) ?? false);
+    const here = (all: readonly PrintJob[]) => (isAlone ? all : all.filter(isHere));
+    const jobs = here(status.jobs);
     const isBusy = printers.some(isBusyPrinter);
     const { sightings, interval, clock } = this.#deps;
     const isUnlisted = isBusy && !jobs.some(tellsOfPrint);
@@ -218,8 +228,8 @@ export class PlateGates {
     return {
       ...{ clusterId, printerId: printerIdOf(printers[0] as Printer, status), clusterName: name },
       ...{ ownId: machine.ownId, hostGuid: machine.hostGuid },
-      ...{ jobs, history: status.history.filter(isHere), isBusy },
-      unplaced: [...unplaced].flatMap(([job, gates]) => (gates.length === 0 ? [job] : [])),
+      ...{ jobs, history: here(status.history), isBusy },
+      unplaced: unplaced.size === 0 ? NONE : [...unplaced].flatMap(([job, gates]) => (gates.length === 0 ? [job] : [])),
       isIdle: printers.every((printer) => printer.status === 'idle'),
       ...sightings.see(this.#nameOf(gateId), seen, { interval, now: clock.monotonic() }),
       at: Date.parse(status.receivedAt),
@@ -227,9 +237,8 @@ export class PlateGates {
   }
 
   /** Prints of a group that have ended without a printer, and the gates that know them nevertheless. */
-  #unplaced({ jobs, history, printers }: ClusterStatus, shown: readonly Shown[]): Map<PrintJob, readonly string[]> {
+  #unplaced({ jobs, history }: ClusterStatus, shown: readonly Shown[]): Map<PrintJob, readonly string[]> {
     const found = new Map<PrintJob, readonly string[]>();
-    if (printers.length === 1) return found;
     for (const job of [...history, ...jobs]) {
       const { clusterJobId, printerId } = job;
       if (printerId !== null || clusterJobId === null) continue;
@@ -259,14 +268,17 @@ export class PlateGates {
     );
   }
 
-  /** Applies what was seen of a machine. Rejects if it can't be written: then it is written with the next status. */
-  #follow(gate: PlateGate, sight: Sight): Promise<void> {
+  /**
+   * Applies what was seen of a machine; null: it changes nothing. Rejects if it can't be written: then it is written with the
+   * next status.
+   */
+  #follow(gate: PlateGate, sight: Sight): Promise<void> | null {
     const { gateId } = gate;
     const unwritten = this.#unwritten.get(gateId);
     const before = unwritten?.gate ?? gate;
     const after = observed(before, sight);
     const isStored = this.#records.get(gateId) !== undefined;
-    if (after === before && isStored && !unwritten) return Promise.resolve();
+    if (after === before && isStored && !unwritten) return null;
     const now: Unwritten = unwritten ?? { sights: [], gate: after, writing: null };
     if (after !== before || !isStored) now.sights.push(sight);
     now.gate = after;
@@ -409,9 +421,12 @@ export class PlateGates {
 
   /** Name of a machine or a cluster among those of all accounts in this process. */
   #nameOf(id: string): string {
-    return JSON.stringify([...this.#deps.store.scope, id]);
+    return this.#prefix + id;
   }
 }
+
+const NONE: readonly PrintJob[] = [];
+const NONE_UNPLACED: ReadonlyMap<PrintJob, readonly string[]> = new Map();
 
 /** Whether the printer's own status is that of a print, so that a missing job proves nothing. */
 const isBusyPrinter = ({ status }: Printer): boolean => status === 'printing' || status === 'pre_print';

@@ -55,8 +55,9 @@ export class Sightings {
     const unlistedSince = last?.isUnlisted ? last.unlistedSince : requestedAt;
     const isLongUnlisted = isUnlisted && now - unlistedSince > most;
     const found = { hasGap, wasUnlisted: last?.isUnlisted ?? false, isLongUnlisted };
-    if (last && last.clusterId !== clusterId) this.#byCluster.get(last.clusterId)?.delete(machine);
     this.#all.set(machine, { clusterId, requestedAt, isOnline, isUnlisted, unlistedSince, found });
+    if (last?.clusterId === clusterId) return found;
+    if (last) this.#byCluster.get(last.clusterId)?.delete(machine);
     const here = this.#byCluster.get(clusterId) ?? new Set<string>();
     this.#byCluster.set(clusterId, here.add(machine));
     return found;
@@ -68,10 +69,10 @@ export class Sightings {
   }
 
   /** Records that a status of a cluster did not show its other machines, or showed them offline. */
-  miss(clusterId: string, shown: ReadonlySet<string>): void {
+  miss(clusterId: string, shown: readonly string[]): void {
     for (const machine of this.#byCluster.get(clusterId) ?? []) {
       const last = this.#all.get(machine);
-      if (last && !shown.has(machine)) last.isOnline = false;
+      if (last && !shown.includes(machine)) last.isOnline = false;
     }
   }
 }
