@@ -225,13 +225,22 @@ export class PlateGates {
     const { sightings, interval, clock } = this.#deps;
     const isUnlisted = isBusy && !jobs.some(tellsOfPrint);
     const seen = { clusterId: this.#nameOf(clusterId), requestedAt, isOnline: areOnline, isUnlisted };
+    const found = sightings.see(this.#nameOf(gateId), seen, { interval, now: clock.monotonic() });
+    // Each field by its own name: spreads make such an object slow to build, and each status needs one.
     return {
-      ...{ clusterId, printerId: printerIdOf(printers[0] as Printer, status), clusterName: name },
-      ...{ ownId: machine.ownId, hostGuid: machine.hostGuid },
-      ...{ jobs, history: here(status.history), isBusy },
+      clusterId,
+      printerId: printerIdOf(printers[0] as Printer, status),
+      clusterName: name,
+      ownId: machine.ownId,
+      hostGuid: machine.hostGuid,
+      jobs,
+      history: here(status.history),
       unplaced: unplaced.size === 0 ? NONE : [...unplaced].flatMap(([job, gates]) => (gates.length === 0 ? [job] : [])),
+      isBusy,
       isIdle: printers.every((printer) => printer.status === 'idle'),
-      ...sightings.see(this.#nameOf(gateId), seen, { interval, now: clock.monotonic() }),
+      hasGap: found.hasGap,
+      wasUnlisted: found.wasUnlisted,
+      isLongUnlisted: found.isLongUnlisted,
       at: Date.parse(status.receivedAt),
     };
   }
