@@ -327,8 +327,17 @@ class QueueRun {
 
   #switchOff(number: number, off: number): void {
     const { simulator, time } = this.world;
-    if (!this.#plates.switchOff(this.world.clusterId(number))) throw new Error('no plate waits');
-    time.after(off, () => simulator.world.setOnline(number, true));
+    this.#soon(() => {
+      const isOff = this.#plates.switchOff(this.world.clusterId(number));
+      if (isOff) time.after(off, () => simulator.world.setOnline(number, true));
+      return isOff;
+    });
+  }
+
+  /** Tries something every two seconds, until it could be done or ten minutes have passed. */
+  #soon(work: () => boolean, tries = 300): void {
+    if (this.#life.over || work() || tries === 0) return;
+    this.world.time.after(2 * SECOND, () => this.#soon(work, tries - 1));
   }
 
   /** Takes an idle printer out of the group, with whatever lies on its plate. */
