@@ -144,7 +144,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     const { memory } = this.context;
     const { key } = this.options;
     if (key === undefined) return undefined;
-    const before = (this.#isKnown && memory.sent.get(key)) || new Map<string, PackedTexts>();
+    const before = (this.#isKnown ? memory.sent.get(key) : undefined) ?? new Map<string, PackedTexts>();
     memory.sent.set(key, before);
     return before;
   }
