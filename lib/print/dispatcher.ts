@@ -340,7 +340,9 @@ function unknown(
   const seen =
     end === 'cut'
       ? phrase`the printer could not be searched to the end`
-      : phrase`the print can’t be seen on the printer`;
+      : end === 'doubtful'
+        ? phrase`the printer shows a print of the same job that may be this one`
+        : phrase`the print can’t be seen on the printer`;
   const sentence = phrase`The answer to the print was lost and ${seen}: look for the job there before you print again.`;
   const error = new PrintingError('PRINT_OUTCOME_UNKNOWN', sentence, {
     cause,
