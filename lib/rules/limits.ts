@@ -131,7 +131,7 @@ export const KNOWN_JOBS = 200;
 /** Of the service's own description. */
 export const DESCRIPTION = {
   /** Paths. */
-  paths: 1_000,
+  paths: 500,
   /** Characters of a path. */
   path: 300,
 } as const;

@@ -8,6 +8,7 @@ import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { copierOf } from './copies';
 import { invalid, isBlank, kindOf, read, readText } from '../shared/inputs';
+import { checkPrinterCount, withoutPrinters } from '../shared/print-inputs';
 import type { StatusText } from '../shared/status';
 import { workNode } from '../shared/work-node';
 import { phrase } from '../../lib/words/sentence';
@@ -34,10 +35,13 @@ export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Sav
       if (path === undefined) throw invalid(phrase`The setting for the file is empty: choose a file in the node.`);
       const from = await read(RED, this, settings.from, msg);
       const to = await read(RED, this, settings.to, msg);
+      const named = await read(RED, this, settings.clusters, msg);
+      // A row that carried them all would make a long report many times as large.
+      const ofRows = Array.isArray(named) ? withoutPrinters(RED, msg, settings.clusters) : msg;
       let copies: (() => RowMessage) | undefined;
 
       await client.reports.run({
-        clusterIds: readReportClusters(await read(RED, this, settings.clusters, msg)),
+        clusterIds: readReportClusters(named),
         reportType: (await readText(RED, this, settings.reportType, msg)) ?? definition.properties.reportType.default,
         range: readRange(from, to, client.clock.now()),
         format,
@@ -54,7 +58,7 @@ export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Sav
           send(Object.assign(msg, about(report), marks, { payload, ...attached }));
         },
         onRows: (report, { rows, first, count }) => {
-          copies ??= rowMessages(RED, { ...msg, ...about(report), ...marks });
+          copies ??= rowMessages(RED, { ...ofRows, ...about(report), ...marks });
           rows.forEach((row, at) => {
             const message = (copies as () => RowMessage)();
             message.payload = row;
@@ -88,6 +92,7 @@ function rowMessages(RED: NodeAPI, base: NodeMessage): () => RowMessage {
 function readReportClusters(value: unknown): string[] | null {
   if (value === undefined) return null;
   const ids: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [value];
+  checkPrinterCount(ids);
   const named = ids.map((id) => {
     if (typeof id !== 'string') {
       const sentence = phrase`The printers must be a string or an array of strings, but there is ${kindOf(id)}.`;

@@ -233,6 +233,18 @@ describe('nodes/report-generator', () => {
   });
 
   describe('stream', () => {
+    it('puts the printers of a report of several into no row', async () => {
+      await deploy({ format: 'stream', clusters: 'order.printers', clustersType: 'msg' });
+      simulator.world.setReports({ rows: 3 });
+      const printers = simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+      const ids = printers.map(({ clusterId }) => clusterId);
+      const sent = await all({ order: { printers: ids, customer: 'one' } });
+      assert.deepEqual(
+        sent.map(({ order }) => order),
+        Array(3).fill({ customer: 'one' }),
+      );
+    });
+
     it('sends each row as its own message, the last one with the count', async () => {
       await deploy({ format: 'stream' });
       simulator.world.setReports({ rows: 1234 });
