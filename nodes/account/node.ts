@@ -4,15 +4,15 @@ import { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
 import { grantKey } from '../../lib/sign-in/grant';
 import { WatchMemory } from '../../lib/watch/checkpoints/memory';
-import { isInFlows, type AccountNode } from '../shared/account-link';
+import { isInFlows, type AccountNode, type OpenAccount } from '../shared/account-link';
 import { closeInTime, idInEditor } from '../shared/config-node';
 import type { Sentence } from '../../lib/words/sentence';
 import type { SavedCredentials, Saved } from '../shared/definition';
 import { translated } from '../shared/language';
 import { metricsOf } from '../shared/metrics-setting';
 import { runtimeOf } from '../shared/runtime';
-import type { SimulatedService } from '../shared/simulated-service';
-import type { definition } from './definition';
+import { settingsOf } from '../shared/settings';
+import { definition } from './definition';
 
 type Account = AccountNode & Node<SavedCredentials<typeof definition>>;
 
@@ -33,30 +33,41 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
     ...{ accountId, store, clock, leftovers, log, memory, refreshesUnderWay, grace, runtimeName: runtime.name },
     metrics: this.metrics?.counted,
   };
-  let simulated: SimulatedService | undefined;
+  let simulatorUrl: string | null = null;
 
-  const open = async (): Promise<Client> => {
+  const open = async (): Promise<OpenAccount> => {
     const isReal = saved.service !== 'simulator';
     runtime.checkState(isReal);
-    if (isReal) return new Client({ ...shared, settings: readSettings({ ...saved, ...this.credentials }) });
+    if (isReal) {
+      const settings = readSettings({ ...saved, ...this.credentials });
+      return { client: new Client({ ...shared, settings }), simulated: null };
+    }
     const { openSimulated } = require('../shared/simulated-service') as typeof import('../shared/simulated-service');
-    simulated = await openSimulated(runtime, accountId);
-    return new Client({ ...shared, store: runtime.ownStore, settings: simulated.settings, simulated: true });
+    const simulated = await openSimulated(runtime, accountId);
+    const { settings } = simulated;
+    return { client: new Client({ ...shared, store: runtime.ownStore, settings, simulated: true }), simulated };
   };
   const leave = runtime.upkeep.use();
-  const opening = open();
-  opening.catch((error: unknown) => log.warn(asPrintingError(error).sentence));
-  this.client = () => opening;
+  // Two clients of one account would divide its events between them.
+  const share = JSON.stringify([accountId, settingsOf(definition, saved), this.credentials]);
+  const opening = runtime.clients.join(share, open);
+  opening.then(
+    ({ simulated }) => (simulatorUrl = simulated?.page ?? null),
+    (error: unknown) => log.warn(asPrintingError(error).sentence),
+  );
+  this.client = async () => (await opening).client;
   this.accountId = accountId;
-  this.simulatorUrl = () => simulated?.page ?? null;
+  this.simulatorUrl = () => simulatorUrl;
   this.config = () => ({ ...saved, ...this.credentials });
   runtime.accounts.add(this);
 
   const close = async (removed: boolean): Promise<void> => {
-    const client = await opening.catch(() => null);
-    await client?.close().catch(() => undefined);
-    await simulated?.close().catch(() => undefined);
-    if (removed && !isInFlows(RED, accountId)) await forget(client).catch(() => undefined);
+    if (runtime.clients.leave(share)) {
+      const { client = null, simulated = null } = (await opening.catch(() => null)) ?? {};
+      await client?.close().catch(() => undefined);
+      await simulated?.close().catch(() => undefined);
+      if (removed && !isInFlows(RED, accountId)) await forget(client).catch(() => undefined);
+    }
     await leave().catch(() => undefined);
   };
   /** Deletes the grant of a deleted account, unless another Node-RED has the account, too. */

@@ -1,6 +1,7 @@
 import type { NodeAPI } from 'node-red';
 import { readRules } from '../../lib/queue/model/rules';
-import { asPrintingError } from '../../lib/service/errors';
+import { asPrintingError, PrintingError } from '../../lib/service/errors';
+import { phrase } from '../../lib/words/sentence';
 import { clientOf } from '../shared/account-link';
 import { closeInTime, idInEditor } from '../shared/config-node';
 import type { Saved } from '../shared/definition';
@@ -20,9 +21,18 @@ export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, save
   let cancel: (() => void) | undefined;
   let isClosed = false;
 
+  /** Joins the queue that another instance of this node has opened: two of them would print every copy twice. */
   const start = async (): Promise<OpenQueue> => {
     const client = await clientOf(RED, saved);
-    return { client, api: client.queue({ queueId, name: saved.name || null, rules: readRules(settings) }) };
+    const rules = readRules(settings);
+    const own = JSON.stringify(settings);
+    const queue = runtime.openQueues.join(queueId, () => ({
+      ...{ client, settings: own },
+      api: client.queue({ queueId, name: saved.name || null, rules }),
+    }));
+    if (queue.client === client && queue.settings === own) return queue;
+    runtime.openQueues.leave(queueId);
+    throw new PrintingError('NOT_CONFIGURED', TWICE);
   };
   /** Opens the queue once; again after a failure, as its account may have come since. */
   const open = (): Promise<OpenQueue> => {
@@ -41,6 +51,11 @@ export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, save
     });
   };
 
+  const close = async (removed: boolean) => {
+    const queue = await opening;
+    if (queue && runtime.openQueues.leave(queueId)) await queue.api.close(removed);
+  };
+
   this.queueId = queueId;
   this.accountId = account;
   this.open = open;
@@ -51,6 +66,8 @@ export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, save
     isClosed = true;
     cancel?.();
     runtime.queues.delete(this);
-    closeInTime(runtime, (async () => (await opening)?.api.close(removed))(), done);
+    closeInTime(runtime, close(removed), done);
   });
 }
+
+const TWICE = phrase`The subflow of this print queue is used with other settings or another account as well: put the queue outside the subflow.`;

@@ -5,6 +5,7 @@ import type { AccountMetrics } from '../../lib/metrics/account-metrics';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
 import { checkVariables } from './settings';
+import type { SimulatedService } from './simulated-service';
 
 /** Metrics of a running account. */
 export interface MetricsAccess {
@@ -12,6 +13,13 @@ export interface MetricsAccess {
   simulated: boolean;
   /** Tokens that show them, one of which is needed; null if none is needed. */
   tokens: readonly string[] | null;
+}
+
+/** The client of an account, which all instances of its node with the same settings share. */
+export interface OpenAccount {
+  client: Client;
+  /** Null for a real account. */
+  simulated: SimulatedService | null;
 }
 
 /** The account config node, as flow nodes use it. */

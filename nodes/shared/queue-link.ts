@@ -11,6 +11,11 @@ export interface OpenQueue {
   client: Client;
 }
 
+/** A running queue that all instances of its node share, and the settings that made it. */
+export interface SharedQueue extends OpenQueue {
+  settings: string;
+}
+
 /** The queue config node, as flow nodes use it. */
 export interface QueueNode extends Node {
   /** The queue's id in the editor; for an instance in a subflow, the template's id. */

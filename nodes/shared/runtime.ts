@@ -12,8 +12,9 @@ import { Sweeper } from '../../lib/state/file-store';
 import { systemClock, type Clock } from '../../lib/time/clock';
 import type { WatchMemory } from '../../lib/watch/checkpoints/memory';
 import type { Log } from '../../lib/watch/views/outages';
-import type { AccountNode } from './account-link';
-import type { QueueNode } from './queue-link';
+import type { AccountNode, OpenAccount } from './account-link';
+import type { QueueNode, SharedQueue } from './queue-link';
+import { Shares } from './shares';
 import type { SimulatedWorld } from './simulated-world';
 import type { Sentence } from '../../lib/words/sentence';
 import { translated } from './language';
@@ -50,6 +51,10 @@ export interface Runtime {
   accounts: Set<AccountNode>;
   /** Running queue nodes. */
   queues: Set<QueueNode>;
+  /** Open clients, by account and settings. */
+  clients: Shares<Promise<OpenAccount>>;
+  /** Open queues, by id. */
+  openQueues: Shares<SharedQueue>;
   /** World of the simulated accounts, created with the first of them. */
   simulated?: SimulatedWorld;
 }
@@ -122,5 +127,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     authorization: new Authorization({ store, signIns, clock, endpoint, refreshesUnderWay }),
     accounts: new Set(),
     queues: new Set(),
+    clients: new Shares(),
+    openQueues: new Shares(),
   };
 }
