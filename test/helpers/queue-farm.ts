@@ -220,6 +220,8 @@ export class Runtime {
   readonly waits: number[] = [];
   readonly listeners = new Set<ObservationListener>();
   readonly followed = new Set<Followed>();
+  /** Clusters that the queue keeps on the polls. */
+  readonly held = new Set<string>();
   readonly memory: SharedRuntime;
   readonly queue: PrintQueue;
   /** Ends the subscription to `events`. */
@@ -239,13 +241,20 @@ export class Runtime {
     shared.runtimes.add(this.memory);
     const { listeners, followed, memory } = this;
     const { store } = memory;
+    const listAll = () => new Map([...farm.clusters.keys()].map((id) => [id, listed(farm, id)]));
+    let last = listAll();
+    const { held } = this;
     const watcher = {
       clusterList: {
         get last() {
-          return new Map([...farm.clusters.keys()].map((id) => [id, listed(farm, id)]));
+          return last;
         },
+        read: async () => (last = listAll()),
       },
-      hold: () => () => undefined,
+      hold: (clusterId: string) => {
+        held.add(clusterId);
+        return () => held.delete(clusterId);
+      },
       markGate: (scope: Scope, clusterId: string, machines: readonly string[]) =>
         farm.marks.set(clusterId, [...new Set([...(farm.marks.get(clusterId) ?? []), ...machines])]) &&
         void store.put(['checkpoint', ...scope, clusterId], { gates: farm.marks.get(clusterId) }),

@@ -146,9 +146,18 @@ export class Explainer {
     findOnly(turn, this.#planner.fleet);
     if (turn.only !== NONE) return false;
     return !this.#input.printers.some(
-      ({ obstacle }, at) =>
-        obstacle !== null && UNSEEN.includes(obstacle.code) && this.#mismatchAt(turn, at)?.isUnknown === true,
+      ({ obstacle }, at) => obstacle !== null && UNSEEN.includes(obstacle.code) && this.#mayTurnOut(turn, at),
     );
+  }
+
+  /** Whether a printer that was not seen may turn out to suit a file. One that the item excludes by itself is not asked. */
+  #mayTurnOut({ files }: Turn, at: number): boolean {
+    const { fleet } = this.#planner;
+    const printer = fleet.printers[at] as QueuePrinter;
+    return files.some(({ group }) => {
+      const { tools, place } = this.#verdictOf(group, fleet.kinds[at] ?? 0);
+      return tools?.isUnknown === true && place === null && choiceMismatch(group.requirement, printer) === null;
+    });
   }
 
   /** The first reason for which a printer can't print an item; null: it could. */

@@ -113,6 +113,8 @@ const RELOAD = { first: 1_000, longest: 30_000 };
 const REPEAT = { first: 2_000, longest: 60_000 };
 /** Age up to which the list of printers suffices at the start, ms. */
 const LIST_FOR = 600_000;
+/** Time between two reads of the list, where the queue may use every printer of the account, ms. */
+const LIST_EVERY = 120_000;
 /** Longest wait for the records of an operation without a deadline, ms. */
 const LOADED_WITHIN = 10_000;
 
@@ -138,6 +140,7 @@ export class QueueRuntime {
   #isRemoved = false;
   #storeError: PrintingError | null = null;
   #disarm: (() => void) | undefined;
+  #endReading: () => void = () => undefined;
   /** Monotonic, ms. */
   #changedAt = -Infinity;
 
@@ -164,6 +167,7 @@ export class QueueRuntime {
       changed: () => this.#beginTenure(),
     });
     void this.#load();
+    if (parts.rules.printers.length === 0) this.#readListOn();
   }
 
   get isClosed(): boolean {
@@ -246,6 +250,7 @@ export class QueueRuntime {
     this.#held.hold([]);
     this.#repeats.stop();
     this.#disarm?.();
+    this.#endReading();
     this.#endTenure();
     this.#loaded?.data.close();
     await Promise.all(this.#ending);
@@ -328,6 +333,27 @@ export class QueueRuntime {
     if (this.#parts.rules.printers.length === 0 && this.#parts.signIn.usable && !clusterList.last)
       await this.#deadline.wait(clusterList.read(LIST_FOR)).catch((thrown: unknown) => this.failed(thrown));
     if (!this.isClosed) this.#held.hold(this.#heldIds);
+  }
+
+  /** Reads the account's printers again and again: one that is connected later belongs to the queue, too. */
+  #readListOn(): void {
+    this.#endReading = this.#parts.clock.after(LIST_EVERY, () => {
+      void this.#readList().finally(() => {
+        if (!this.isClosed) this.#readListOn();
+      });
+    });
+  }
+
+  /** Never rejects: after a failure, the next read finds what this one did not. */
+  async #readList(): Promise<void> {
+    const { watcher, signIn } = this.#parts;
+    if (!this.#loaded || !signIn.usable || !this.lease.isOurs) return;
+    const before = this.#clusterIds;
+    await this.#deadline.wait(watcher.clusterList.read(LIST_EVERY / 2)).catch(() => undefined);
+    if (this.isClosed) return;
+    const now = this.#clusterIds;
+    this.#held.hold(now);
+    if (now.length !== before.length || now.some((clusterId) => !before.includes(clusterId))) this.changed();
   }
 
   /** Begins a tenure of this runtime as the planner, if it is the one. */

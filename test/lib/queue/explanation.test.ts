@@ -52,6 +52,16 @@ describe('queue/explanation', () => {
     assert.deepEqual(own(x3, printer('c2', { obstacle: obstacle('DISABLED') })), []);
   });
 
+  it('asks no printer that was never seen and that the item excludes', () => {
+    const unseen = printer('c2', { model: null, tags: ['clean'], obstacle: obstacle('OFFLINE') });
+    const own = (needs: Parameters<typeof file>[0]) =>
+      codes({ items: [item('a', { files: [file(needs)] })], printers: [printer('c1', { model: 'X3' }), unseen] })[0];
+    assert.deepEqual(own({}), []);
+    assert.deepEqual(own({ printers: ['c1'] }), ['NO_PRINTER']);
+    assert.deepEqual(own({ tags: ['clean'] }), []);
+    assert.deepEqual(own({ tags: ['food-safe'] }), ['NO_PRINTER']);
+  });
+
   it('says that nobody knows the model, or that no file is stored', () => {
     const unknown = [item('a', { files: [file({ models: null })] })];
     assert.deepEqual(codes({ items: unknown, printers: [printer('c1')] }), [['MODEL_UNKNOWN'], []]);

@@ -78,6 +78,19 @@ describe('queue/print-queue', () => {
     });
   });
 
+  it('uses a printer that is connected later, where it may use every printer of the account', async () => {
+    all.farm.clusters.clear();
+    await begin({ printers: [] });
+    await one.add('a');
+    await all.pass(30);
+    all.farm.clusters.set('C7', {});
+    await all.pass(180);
+    assert.deepEqual([[...one.held], all.farm.sent], [['C7'], ['C7 job']]);
+    all.farm.clusters.delete('C7');
+    await all.pass(130);
+    assert.deepEqual([...one.held], []);
+  });
+
   it('prefers what the service states about a file to what the file states, for every item of it', async () => {
     all.farm.changes.set('C1', { printers: [{ uuid: 'P', status: 'idle', machine_variant: 'Maker' }] });
     await begin({ printers: ['C1'], match: 'strict' });
