@@ -264,7 +264,8 @@ export class Client {
     this.#endMetrics?.();
     this.#unresolvedPrints.close();
     const { queues, dispatcher, pendingWaits, reports, uploads } = this.#made;
-    const settled = Promise.all([
+    // Each part comes to its own end, whatever becomes of the others.
+    const settled = Promise.allSettled([
       queues?.close(),
       this.watcher.close(),
       this.credentials.close(),

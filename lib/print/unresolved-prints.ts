@@ -117,7 +117,13 @@ export class UnresolvedPrints {
   async #settle(clusterId: string, held: HeldCluster, listing: Listing, name: string | null): Promise<void> {
     const keys = (await held.ledger.openKeys()).filter((key) => key.clusterId === clusterId);
     const settled = await Promise.all(
-      keys.map((key) => this.#deps.dispatcher().settle(held.ledger, key, listing, this.#deadline)),
+      keys.map((key) =>
+        this.#deps
+          .dispatcher()
+          .settle(held.ledger, key, listing, this.#deadline)
+          // The next poll tries again; the other keys don't wait for it.
+          .catch(() => 'open' as const),
+      ),
     );
     if (settled.includes('hopeless')) this.#deps.warn(hopeless(nameFor(clusterId, name)));
     if (held.more || settled.includes('open') || this.#held.get(clusterId) !== held) return;

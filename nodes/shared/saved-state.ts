@@ -83,7 +83,7 @@ export function savedState(
       await Promise.all([rows.sweep(), files.sweep()]);
     },
     close: async () => {
-      await Promise.all([store.close(), own.close()]);
+      await Promise.allSettled([store.close(), own.close()]);
       await rows.close();
     },
   };
