@@ -5,7 +5,6 @@ import type { AccountMetrics } from '../../lib/metrics/account-metrics';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
 import { checkVariables } from './settings';
-import type { SimulatedService } from './simulated-service';
 
 /** Metrics of a running account. */
 export interface MetricsAccess {
@@ -18,8 +17,8 @@ export interface MetricsAccess {
 /** The client of an account, which all instances of its node with the same settings share. */
 export interface OpenAccount {
   client: Client;
-  /** Null for a real account. */
-  simulated: SimulatedService | null;
+  /** The account's use of the simulator, with the address of its page; null for a real account. */
+  simulated: { page: string; close(): Promise<void> } | null;
 }
 
 /** The account config node, as flow nodes use it. */

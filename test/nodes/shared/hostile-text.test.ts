@@ -114,6 +114,7 @@ const OTHERS: Record<string, string> = {
   'print-inputs.withoutPrinters': 'reads the path in a setting',
   'account-link.clientOf': 'gets the id of a node',
   'account-link.isInFlows': 'compares ids of nodes',
+  'shares.Shares': 'compares keys',
   'admin/account.accountEndpoints': 'answers by typedAccount and stateOf',
   'admin/accounts.Unknown': 'gets a sentence of this pack',
   'admin/accounts.UnknownAccount': 'gets no text',
