@@ -49,13 +49,6 @@ export async function eachInTurn<T>(items: Iterable<T>, work: (item: T) => Promi
   if (failures.length > 0) throw failures[0];
 }
 
-/** The same for work that is under way for all of them at a time: waits for every end, then throws the first failure. */
-export async function eachAtOnce(work: Iterable<Promise<unknown>>): Promise<void> {
-  const ends = await Promise.allSettled(work);
-  const failure = ends.find(({ status }) => status === 'rejected');
-  if (failure?.status === 'rejected') throw failure.reason;
-}
-
 /**
  * Waits for `work` during a grace period of `ms`. After that the work continues on its own. Never rejects: the work
  * reports its own failures.

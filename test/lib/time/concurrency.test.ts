@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { settledWithin, Rerun, SingleFlight, Turns } from '../../../lib/time/concurrency';
+import { eachInTurn, settledWithin, Rerun, SingleFlight, Turns } from '../../../lib/time/concurrency';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 
 describe('time/settled-within', () => {
@@ -217,5 +217,19 @@ describe('time/single-flight', () => {
   it('does not begin for a caller that has already aborted', async () => {
     await assert.rejects(shared.join('key', work.run, { signal: AbortSignal.abort(new Error('gone')) }), /gone/);
     assert.equal(work.begun, 0);
+  });
+});
+
+describe('time/each-in-turn', () => {
+  it('brings each item to its end in their order, and throws the first failure after the last end', async () => {
+    const ended: number[] = [];
+    const work = async (item: number) => {
+      await settle(1);
+      ended.push(item);
+      if (item % 2 === 0) throw new Error(`broken: ${item}`);
+    };
+    await assert.rejects(eachInTurn([1, 2, 3, 4, 5], work), /broken: 2/);
+    assert.deepEqual(ended, [1, 2, 3, 4, 5]);
+    await eachInTurn([], work);
   });
 });
