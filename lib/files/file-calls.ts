@@ -5,6 +5,9 @@ import { underDeadline, type Deadline } from '../time/deadline';
 /** Most concurrent calls. Node-RED and all its nodes share libuv's four threads, so one thread always stays free. */
 const MOST = 3;
 
+/** Most of them for files of users, and for the state: a share that hangs leaves a thread to the state, and vice versa. */
+const OF_A_KIND = 2;
+
 /** Longest wait for the cleanup, ms. */
 const MOMENT = 1_000;
 
@@ -74,6 +77,16 @@ export class FileCalls {
  */
 export const inTurn = <T>(call: () => Promise<T>): Promise<T> => enter(Symbol('state'), call).result;
 
+/**
+ * Forgets every call that has not returned. The threads of a process end with it, but those of a simulated process, whose
+ * calls never return, would stay occupied.
+ */
+export function forgetCalls(): void {
+  running.clear();
+  waiting.length = 0;
+  tidying.clear();
+}
+
 /** Waits briefly until the leftovers of abandoned work are removed. Never throws. */
 export async function tidied(clock: Clock): Promise<void> {
   if (tidying.size === 0) return;
@@ -92,7 +105,7 @@ function enter<T>(folder: Place, call: () => Promise<T>): { turn: Turn; result: 
   const turn: Turn = { folder, begin: nothing, abandoned: false };
   // Waiting calls need an occupied folder or an occupied thread, so none goes before this one. Behind a second promise, each
   // chunk of a large upload would outlive a garbage collection.
-  if (running.size < MOST && !running.has(folder)) return { turn, result: occupy(turn, call) };
+  if (hasThread(folder)) return { turn, result: occupy(turn, call) };
   const begun = new Promise<void>((resolve) => (turn.begin = resolve));
   waiting.push(turn);
   return { turn, result: begun.then(() => occupy(turn, call)) };
@@ -104,7 +117,7 @@ async function occupy<T>(turn: Turn, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } finally {
-    running.delete(turn.folder);
+    if (running.get(turn.folder) === turn) running.delete(turn.folder);
     beginNext();
   }
 }
@@ -112,7 +125,7 @@ async function occupy<T>(turn: Turn, call: () => Promise<T>): Promise<T> {
 function beginNext(): void {
   for (let at = 0; at < waiting.length && running.size < MOST;) {
     const turn = waiting[at] as Turn;
-    if (running.has(turn.folder)) at++;
+    if (!hasThread(turn.folder)) at++;
     else {
       waiting.splice(at, 1);
       running.set(turn.folder, turn);
@@ -121,10 +134,17 @@ function beginNext(): void {
   }
 }
 
-/** Whether the folder hangs, or every thread available to this module. */
+const hasThread = (place: Place): boolean =>
+  running.size < MOST && !running.has(place) && ofKind(place).length < OF_A_KIND;
+
+/** The running calls for files of users, or for the state. */
+const ofKind = (place: Place): Turn[] => [...running.values()].filter(({ folder }) => typeof folder === typeof place);
+
+/** Whether the folder hangs, or every thread for files of users. */
 function isStalled(folder: string): boolean {
   if (running.get(folder)?.abandoned) return true;
-  return running.size >= MOST && [...running.values()].every(({ abandoned }) => abandoned);
+  const files = ofKind(folder);
+  return files.length >= OF_A_KIND && files.every(({ abandoned }) => abandoned);
 }
 
 const hangs = (): Error => Object.assign(new Error('The file system does not answer.'), { code: 'ETIMEDOUT' });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { FileCalls } from '../../../lib/files/file-calls';
+import { FileCalls, inTurn } from '../../../lib/files/file-calls';
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 
@@ -36,17 +36,32 @@ describe('files/file-calls', () => {
     await second.result;
   });
 
-  it('runs calls in at most three folders at a time, and the others as threads come free', async () => {
+  it('runs calls in at most two folders at a time, and the others as threads come free', async () => {
     const all = ['a', 'b', 'c', 'd', 'e'].map(held);
     const begun = () => all.map((one) => one.hasBegun());
-    assert.deepEqual(begun(), [true, true, true, false, false]);
+    assert.deepEqual(begun(), [true, true, false, false, false]);
     all[1]!.end();
     await settle();
-    assert.deepEqual(begun(), [true, true, true, true, false]);
+    assert.deepEqual(begun(), [true, true, true, false, false]);
     for (const one of all) {
       one.end();
       await settle();
     }
     await Promise.all(all.map(({ result }) => result));
+  });
+
+  it('leaves a thread to the state while shares hang, and one to files while the state hangs', async () => {
+    const shares = ['a', 'b', 'c'].map(held);
+    assert.equal(await inTurn(() => Promise.resolve('read')), 'read');
+    for (const share of shares) {
+      share.end();
+      await settle();
+    }
+    let end: () => void = () => undefined;
+    const answered = new Promise<void>((resolve) => (end = resolve));
+    const states = [1, 2, 3].map(() => inTurn(() => answered));
+    assert.equal(await calls('a').run(() => Promise.resolve('read')), 'read');
+    end();
+    await Promise.all([...states, ...shares.map(({ result }) => result)]);
   });
 });
