@@ -13,7 +13,7 @@ import {
 } from '../model/types';
 import type { PlanInput } from './inputs';
 import { type Decision, findOnly, NONE, type Planner, type Turn } from './plan';
-import { NOT_REMOVED, OUTCOME_UNKNOWN, REFUSED } from './printers';
+import { BUSY, NOT_REMOVED, OUTCOME_UNKNOWN, REFUSED } from './printers';
 import {
   choiceMismatch,
   lowMaterial,
@@ -74,22 +74,23 @@ export class Explainer {
     return { own: this.#ownReasons(turn), printers };
   }
 
-  /** The same reasons, with the number of printers in place of the printers; the text is that of the first one. */
+  /** The same reasons, with the number of printers in place of the printers: each sentence with those that it is true of. */
   summaryOf(itemId: string): ReasonCount[] {
     const turn = this.#planner.turnOf(itemId);
     if (!turn) return [];
-    const counts = new Map<PrinterReason, { reason: Reason<PrinterReason>; printers: number }>();
-    for (let at = 0; at < this.#input.printers.length; at++) {
+    const counts = new SentenceCounts();
+    let nextFreeAt = Infinity;
+    for (const [at, { freeAt }] of this.#input.printers.entries()) {
       const reason = this.#reasonAt(turn, at);
       if (!reason) continue;
-      const count = counts.get(reason.code);
-      if (count) count.printers++;
-      else counts.set(reason.code, { reason, printers: 1 });
+      counts.add(reason);
+      if (reason === BUSY && freeAt !== null) nextFreeAt = Math.min(nextFreeAt, freeAt);
     }
     const own = this.#ownReasons(turn).map((reason) => ({ ...reason, printers: 0 }));
-    const others = [...counts.values()].map(({ reason: { code, sentence }, printers }) => ({
-      code,
-      sentence,
+    const { now } = this.#input;
+    const others = counts.all.map(({ reason, printers }) => ({
+      code: reason.code,
+      sentence: reason === BUSY && printers > 1 ? busySentence(printers, nextFreeAt, now) : reason.sentence,
       printers,
     }));
     return [...own, ...others];
@@ -224,6 +225,61 @@ export class Explainer {
     if (found === undefined) rivals.set(other, (found = one.suitable.some((at) => other.isSuitable[at] === 1)));
     return found;
   }
+}
+
+/** Most sentences that an item lists of one code: each printer may have one of its own. */
+const SENTENCES = 5;
+const OTHERS = phrase`Other reasons of the same kind.`;
+
+/** Numbers of printers by sentence. Further sentences of a code are counted together. */
+class SentenceCounts {
+  readonly #byReason = new Map<Reason<PrinterReason>, SentenceCount>();
+  readonly #byText = new Map<string, SentenceCount>();
+  readonly #texts = new Map<PrinterReason, number>();
+
+  get all(): SentenceCount[] {
+    return [...this.#byText.values()];
+  }
+
+  add(reason: Reason<PrinterReason>): void {
+    // Most printers share the objects of few reasons.
+    const count = this.#byReason.get(reason) ?? this.#countOf(reason);
+    this.#byReason.set(reason, count);
+    count.printers++;
+  }
+
+  #countOf(reason: Reason<PrinterReason>): SentenceCount {
+    const { code, sentence } = reason;
+    const known = this.#byText.get(`${code} ${sentence}`);
+    if (known) return known;
+    const number = (this.#texts.get(code) ?? 0) + 1;
+    this.#texts.set(code, number);
+    const shown = number < SENTENCES ? reason : { code, sentence: OTHERS };
+    const text = `${code} ${shown.sentence}`;
+    const count = this.#byText.get(text) ?? { reason: shown, printers: 0 };
+    this.#byText.set(text, count);
+    return count;
+  }
+}
+
+interface SentenceCount {
+  reason: Reason<PrinterReason>;
+  printers: number;
+}
+
+/** What several busy printers have in common. */
+const busySentence = (printers: number, nextFreeAt: number, now: number) =>
+  nextFreeAt < Infinity
+    ? phrase`${printers} suitable printers are busy, the next is free at ${clockTime(Math.max(nextFreeAt, now), now)}.`
+    : phrase`${printers} suitable printers are busy.`;
+
+/** Time of day in the runtime's time zone, with the date on another day. */
+function clockTime(ms: number, now: number): string {
+  const date = new Date(ms);
+  const two = (part: number) => String(part).padStart(2, '0');
+  const time = `${date.getHours()}:${two(date.getMinutes())}`;
+  if (date.toDateString() === new Date(now).toDateString()) return time;
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`;
 }
 
 /** A time in a sentence; hours that never begin have none. */

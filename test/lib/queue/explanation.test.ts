@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { PlanInput } from '../../../lib/queue/plan/inputs';
 import { Planner } from '../../../lib/queue/plan/plan';
 import { Explainer } from '../../../lib/queue/plan/explanation';
+import { BUSY as PRINTING } from '../../../lib/queue/plan/printers';
 import { readHours } from '../../../lib/queue/model/rules';
 import { phrase } from '../../../lib/words/sentence';
 import { file, item, NOW, obstacle, planInput, planInputs, printer, rulesOf } from '../../helpers/queue-inputs';
@@ -105,6 +106,35 @@ describe('queue/explanation', () => {
     ]);
   });
 
+  it('counts the printers of each sentence, and says when the next busy one is free', () => {
+    const fault = (what: string) => ({ code: 'FAULT', sentence: phrase`The printer has a fault: ${what}.` }) as const;
+    const at = (hour: number) => new Date(2026, 5, 1, hour, 20).getTime();
+    const obstacles = [
+      PRINTING,
+      fault('a'),
+      PRINTING,
+      fault('b'),
+      fault('a'),
+      PRINTING,
+      ...['c', 'd', 'e', 'f', 'f'].map(fault),
+    ];
+    const printers = obstacles.map((obstacle, n) =>
+      printer(`c${n}`, { obstacle, freeAt: obstacle === PRINTING ? at(9 + n) : null }),
+    );
+    const summary = (now: number) => {
+      const input = planInput({ items: [item('a')], printers, now });
+      const counts = new Explainer(new Planner(), input).summaryOf('a').filter((one) => one.printers > 0);
+      return counts.map(({ code, printers, sentence }) => `${code} ${printers} ${String(sentence)}`);
+    };
+    assert.deepEqual(summary(at(8)), [
+      'BUSY 3 3 suitable printers are busy, the next is free at 9:20.',
+      'FAULT 2 The printer has a fault: a.',
+      ...['b', 'c', 'd'].map((what) => `FAULT 1 The printer has a fault: ${what}.`),
+      'FAULT 3 Other reasons of the same kind.',
+    ]);
+    assert.match(summary(at(-5))[0] ?? '', /free at 2026-06-01 9:20\.$/);
+  });
+
   it('counts in the summary what it lists, and explains why each copy waits', () => {
     fc.assert(
       fc.property(planInputs, (input) => {
@@ -117,8 +147,11 @@ describe('queue/explanation', () => {
             counts.filter(({ printers: count }) => count === 0).map(({ code }) => code),
             own.map(({ code }) => code),
           );
-          for (const { code, printers: count } of counts.filter((one) => one.printers > 0))
-            assert.equal(printers.filter(({ reason }) => reason.code === code).length, count);
+          const counted = counts.filter((one) => one.printers > 0);
+          for (const { code } of counted) {
+            const sum = counted.reduce((total, one) => total + (one.code === code ? one.printers : 0), 0);
+            assert.equal(printers.filter(({ reason }) => reason.code === code).length, sum);
+          }
           const started = assignments.filter((one) => one.itemId === itemId).length;
           if (waiting.length === 0 || started === waiting.length) continue;
           // A copy waits for a reason of its own, or no printer is left that another item did not get.
