@@ -4,7 +4,7 @@ import { nextTurn } from '../time/concurrency';
 import { Sentence } from '../words/sentence';
 import { isPlateToClear, type PlateGate } from './model/gate';
 import { awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
-import { isPauseOver } from './model/queue-record';
+import { isPauseOver, type PauseState } from './model/queue-record';
 import { requirementOf } from './model/requirement';
 import { costOfFile } from './model/rules';
 import {
@@ -12,6 +12,7 @@ import {
   type ExplainedItem,
   type Forecast,
   type ItemRecord,
+  printerKey,
   printingId,
   type QueueExplanation,
   type QueueFigures,
@@ -191,7 +192,10 @@ export class QueueView {
     const { data, rules } = this.#source;
     const { printers } = this.input;
     const { waiting, active } = this.overview;
-    const { paused } = data.state.record;
+    const { paused, pausedPrinters } = data.state.record;
+    const now = this.#now;
+    const shownPause = (pause: PauseState | null | undefined) =>
+      pause && !isPauseOver(pause, now) ? { until: isoOrNull(pause.until), reason: pause.reason } : null;
     const gateOf = ({ clusterId, printerId }: QueuePrinter): PlateGate | undefined => {
       const gate = data.gates.of(clusterId, printerId);
       return gate && isPlateToClear(gate, rules.gate) ? gate : undefined;
@@ -214,12 +218,13 @@ export class QueueView {
           plate: awaiting ? 'awaiting' : 'clear',
           code: obstacle?.code ?? null,
           text: obstacle?.sentence ?? null,
+          paused: shownPause(pausedPrinters[printerKey(printer)]),
           lastUsedAt: isoOrNull(lastUsedAt),
           hours: Math.round(usedFor / 36_000) / 100,
           current: here ? { itemId: here.itemId, copy, attempt, clusterJobId } : null,
         };
       }),
-      paused: paused && this.isPaused ? { until: isoOrNull(paused.until), reason: paused.reason } : null,
+      paused: this.isPaused ? shownPause(paused) : null,
       ...{ waiting, active },
     };
   }

@@ -61,7 +61,7 @@ const EXPLANATION: QueueExplanation = {
     {
       ...{ clusterId: 'c1', printerId: null, clusterName: 'Left', printerName: 'Left', free: false, plate: 'awaiting' },
       ...{ code: 'PLATE_NOT_CLEARED', text: phrase`No answer from the printer` },
-      ...{ lastUsedAt: null, hours: 1, current: null },
+      ...{ paused: null, lastUsedAt: null, hours: 1, current: null },
     },
   ],
   paused: null,

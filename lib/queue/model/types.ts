@@ -191,6 +191,8 @@ export interface QueueExplanation {
     plate: 'clear' | 'awaiting';
     code: PrinterReason | null;
     text: Sentence | null;
+    /** Whatever the code: a printer that prints may be paused. */
+    paused: { until: string | null; reason: string | null } | null;
     lastUsedAt: string | null;
     hours: number;
     current: { itemId: string; copy: number; attempt: number; clusterJobId: string | null } | null;

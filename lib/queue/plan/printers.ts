@@ -290,8 +290,8 @@ function fault({ faults, errors }: Printer): Reason<PrinterReason> {
 const pausedBy = (reason: string | null): Reason<PrinterReason> => ({
   code: 'PAUSED',
   sentence: reason
-    ? phrase`The printer is paused in the queue: ${reason}.`
-    : phrase`The printer is paused in the queue.`,
+    ? phrase`No new prints, as the printer is paused in the queue: ${reason}.`
+    : phrase`No new prints, as the printer is paused in the queue.`,
 });
 
 interface KnownCluster {

@@ -131,6 +131,22 @@ describe('queue/people', () => {
       all.farm.answer();
     });
 
+  it('shows the pause of a printer beside its code while it prints, and takes it back', async () => {
+    one = await all.begin({ printers: ['C1'] });
+    await one.add('a');
+    await all.pass(20);
+    const until = all.clock.now() + 3_600_000;
+    const shown = async () => (await one.printers()).map(({ code, paused }) => [code, paused]);
+    await one.pause('C1', null, until);
+    assert.deepEqual(await shown(), [['BUSY', { until: new Date(until).toISOString(), reason: null }]]);
+    await one.resume('C1');
+    assert.deepEqual(await shown(), [['BUSY', null]]);
+    await one.pause('C1');
+    await all.pass(80);
+    assert.deepEqual(await shown(), [['PAUSED', { until: null, reason: null }]]);
+    assert.match(String((await one.printers())[0]?.text), /^No new prints, as the printer is paused/);
+  });
+
   it('finds an item by its key, its id or its order, and answers for any other that it does not exist', async () => {
     one = await all.begin({ printers: ['C1'] });
     const { item } = await one.add('a', { orderId: 'order', held: true });
