@@ -5,7 +5,8 @@ import { isOnThisMachine, settingsSummary, type AccountSettings } from './accoun
 import { AuthenticatedApiClient } from './account/authenticated-api-client';
 import type { ClientOptions } from './client-options';
 import type { Check } from './connection/check';
-import type { JobControl } from './control/job-control';
+import type { CommonActionResult, JobControl } from './control/job-control';
+import type { StopRequest } from './control/stop';
 import { Http } from './http/http';
 import type { Library } from './library/library';
 import type { Snapshots } from './picture/snapshots';
@@ -21,7 +22,7 @@ import type { PrintQueue, Queues } from './queue/print-queue';
 import type { QueueOptions } from './queue/run/context';
 import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
-import { asPrintingError } from './service/errors';
+import { asPrintingError, PrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
 import { RefreshesUnderWay } from './sign-in/refresh';
 import type { CurrentScope, Scope } from './state/store';
@@ -208,6 +209,22 @@ export class Client {
   /** Opens a print queue. Its node closes it; the account closes those that are left. */
   queue(options: QueueOptions): PrintQueue {
     return this.queues.open(options);
+  }
+
+  /**
+   * Pauses the account's queues, takes waiting jobs back and aborts prints: of one printer, or of all (reference 3.5).
+   * `failure`: the first of the failures, after all was tried.
+   */
+  async stop(
+    request: Omit<StopRequest, 'quiet'>,
+  ): Promise<{ results: CommonActionResult[]; failure: PrintingError | undefined }> {
+    const { firstFailure, stopJobs } = require('./control/stop') as typeof import('./control/stop');
+    const { clusterId = null, deadline } = request;
+    // A queue that can't be paused is no reason to let its prints go on.
+    const paused = this.#made.queues?.pause(clusterId, deadline).catch(asPrintingError);
+    const results = await stopJobs(this.service, this.jobControl, { ...request, quiet: paused });
+    const unpaused = await paused;
+    return { results, failure: firstFailure(results) ?? (unpaused instanceof PrintingError ? unpaused : undefined) };
   }
 
   /** One node's waits for ends that come after their message (ADR 10). */

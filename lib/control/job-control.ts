@@ -19,6 +19,8 @@ interface JobActionRequest extends Acting {
   clusterJobId: string | undefined;
   /** Whether to ask the service although the printer is offline: the job may wait at the service. */
   mayBeOffline?: boolean;
+  /** The state of the job was seen to allow the action, so that it need not be read. */
+  isAllowed?: boolean;
 }
 
 /** An action on every print under way. */
@@ -55,7 +57,7 @@ interface JobActionResult {
 }
 
 /** Actions, and reads of groups, at a time. */
-const CONCURRENT = 8;
+export const CONCURRENT = 8;
 
 /** Pauses, resumes, aborts … print jobs (wire facts 13.1). */
 export class JobControl {
@@ -83,7 +85,7 @@ export class JobControl {
         deadline,
       };
       const rule = ruleOf(action);
-      if (rule?.from) {
+      if (rule?.from && !request.isAllowed) {
         const job = await this.#check(wanted, action, rule.from, request.mayBeOffline);
         if (job.jobId) ids.jobId = job.jobId;
         if (job.printerId) ids.printerId = job.printerId;
@@ -143,7 +145,7 @@ export class JobControl {
   }
 }
 
-function failedAction(action: string, error: PrintingError): CommonActionResult {
+export function failedAction(action: string, error: PrintingError): CommonActionResult {
   const { ids } = error;
   const { actionId = null, clusterJobId = null } = ids;
   return { actionId, action, status: null, clusterJobId, ids, raw: null, error };

@@ -1,4 +1,4 @@
-import { PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError } from '../service/errors';
 import { EVENT_PRINTS } from '../rules/limits';
 import { amount, record as readRecord, text } from '../service/json-readers';
 import type { StateStore } from '../state/store';
@@ -343,6 +343,19 @@ export class Queues {
     const endMetrics = deps.meter?.attach({ queueId, name, figures: () => queue.figures() });
     this.#open.add(queue);
     return queue;
+  }
+
+  /** Pauses all queues, or one printer in each queue that has it. Rejects with the first failure, after all were tried. */
+  async pause(clusterId: string | null, deadline: Deadline): Promise<void> {
+    const printer = clusterId === null ? null : { clusterId, printerId: null };
+    const pauses = [...this.#open].map((queue) =>
+      queue.pause({ printer, until: null, reason: null }, deadline).catch((thrown: unknown) => {
+        const isOther = printer !== null && asPrintingError(thrown).code === 'NOT_FOUND';
+        if (!isOther) throw thrown;
+      }),
+    );
+    for (const { status, reason } of (await Promise.allSettled(pauses)) as PromiseRejectedResult[])
+      if (status === 'rejected') throw reason;
   }
 
   /** Resolves when the outcomes of all sends are written. Never rejects. */

@@ -7,7 +7,7 @@ export const definition = {
     action: {
       kind: 'select',
       default: 'pause',
-      options: ['pause', 'resume', 'abort', 'remove', 'force', 'move', 'duplicate', 'msg.action'],
+      options: ['pause', 'resume', 'abort', 'remove', 'force', 'move', 'duplicate', 'stop', 'msg.action'],
       icon: 'gamepad',
     },
     cluster: {
@@ -25,6 +25,7 @@ export const definition = {
       message: 'clusterJobId',
       input: 'printJob',
       icon: 'cube',
+      when: { action: ['pause', 'resume', 'abort', 'remove', 'force', 'move', 'duplicate', 'msg.action'] },
       meaning: 'without one: the print under way on the cluster (none: `NOT_ACCEPTED`)',
     },
     timeout: { kind: 'amount', default: 60, unit: 'unit.seconds', icon: 'clock-o', meaning: 'seconds' },

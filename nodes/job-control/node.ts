@@ -1,14 +1,16 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import type { CommonActionResult } from '../../lib/control/job-control';
 import { jobData } from '../../lib/control/job-rules';
+import type { PrintingError } from '../../lib/service/errors';
 import { record, type Json } from '../../lib/service/json-readers';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { invalid, ofMessage, readFlag, readText } from '../shared/inputs';
 import { translated } from '../shared/language';
+import type { Send } from '../shared/on-input';
 import { copyMessage, readingOf } from '../shared/plain-message';
-import { workNode } from '../shared/work-node';
+import { type WorkContext, workNode } from '../shared/work-node';
 import { phrase } from '../../lib/words/sentence';
 import { settingsOf } from '../shared/settings';
 import { definition } from './definition';
@@ -24,11 +26,35 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
   const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
   const options = { findClient: () => clientOf(RED, saved), timeout, awaited: phrase`No answer from the printer` };
+
+  /** Stops one printer, or all of the account. */
+  const stop = async (
+    msg: NodeMessage,
+    send: Send,
+    clusterId: string | undefined,
+    { client, marks, deadline, show }: Pick<WorkContext, 'client' | 'marks' | 'deadline' | 'show'>,
+  ) => {
+    if (!isEmptyFilter(readPrinterFilter(msg.filter ?? undefined)))
+      throw invalid(phrase`The action "stop" is for one printer or for all: remove msg.filter.`);
+    if (readFlag(msg, 'all') === true && clusterId !== undefined) throw chosenTwice();
+    const values = { action: 'stop' };
+    const onStage = (stage: 'sending' | 'sent') => show({ fill: 'blue', shape: 'dot', key: stage, values });
+    const { results, failure } = await client.stop({ clusterId, deadline, onStage });
+    const payload = results.map(({ ids: _ids, raw: _raw, error, ...result }) => ({ ...result, ...shownError(error) }));
+    const raw = results.map((result) => result.raw);
+    send(Object.assign(msg, marks, clusterId === undefined ? {} : { clusterId }, { payload, raw }));
+    if (failure) throw failure;
+    show({ fill: 'green', shape: 'dot', key: 'done', values });
+  };
+  const shownError = (error: PrintingError | undefined) =>
+    error ? { error: { code: error.code, message: translated(RED, error.sentence) } } : {};
+
   workNode(RED, this, options, async (msg, send, { client, marks, deadline, signal, show }) => {
     const action = byMessage ? await readText(RED, this, ofMessage('action'), msg) : chosen;
     const clusterId = await readText(RED, this, cluster, msg);
     const clusterJobId = await readText(RED, this, job, msg);
     if (action === undefined) throw invalid(phrase`Choose an action in the node or set msg.action.`);
+    if (action === 'stop') return stop(msg, send, clusterId, { client, marks, deadline, show });
     const filter = readPrinters(msg, clusterId);
     if (clusterId === undefined && !filter) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
     if (clusterJobId === undefined && !jobMayBeMissing)
@@ -51,9 +77,7 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
       const passedOn: NodeMessage = { ...msg, payload: undefined };
       const onResult = ({ ids, raw, error, ...payload }: CommonActionResult, index: number, count: number) => {
         if (signal.aborted) return;
-        const outgoing = error
-          ? { ...payload, error: { code: error.code, message: translated(RED, error.sentence) } }
-          : payload;
+        const outgoing = { ...payload, ...shownError(error) };
         const parts = { id, type: 'array', count, index };
         send(Object.assign(copyMessage(RED, passedOn), ids, marks, { payload: outgoing, raw, parts }));
       };

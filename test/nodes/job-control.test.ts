@@ -39,6 +39,120 @@ describe('nodes/job-control', () => {
   beforeEach(async () => ({ simulator, flow } = await bench.start()));
   afterEach(() => bench.stop());
 
+  describe('the action stop', () => {
+    const prints = (...numbers: number[]) => {
+      const ids = numbers.map((number) => simulator.world.printLocally(number, { name: 'p', seconds: 3600 }).uuid);
+      simulator.world.advance(120);
+      return ids;
+    };
+    type Stopped = { action: string; status: string; clusterJobId: string; error?: { code: string } }[];
+    const shortOf = (msg: NodeMessage | undefined) =>
+      (msg?.payload as Stopped)
+        .map((one) => `${one.action} ${one.clusterJobId} ${one.error?.code ?? one.status}`)
+        .sort();
+    const queue = { id: 'queue', type: 'remote-printing-queue', account: 'account', match: 'lenient' };
+    const queueNode = { id: 'list', type: 'remote-printing-print-queue', queue: 'queue', wires: [['listed'], []] };
+    const paused = async () => {
+      const listed = flow.listen('listed');
+      flow.send('list', { action: 'explain' });
+      return (await listed.at(0)).payload as {
+        paused: object | null;
+        printers: { clusterId: string; paused: unknown }[];
+      };
+    };
+    const withQueue = async () => {
+      await flow.deploy([]);
+      await deploy(
+        { action: 'stop' },
+        {
+          more: [
+            queue,
+            { ...queueNode, action: 'msg.action', z: 'tab' },
+            { id: 'listed', type: 'helper', z: 'tab' },
+          ] as never,
+        },
+      );
+    };
+
+    it('takes waiting jobs back, aborts what prints, and pauses the queues', async () => {
+      await withQueue();
+      const [one, two] = prints(1, 2) as [string, string];
+      const waiting = [id(job()), id(job())];
+      const msg = await carriedOut({ topic: 'stop' });
+      const expected = [
+        `abort ${one} success`,
+        `abort ${two} success`,
+        ...waiting.map((own) => `remove ${own} success`),
+      ];
+      assert.deepEqual([shortOf(msg), msg.topic], [expected.sort(), 'stop']);
+      assert.deepEqual(
+        [statusOf(one), statusOf(two), queued().filter((own) => waiting.includes(own))],
+        ['aborting', 'aborting', []],
+      );
+      assert.notEqual((await paused()).paused, null);
+      assert.deepEqual(shortOf(await carriedOut({})), []);
+    });
+
+    it('concerns one printer alone where one is named', async () => {
+      await withQueue();
+      const [one, two] = prints(1, 2) as [string, string];
+      const msg = await carriedOut({ clusterId: clusterId() });
+      assert.deepEqual([shortOf(msg), msg.clusterId], [[`abort ${one} success`], clusterId()]);
+      assert.equal(statusOf(two), 'printing');
+      const { paused: whole, printers } = await paused();
+      assert.equal(whole, null);
+      assert.deepEqual(
+        printers.filter((own) => own.paused !== null).map((own) => own.clusterId),
+        [clusterId()],
+      );
+    });
+
+    it('counts what has ended meanwhile as stopped', async () => {
+      await deploy({ action: 'stop' });
+      const [one] = prints(1) as [string];
+      simulator.faults.add({
+        endpoint: 'clusterStatus',
+        path: clusterId(),
+        transform: (body) => {
+          simulator.world.advance(4000);
+          return body;
+        },
+      });
+      assert.deepEqual(shortOf(await carriedOut({})), [`abort ${one} success`]);
+    });
+
+    it('aborts a job that begins before it could be taken back', async () => {
+      await deploy({ action: 'stop' });
+      const waiting = id(job(0));
+      simulator.faults.add({
+        endpoint: 'clusterStatus',
+        path: clusterId(),
+        transform: (body) => {
+          simulator.world.advance(120);
+          return body;
+        },
+      });
+      const before = ['queued', 'sent_to_printer'].includes(String(statusOf(waiting)));
+      assert.deepEqual([before, shortOf(await carriedOut({}))], [true, [`abort ${waiting} success`]]);
+    });
+
+    it('tries everything, and ends in the first failure after its result', async () => {
+      await deploy({ action: 'stop' });
+      const [one, two] = prints(1, 2) as [string, string];
+      simulator.faults.add({ endpoint: 'jobAction', path: one, status: 409, times: 'always' });
+      const { sent, error } = await bench.run({});
+      assert.deepEqual(shortOf(sent[0]), [`abort ${one} NOT_ACCEPTED`, `abort ${two} success`].sort());
+      assert.deepEqual([(error?.error as { code: string }).code, statusOf(two)], ['NOT_ACCEPTED', 'aborting']);
+    });
+
+    it('refuses a filter, which it would not obey', async () => {
+      await deploy({ action: 'msg.action' });
+      const [one] = prints(1) as [string];
+      await failed({ action: 'stop', filter: { model: 'none' } }, 'INVALID_INPUT', /remove msg\.filter/);
+      assert.equal(statusOf(one), 'printing');
+    });
+  });
+
   describe('an action on all prints', () => {
     /** Starts a print on each of the first printers. */
     const prints = (...numbers: number[]) => {

@@ -1,0 +1,114 @@
+import type { ApiClient } from '../account/api-client';
+import { statusRecord } from '../service/cluster';
+import { asPrintingError, printerOffline, type PrintingError } from '../service/errors';
+import { isAborting, isOver, occupiesPrinter } from '../service/job-words';
+import { flag } from '../service/json-readers';
+import { type PrintJob, readPrintJobs } from '../service/print-job';
+import { mapConcurrent } from '../time/concurrency';
+import type { Deadline } from '../time/deadline';
+import { readPrinters } from '../watch/polling/cluster-list';
+import { phrase } from '../words/sentence';
+import { type CommonActionResult, CONCURRENT, failedAction, type JobControl } from './job-control';
+
+export interface StopRequest {
+  /** Undefined: all printers of the account. */
+  clusterId: string | undefined;
+  /** Resolves when nothing sends further jobs. */
+  quiet?: Promise<unknown> | undefined;
+  deadline: Deadline;
+  onStage: (stage: 'sending' | 'sent') => void;
+}
+
+/**
+ * Takes waiting jobs back and aborts prints, until no printer shows another one: a job that waited may begin meanwhile.
+ * Returns the last result of each job; a failed one has its error. Whatever has ended meanwhile counts as stopped. Throws
+ * the errors of the list of printers.
+ */
+export async function stopJobs(
+  service: ApiClient,
+  jobControl: Pick<JobControl, 'run'>,
+  request: StopRequest,
+): Promise<CommonActionResult[]> {
+  const { clusterId, deadline, onStage } = request;
+  onStage('sending');
+  const printers = clusterId === undefined ? await readPrinters(service, deadline) : [{ clusterId }];
+  const results = await mapConcurrent(CONCURRENT, printers, (printer) =>
+    stopPrinter(service, jobControl, { ...request, clusterId: printer.clusterId }),
+  );
+  return results.flat();
+}
+
+async function stopPrinter(
+  service: ApiClient,
+  jobControl: Pick<JobControl, 'run'>,
+  { clusterId, quiet, deadline, onStage }: StopRequest & { clusterId: string },
+): Promise<CommonActionResult[]> {
+  const tried = new Set<string>();
+  const results = new Map<string, CommonActionResult>();
+  for (let isQuiet = false; ;) {
+    let seen: Seen;
+    try {
+      seen = await look(service, clusterId, deadline);
+    } catch (thrown) {
+      const failed = [...results.values()];
+      // A failed result says more than the failure to look again.
+      return failed.some(({ error }) => error) ? failed : [...failed, failure('stop', clusterId, null, thrown)];
+    }
+    for (const [id, result] of results)
+      if (result.error && !seen.toStop.has(id)) results.set(id, { ...withoutError(result), status: 'success' });
+    const next = [...seen.toStop].filter(([id, action]) => !tried.has(`${action} ${id}`));
+    if (next.length === 0 && isQuiet) return [...results.values()];
+    if (next.length === 0) {
+      // A job that was just being sent shows in the next look.
+      await quiet;
+      isQuiet = true;
+      continue;
+    }
+    await mapConcurrent(CONCURRENT, next, async ([clusterJobId, action]) => {
+      tried.add(`${action} ${clusterJobId}`);
+      const job = { clusterId, clusterJobId, action, data: {}, isAllowed: true, deadline, onStage };
+      const isAway = action === 'abort' && !seen.isOnline;
+      const run = isAway ? Promise.reject<never>(printerOffline()) : jobControl.run(job);
+      results.set(clusterJobId, await run.catch((thrown: unknown) => failure(action, clusterId, clusterJobId, thrown)));
+    });
+  }
+}
+
+/** What a printer shows: the action that stops each of its jobs. */
+interface Seen {
+  toStop: ReadonlyMap<string, 'abort' | 'remove'>;
+  isOnline: boolean;
+}
+
+async function look(service: ApiClient, clusterId: string, deadline: Deadline): Promise<Seen> {
+  const { data } = await service.call('clusterStatus', {
+    ids: { cluster_id: clusterId },
+    what: phrase`the printer`,
+    deadline,
+  });
+  const status = statusRecord(data);
+  const toStop = readPrintJobs(status?.print_jobs, clusterId).flatMap((job) => {
+    const action = actionOf(job);
+    return action && job.clusterJobId !== null ? [[job.clusterJobId, action] as const] : [];
+  });
+  return { toStop: new Map(toStop), isOnline: flag(status?.is_online) !== false };
+}
+
+/** The action that stops a job; null if it has ended, or is about to. */
+function actionOf(job: PrintJob): 'abort' | 'remove' | null {
+  if (isOver(job) || isAborting(job) || job.state === 'finishing') return null;
+  return occupiesPrinter(job) ? 'abort' : 'remove';
+}
+
+function failure(action: string, clusterId: string, id: string | null, thrown: unknown): CommonActionResult {
+  const failed = failedAction(action, asPrintingError(thrown));
+  return { ...failed, clusterJobId: id, ids: { clusterId, ...(id && { clusterJobId: id }), ...failed.ids } };
+}
+
+function withoutError({ error: _error, ...result }: CommonActionResult): CommonActionResult {
+  return result;
+}
+
+/** The first failure of several results; undefined without any. */
+export const firstFailure = (results: readonly CommonActionResult[]): PrintingError | undefined =>
+  results.find(({ error }) => error)?.error;
