@@ -166,6 +166,7 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
     [status.authorized === false, INACTIVE],
     [printer.status === 'error' || printer.errors.length > 0 || printer.faults.some(isBlocking), fault(printer)],
     [printer.status === 'maintenance' || printer.maintenanceRequired === true, MAINTENANCE],
+    [printer.firmware.updateStatus === 'update_in_progress', UPDATING],
     // The printer was not seen yet, or it does something that its jobs don't show.
     [gate === undefined, STALE],
     [printer.status !== 'idle', BUSY],
@@ -256,6 +257,8 @@ const DISABLED = {
 } as const;
 const INACTIVE = { code: 'INACTIVE', sentence: phrase`The account may not use the printer.` } as const;
 const MAINTENANCE = { code: 'MAINTENANCE', sentence: phrase`The printer is under maintenance.` } as const;
+
+const UPDATING = { code: 'MAINTENANCE', sentence: phrase`The firmware of the printer is being written.` } as const;
 
 /** Reasons of a printer at which a copy of the queue is stuck. */
 export const REFUSED = {

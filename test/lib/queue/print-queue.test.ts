@@ -146,6 +146,19 @@ describe('queue/print-queue', () => {
     assert.deepEqual(await shown(), [['awaiting', null]]);
   });
 
+  it('sends nothing to a printer whose firmware is being written', async () => {
+    const showing = (word: string) => ({ printers: [{ uuid: 'P', status: 'idle', firmware_update_status: word }] });
+    all.farm.changes.set('C1', showing('update_in_progress'));
+    await begin({ printers: ['C1'] });
+    await one.add('a');
+    await all.pass(60);
+    const [printer] = await one.printers();
+    assert.deepEqual([printer?.code, await one.codes('a'), all.farm.sent], ['MAINTENANCE', ['MAINTENANCE'], []]);
+    all.farm.changes.set('C1', showing('update_available'));
+    await all.pass(20);
+    assert.deepEqual(all.farm.sent, ['C1 job']);
+  });
+
   it('lists from memory and starts nothing while the store can’t be written, and says so', async () => {
     await begin();
     await one.add('a', { held: true });
