@@ -33,7 +33,10 @@ export interface Runtime {
   /** Files that are being written; removes those of a crashed process. */
   leftovers: Leftovers;
   upkeep: Sweeper;
-  /** Warns once of a state folder that can't be written, or that isn't durable although a real account needs it. */
+  /**
+   * Warns once of a state folder that can't be written, and, of a real account, that it isn't durable or that nothing
+   * encrypts the sign-in.
+   */
   checkState: (isReal: boolean) => void;
   /** State of the polls per account, from one deploy to the next. */
   watching: Map<string, WatchMemory>;
@@ -95,12 +98,15 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   };
   const upkeep = new Sweeper({ clock, sweep, ended: () => state.close(), warn });
   const warned = new Set<string>();
+  const warnOnce = (trouble: Sentence | null) => {
+    if (!trouble || warned.has(String(trouble))) return;
+    warned.add(String(trouble));
+    warn(trouble);
+  };
   const checkState = (isReal: boolean) => {
-    void state.trouble(isReal).then((trouble) => {
-      if (!trouble || warned.has(String(trouble))) return;
-      warned.add(String(trouble));
-      warn(trouble);
-    });
+    // Simulated accounts have no secrets.
+    if (isReal) warnOnce(state.exposure());
+    void state.trouble(isReal).then(warnOnce);
   };
   // Removes unfinished files of a crash immediately: their notes name the writing processes, not a time.
   void leftovers.sweep();

@@ -5,7 +5,8 @@ import { MemoryStore } from '../../lib/state/memory-store';
 import { statePlace, type StateStore } from '../../lib/state/store';
 import { UnsealedFiles } from '../../lib/state/seal';
 import type { Clock } from '../../lib/time/clock';
-import type { Sentence } from '../../lib/words/sentence';
+import { phrase, type Sentence } from '../../lib/words/sentence';
+import { record } from '../../lib/service/json-readers';
 import type { Log } from '../../lib/watch/views/outages';
 
 /** Storage of everything that outlives a restart. */
@@ -20,6 +21,8 @@ interface SavedState {
    * Never rejects.
    */
   trouble(lasting: boolean): Promise<Sentence | null>;
+  /** Returns why secrets are not encrypted; null if they are. */
+  exposure(): Sentence | null;
   /** Removes outdated state. */
   sweep(): Promise<void>;
   /** Writes pending changes and closes the connections. The store can be used again afterwards. */
@@ -56,6 +59,10 @@ export function savedState(
   const folder = 'folder' in place ? place.folder : usual;
   const files = new FileStore({ ...records, folder });
   const own = new WriteBehindStore(files, clock);
+  const exposure = () =>
+    secretsOf(RED).length > 0
+      ? null
+      : phrase`Node-RED has no credential secret, so sign-ins are stored unencrypted: set credentialSecret in settings.js, or an encryption key in the project.`;
   const trouble = async (lasting: boolean) => (await files.fault()) ?? (lasting ? notLasting(folder) : null);
   if ('folder' in place)
     return {
@@ -63,6 +70,7 @@ export function savedState(
       signIns: new MemoryStore(),
       own,
       trouble,
+      exposure,
       sweep: () => files.sweep(),
       close: () => own.close(),
     };
@@ -79,6 +87,7 @@ export function savedState(
     own,
     // With a database, only simulated accounts use the folder.
     trouble: (lasting) => (lasting ? Promise.resolve(null) : trouble(false)),
+    exposure,
     sweep: async () => {
       await Promise.all([rows.sweep(), files.sweep()]);
     },
@@ -95,15 +104,23 @@ function settingOf(RED: NodeAPI): unknown {
   return remotePrinting?.stateStore ?? process.env.REMOTE_PRINTING_STATE_STORE;
 }
 
-/** Returns Node-RED's credential secrets: the user's, and the one generated before the user set one. */
-function secretsOf(RED: NodeAPI): string[] {
+/**
+ * Returns Node-RED's credential secrets: the user's, the one generated before the user set one, and the keys of the
+ * projects, the active one first. The first one encrypts, all of them decrypt: a project may be left, or get another key.
+ */
+export function secretsOf(RED: NodeAPI): string[] {
   const settings = RED.settings as unknown as { get(name: string): unknown };
-  return ['credentialSecret', '_credentialSecret'].flatMap((name) => {
+  const get = (name: string): unknown => {
     try {
-      const secret = settings.get(name);
-      return typeof secret === 'string' && secret !== '' ? [secret] : [];
+      return settings.get(name);
     } catch {
-      return [];
+      return undefined;
     }
-  });
+  };
+  const { activeProject, projects } = record(get('projects')) ?? {};
+  const keys = Object.entries(record(projects) ?? {})
+    .sort(([one], [other]) => Number(other === activeProject) - Number(one === activeProject))
+    .map(([, project]) => record(project)?.credentialSecret);
+  const all = [get('credentialSecret'), get('_credentialSecret'), ...keys];
+  return [...new Set(all.filter((secret): secret is string => typeof secret === 'string' && secret !== ''))];
 }

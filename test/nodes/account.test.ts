@@ -502,10 +502,14 @@ describe('nodes/account', () => {
       return join(folder(), 'grant', name);
     };
     let secret: string;
-    /** Sets the runtime's credential secret like its settings file. */
+    /** Sets settings of the runtime. */
+    const useSettings = (settings: Record<string, unknown>) =>
+      Object.assign(helper.settings(undefined as never), { get: (name: string) => settings[name] });
     const useSecret = () =>
-      Object.assign(helper.settings(undefined as never), {
-        get: (name: string) => (name === 'credentialSecret' ? secret : undefined),
+      useSettings({
+        get credentialSecret() {
+          return secret;
+        },
       });
 
     it('is readable by its owner only', async () => {
@@ -513,6 +517,30 @@ describe('nodes/account', () => {
       const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
       assert.equal(await mode(join(folder(), 'grant')), '700');
       assert.equal(await mode(await grantFile()), '600');
+    });
+
+    it('is encrypted with the key of the active project, also after another project was opened', async () => {
+      const keyOf = (name: string) => ({ credentialSecret: `the key of ${name}` });
+      const projects = { first: keyOf('first'), second: keyOf('second'), third: {} };
+      const open = (activeProject: string) => useSettings({ projects: { activeProject, projects } });
+      for (const activeProject of ['second', 'first', 'third']) {
+        open(activeProject);
+        await flow.deploy([], activeProject === 'second' ? {} : { signIn: false });
+
+        assert.equal((await state()).state, 'signed-in', activeProject);
+        const content = await readFile(await grantFile(), 'utf8');
+        for (const token of simulator.tokens.refreshTokens) assert.ok(!content.includes(token));
+      }
+      const warned = logged().filter(({ msg }) => String(msg).includes('are stored unencrypted'));
+      assert.equal(warned.length, 0);
+    });
+
+    it('is announced once if nothing encrypts it', async () => {
+      useSettings({});
+      await flow.deploy([]);
+      await flow.deploy([], { signIn: false });
+      const warned = logged().filter(({ msg }) => String(msg).includes('are stored unencrypted'));
+      assert.deepEqual([warned.length, (await readFile(await grantFile(), 'utf8')).includes('accessToken')], [1, true]);
     });
 
     it('is encrypted with the credential secret, and is set aside with a warning under another secret', async () => {
