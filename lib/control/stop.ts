@@ -68,7 +68,7 @@ async function stopPrinter(
       tried.add(`${action} ${clusterJobId}`);
       const job = { clusterId, clusterJobId, action, data: {}, isAllowed: true, deadline, onStage };
       const isAway = action === 'abort' && !seen.isOnline;
-      const run = isAway ? Promise.reject<never>(printerOffline()) : jobControl.run(job);
+      const run = isAway ? Promise.reject(printerOffline()) : jobControl.run(job);
       results.set(clusterJobId, await run.catch((thrown: unknown) => failure(action, clusterId, clusterJobId, thrown)));
     });
   }

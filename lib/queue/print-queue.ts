@@ -354,8 +354,7 @@ export class Queues {
         if (!isOther) throw thrown;
       }),
     );
-    for (const { status, reason } of (await Promise.allSettled(pauses)) as PromiseRejectedResult[])
-      if (status === 'rejected') throw reason;
+    for (const pause of await Promise.allSettled(pauses)) if (pause.status === 'rejected') throw pause.reason;
   }
 
   /** Resolves when the outcomes of all sends are written. Never rejects. */

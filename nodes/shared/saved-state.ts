@@ -108,7 +108,7 @@ function settingOf(RED: NodeAPI): unknown {
  * Returns Node-RED's credential secrets: the user's, the one generated before the user set one, and the keys of the
  * projects, the active one first. The first one encrypts, all of them decrypt: a project may be left, or get another key.
  */
-export function secretsOf(RED: NodeAPI): string[] {
+function secretsOf(RED: NodeAPI): string[] {
   const settings = RED.settings as unknown as { get(name: string): unknown };
   const get = (name: string): unknown => {
     try {

@@ -47,7 +47,7 @@ describe('nodes/job-control', () => {
     };
     type Stopped = { action: string; status: string; clusterJobId: string; error?: { code: string } }[];
     const shortOf = (msg: NodeMessage | undefined) =>
-      (msg?.payload as Stopped)
+      ((msg?.payload ?? []) as Stopped)
         .map((one) => `${one.action} ${one.clusterJobId} ${one.error?.code ?? one.status}`)
         .sort();
     const queue = { id: 'queue', type: 'remote-printing-queue', account: 'account', match: 'lenient' };
@@ -132,7 +132,7 @@ describe('nodes/job-control', () => {
           return body;
         },
       });
-      const before = ['queued', 'sent_to_printer'].includes(String(statusOf(waiting)));
+      const before = ['queued', 'sent_to_printer'].includes(statusOf(waiting));
       assert.deepEqual([before, shortOf(await carriedOut({}))], [true, [`abort ${waiting} success`]]);
     });
 
@@ -142,7 +142,10 @@ describe('nodes/job-control', () => {
       simulator.faults.add({ endpoint: 'jobAction', path: one, status: 409, times: 'always' });
       const { sent, error } = await bench.run({});
       assert.deepEqual(shortOf(sent[0]), [`abort ${one} NOT_ACCEPTED`, `abort ${two} success`].sort());
-      assert.deepEqual([(error?.error as { code: string }).code, statusOf(two)], ['NOT_ACCEPTED', 'aborting']);
+      assert.deepEqual(
+        [(error?.error as { code: string } | undefined)?.code, statusOf(two)],
+        ['NOT_ACCEPTED', 'aborting'],
+      );
     });
 
     it('refuses a filter, which it would not obey', async () => {

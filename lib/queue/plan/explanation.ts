@@ -250,12 +250,12 @@ class SentenceCounts {
 
   #countOf(reason: Reason<PrinterReason>): SentenceCount {
     const { code, sentence } = reason;
-    const known = this.#byText.get(`${code} ${sentence}`);
+    const known = this.#byText.get(`${code} ${String(sentence)}`);
     if (known) return known;
     const number = (this.#texts.get(code) ?? 0) + 1;
     this.#texts.set(code, number);
     const shown = number < SENTENCES ? reason : { code, sentence: OTHERS };
-    const text = `${code} ${shown.sentence}`;
+    const text = `${code} ${String(shown.sentence)}`;
     const count = this.#byText.get(text) ?? { reason: shown, printers: 0 };
     this.#byText.set(text, count);
     return count;
