@@ -589,11 +589,11 @@ class QueueRun {
   #checkPlates(): void {
     const seen = new Set<string>();
     const open = new Map<string, boolean>();
-    for (const { id, type, clusterId } of this.#events) {
+    for (const { id, type } of this.#events) {
       if (!type.startsWith('plate.') || seen.has(id)) continue;
       seen.add(id);
-      // Its id names the printer of a group, before the number of the closing.
-      const gate = `${clusterId} ${id.split('/').at(-2)}`;
+      // Its id names the machine, before the number of the closing.
+      const gate = id.split('/').at(-2) ?? '';
       const isOpen = open.get(gate) ?? true;
       if (isOpen === (type === 'plate.cleared')) throw new Broken(3, `${id} came twice in a row`);
       open.set(gate, type === 'plate.cleared');

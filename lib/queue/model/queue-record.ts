@@ -81,7 +81,8 @@ export function plateFollowed(
     const at = isOpening && isLast ? (ended?.clearedAt ?? now) : (ended?.at ?? now);
     const verdict = isLast ? gate.verdicts.find(({ id }) => id === ended?.id) : undefined;
     const value = isOpening ? { good: verdict?.good ?? null } : null;
-    const id = eventId(queueId, type, clusterId, gate.printerId, closing);
+    // The machine may be elsewhere by the time that its plate is clear.
+    const id = eventId(queueId, type, key, closing);
     return { id, type, at, print: null, clusterId, clusterName, value };
   };
   const events: QueueEventDraft[] = [];
