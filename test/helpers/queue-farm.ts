@@ -227,6 +227,8 @@ export class Runtime {
   /** Ends the subscription to `events`. */
   readonly end: () => void;
   readonly #clock: ManualClock;
+  /** Reads the list of clusters, as it is now. */
+  readonly readList: () => void;
   readonly #records: Farm['records'];
 
   constructor(
@@ -243,6 +245,7 @@ export class Runtime {
     const { store } = memory;
     const listAll = () => new Map([...farm.clusters.keys()].map((id) => [id, listed(farm, id)]));
     let last = listAll();
+    this.readList = () => void (last = listAll());
     const { held } = this;
     const watcher = {
       clusterList: {

@@ -7,6 +7,8 @@ export interface Machine {
   ownId: string | null;
   /** GUID of its electronics, where the status is known to speak of them. */
   hostGuid: string | null;
+  /** GUID that may be that of its electronics, because nobody knows which member of the group is the host. */
+  possibleGuid: string | null;
   /** Where it is: the last resort without both ids. */
   clusterId: string;
   /** Whether it is the only printer of its cluster. */
@@ -27,22 +29,30 @@ export const printerIdOf = (printer: Printer, { printers }: { printers: readonly
 /**
  * The machine of a printer. The GUID of a cluster is that of its only printer, of a group's host, and of all members
  * without an id of their own.
- * @param hostId the host printer of a group, by the list; null: not known
+ * @param listedHost the host printer of a group, by the list, which may be older than the status; null: not known
  */
 export function machineOf(
   printer: Printer,
   { clusterId, hostGuid, printers }: ClusterStatus,
-  hostId: string | null,
+  listedHost: string | null,
 ): Machine {
   const { printerId } = printer;
   const ownId = printerId === null || isNil(printerId) ? null : printerId;
   const isAlone = printers.length === 1;
-  const isHost = isAlone || ownId === null || ownId === hostId;
-  return { ownId, hostGuid: isHost ? hostGuid : null, clusterId, isAlone, isGuest: !isHost && hostId !== null };
+  const isHostKnown = printers.some((one) => one.printerId === listedHost);
+  const isHost = isAlone || ownId === null || ownId === listedHost;
+  return {
+    ownId,
+    hostGuid: isHost ? hostGuid : null,
+    possibleGuid: isHost || isHostKnown ? null : hostGuid,
+    clusterId,
+    isAlone,
+    isGuest: !isHost && isHostKnown,
+  };
 }
 
 /** Name under which the gate of a machine is saved from its first sight on, whatever becomes of its ids. */
-export const gateIdOf = ({ ownId, hostGuid, clusterId }: Omit<Machine, 'isAlone' | 'isGuest'>): string =>
+export const gateIdOf = ({ ownId, hostGuid, clusterId }: Pick<Machine, 'ownId' | 'hostGuid' | 'clusterId'>): string =>
   ownId ?? hostGuid ?? clusterId;
 
 /** What a gate knows of its machine. */
@@ -82,11 +92,16 @@ export class MachineIndex<T extends Known> {
     return [...(this.#byCluster.get(clusterId) ?? [])];
   }
 
+  /** The gate of the machine with this GUID; of several, a closed one. */
+  withGuid(guid: string): T | undefined {
+    return this.#one(this.#byGuid.get(guid));
+  }
+
   /** The gate of a machine; undefined: none is known. */
   find(machine: Machine): T | undefined {
     const { ownId, hostGuid } = machine;
     const byId = ownId === null ? undefined : this.#one(this.#byOwnId.get(ownId));
-    const byGuid = hostGuid === null ? undefined : this.#one(this.#byGuid.get(hostGuid));
+    const byGuid = hostGuid === null ? undefined : this.withGuid(hostGuid);
     return byId ?? byGuid ?? this.#one(this.#inPlace(machine));
   }
 

@@ -269,12 +269,20 @@ export class PlateGates {
     const marked = list(record(await store.get(store.checkpointKey(clusterId)))?.gates);
     if ([ownId, hostGuid, gateIdOf(machine)].some((id) => id !== null && marked.includes(id))) return true;
     if (ownId !== null && isNamed({ clusterId, printerId: ownId })) return true;
+    if (this.#mayBeClosedHost(machine)) return true;
     // Of a group, the others may be meant.
     if (this.#index.in(clusterId).length > 0) return false;
     return (
       isNamed({ clusterId, printerId: null }) ||
       (await store.get(store.keyOf('queue-printer', clusterId))) !== undefined
     );
+  }
+
+  /** Whether a new member may be the host of its group under another id, and the host's plate is not clear. */
+  #mayBeClosedHost({ possibleGuid, clusterId }: Machine): boolean {
+    const host = possibleGuid === null ? undefined : this.#index.withGuid(possibleGuid);
+    if (!host?.ended || isCleared(host.ended, 'confirm')) return false;
+    return !this.#here(clusterId).some(({ gateId }) => gateId === host.gateId);
   }
 
   /**

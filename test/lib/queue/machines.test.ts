@@ -98,6 +98,8 @@ describe('queue: the plate of a machine', () => {
         await see('C1', alone('P1', past(failed('P1'))));
         all.farm.clusters.delete('C1');
         all.farm.clusters.set('C3', { host_guid: later.guid });
+        // The queue reads the list every two minutes.
+        await all.pass(130);
         assert.deepEqual(await see('C3', alone(later.uuid)), { only: 'awaiting' });
       });
 
@@ -106,7 +108,17 @@ describe('queue: the plate of a machine', () => {
       all.farm.changes.set('C1', answer(alone('P1')));
       await start(onlyC1);
       await see('C1', alone('P1', past(failed('P1'))));
+      all.farm.changes.set('C1', answer(group('new', 'P2')));
+      one.readList();
       assert.deepEqual(await see('C1', group('new', 'P2')), { new: 'awaiting', P2: 'clear' });
+    });
+
+    it('closes each new member of a group whose host nobody knows', async () => {
+      all.farm.clusters.set('C1', { host_guid: 'G' });
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start(onlyC1);
+      await see('C1', alone('P1', past(failed('P1'))));
+      assert.deepEqual(await see('C1', group('new', 'P2')), { new: 'awaiting', P2: 'awaiting' });
     });
 
     it('is one for all members without an id of their own', async () => {
