@@ -90,6 +90,7 @@ export class Watcher {
       plan: new PollPlan(this.#scheduler, this.#memory, clock, options.random ?? Math.random),
       checkpoints: this.#checkpoints,
       scoped: () => this.#scoped(),
+      share: (...shown) => this.#coordinator?.observations.share(...shown),
     };
     this.#reports = {
       polled: (clusterId, start, failure) => {
@@ -270,7 +271,7 @@ export class Watcher {
   }
 }
 
-/** `requestedAt`: when the status was requested at the earliest, monotonic, ms. */
+/** `requestedAt`: when the status was requested, monotonic, ms. */
 export type ObservationListener = (clusterId: string, status: ClusterStatus, requestedAt: number) => void;
 
 /** Receives the figures of the polls. */

@@ -65,11 +65,8 @@ const SHARED_RETRIES = { first: 1_000, longest: 5_000 };
 /** Longest wait for an unresponsive database on close, ms. */
 const CLOSE_WITHIN = 5_000;
 const LOADED = Symbol('loaded');
-/** Key kinds: the state that the next poll resumes from, and the updates that other runtimes wait for. */
+/** Kind of the state that the next poll resumes from. */
 export const CHECKPOINT = 'checkpoint';
-export const OBSERVATION = 'observation';
-/** Retention of an update for other runtimes, ms. */
-const KEEP_OBSERVATION = 24 * 3600_000;
 
 interface QueuedWrite {
   item: string;
@@ -79,7 +76,7 @@ interface QueuedWrite {
   value: () => unknown;
   options: PutOptions;
   /** Called after an attempt. False: not written yet, or not this runtime's to write. */
-  onAttempt?: (isWritten: boolean) => void;
+  onAttempt?: (isWritten: boolean) => unknown;
 }
 
 /** Throws for a checkpoint of a newer version, so that it is not overwritten. */
@@ -190,10 +187,10 @@ export class CheckpointStore {
     this.#write([CHECKPOINT, ...scope], LIST, memory, { value, notify: true });
   }
 
-  /** Publishes an observation for other runtimes. */
-  publish({ scope }: ScopeMemory, clusterId: string, observation: RemoteUpdate): void {
-    const options = { keepFor: KEEP_OBSERVATION, notify: true };
-    this.#enqueue({ item: clusterId, key: [OBSERVATION, ...scope, clusterId], value: () => observation, options });
+  /** Writes a value about a cluster that other runtimes wait for, as its owner. `written`: called once it is there. */
+  publish(clusterId: string, key: Key, value: () => object, { keepFor, written }: Publication): void {
+    const onAttempt = (isWritten: boolean) => isWritten && written();
+    this.#enqueue({ item: clusterId, key, value, options: { keepFor, notify: true }, onAttempt });
   }
 
   /** Resolves when no write of an item is pending. */
@@ -334,8 +331,8 @@ interface Unwritten {
   marks: readonly string[];
 }
 
-/** Observation of a cluster, for runtimes that wait for it. */
-interface RemoteUpdate {
-  checkpoint: Checkpoint | null;
-  figures: ClusterStatus;
+interface Publication {
+  /** ms. */
+  keepFor: number;
+  written: () => void;
 }

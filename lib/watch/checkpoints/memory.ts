@@ -31,7 +31,10 @@ export function unpackFigures(
 const figuresOf = ({ progress, timeElapsed, timeTotal, timeRemaining }: PrintJob) =>
   [progress, timeElapsed, timeTotal, timeRemaining] as const;
 
-type Figures = ReturnType<typeof figuresOf>;
+export type Figures = ReturnType<typeof figuresOf>;
+
+/** The figures of the jobs of a status, in their order. */
+export const jobFiguresOf = ({ jobs }: Pick<ClusterStatus, 'jobs'>): Figures[] => jobs.map(figuresOf);
 
 const withFigures = (job: PrintJob, figures: Figures | undefined): PrintJob => {
   if (!figures) return job;
@@ -287,6 +290,15 @@ export class ClusterMemory extends StoredMemory {
   /** Replaces the figures and leaves the checkpoint as it is. */
   setStatus(status: ClusterStatus): void {
     this.#set(this.checkpoint, status);
+  }
+
+  /** Replaces the figures of the jobs alone, each by those at its place. */
+  setJobFigures(rows: readonly Figures[], receivedAt: string): void {
+    const { status } = this;
+    if (!status) return;
+    const jobs = status.jobs.map((job, at) => withFigures(job, rows[at]));
+    const current = status.current && (jobs[status.jobs.indexOf(status.current)] ?? null);
+    this.#texts.setVolatile(packFigures({ ...status, receivedAt, jobs, current }));
   }
 
   /**

@@ -16,10 +16,10 @@ import { underDeadline } from '../../time/deadline';
 import { waitBefore } from '../../time/retry';
 import { phrase } from '../../words/sentence';
 import { isSecured } from '../checkpoints/checkpoint-store';
-import type { ClusterMemory, ListedCluster, ScopeMemory } from '../checkpoints/memory';
+import type { ClusterMemory, Figures, ListedCluster, ScopeMemory } from '../checkpoints/memory';
 import type { Poll } from './poll-loop';
 import type { Subscriptions } from './subscriptions';
-import { type EventSubscriber, type PollingAccount, type PollReports, readJobRecord } from './types';
+import { type EventSubscriber, type PollingAccount, type PollReports, readJobRecord, type Shown } from './types';
 
 /** Concurrent requests for records, and most of them in one poll. */
 const AT_ONCE = 4;
@@ -150,10 +150,16 @@ export class Observer {
   }
 
   /** Records an observation by the owner. */
-  receive(memory: ClusterMemory, checkpoint: Checkpoint | null, status: ClusterStatus): void {
+  receive(memory: ClusterMemory, { checkpoint, status }: Shown): void {
     this.#memory = memory;
     this.#undelivered = checkpoint;
     memory.setStatus(status);
+  }
+
+  /** Records that the owner has seen the same again, with other figures of the jobs. Returns the status. */
+  receiveSame(figures: readonly Figures[]): ClusterStatus | null {
+    this.#memory?.setJobFigures(figures, isoTime(this.account.clock.now()));
+    return this.status;
   }
 
   /**

@@ -1,13 +1,22 @@
-import type { Checkpoint, Ended } from '../../events/checkpoint';
+import type { Ended } from '../../events/checkpoint';
 import type { ClusterStatus } from '../../service/cluster';
 import { type PrintingError, withIds } from '../../service/errors';
 import type { Lock } from '../../state/membership';
 import { isStillOwned } from '../checkpoints/checkpoint-store';
-import { LONGEST_READ, Observer } from './observer';
+import type { Figures } from '../checkpoints/memory';
+import { Observer } from './observer';
 import { type Answer, type Poll, PollLoop } from './poll-loop';
 import { Subscriptions } from './subscriptions';
 import { joinTurns, Predictions, SHORTEST, turnFrom } from './timing';
-import type { EventSubscriber, PollingAccount, PollMoves, PollReports, PollResult, Subscriber } from './types';
+import type {
+  EventSubscriber,
+  PollingAccount,
+  PollMoves,
+  PollReports,
+  PollResult,
+  SharedStatus,
+  Subscriber,
+} from './types';
 
 /** Intervals without an update from the owner after which a waiting runtime polls by itself. */
 const SILENCE = 3;
@@ -21,6 +30,8 @@ export class Poller extends PollLoop<PollResult> {
   #readAt = -Infinity;
   /** Time of the last update from the owner, or of the start of waiting for one, monotonic ms. */
   #lastUpdateAt = -Infinity;
+  /** Mark of the last contents that the owner has shared; null: none are known. */
+  #mark: string | null = null;
 
   constructor(clusterId: string, account: PollingAccount, reports: PollReports, moves: PollMoves) {
     super(clusterId, account, reports, moves);
@@ -107,13 +118,31 @@ export class Poller extends PollLoop<PollResult> {
   }
 
   /** Passes an observation by the owner to the subscribers. */
-  async receiveUpdate(checkpoint: Checkpoint | null, status: ClusterStatus): Promise<void> {
+  async receiveUpdate({ mark, age, ...shown }: SharedStatus): Promise<void> {
     const { account, clusterId } = this;
     const memory = (await account.scoped()).of(clusterId);
     if (this.isOurs || account.signal.aborted) return;
-    this.#observer.receive(memory, checkpoint, status);
+    this.#observer.receive(memory, shown);
+    this.#mark = mark;
+    this.#show(shown.status, age);
+  }
+
+  /**
+   * The same for a poll by the owner that has shown nothing new but `figures` of the jobs. Returns false if this runtime
+   * knows other contents than those of the mark.
+   */
+  receiveSame(mark: string, age: number, figures: readonly Figures[]): boolean {
+    if (this.isOurs || this.account.signal.aborted) return true;
+    const status = this.#mark === mark ? this.#observer.receiveSame(figures) : null;
+    if (status) this.#show(status, age);
+    return status !== null;
+  }
+
+  /** Shows a status that the owner has read. */
+  #show(status: ClusterStatus, age: number): void {
+    const { account, clusterId } = this;
     this.#readAt = this.#lastUpdateAt = account.clock.monotonic();
-    this.reports.observed(clusterId, status, this.#readAt - LONGEST_READ);
+    this.reports.observed(clusterId, status, this.#readAt - age);
     this.#subscriptions.show({ clusterId, status, raw: null, error: null });
     this.replan();
   }
@@ -249,7 +278,7 @@ export class Poller extends PollLoop<PollResult> {
       (this.#predictions ??= new Predictions()).update(status.jobs, this.#readAt);
       reports.observed(clusterId, status, poll.start);
       if (poll.isOurs && account.ownership.isAwaited(clusterId))
-        account.checkpoints.publish(scope, clusterId, { checkpoint: observer.checkpointOf(memory), figures: status });
+        account.share(scope, clusterId, { checkpoint: observer.checkpointOf(memory), status }, poll.start);
     }
     return { clusterId, status, raw, error: null };
   }
@@ -270,7 +299,7 @@ export class Poller extends PollLoop<PollResult> {
   /** Drops state that became stale while another runtime polled. */
   #reset(): void {
     this.#observer.reset();
-    this.#predictions = null;
+    this.#predictions = this.#mark = null;
     this.failures.reset();
     this.reports.ownerChanged(this.clusterId);
   }

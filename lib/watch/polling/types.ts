@@ -1,4 +1,5 @@
 import type { ApiClient } from '../../account/api-client';
+import type { Checkpoint } from '../../events/checkpoint';
 import type { Thresholds } from '../../events/edges';
 import type { JobAnswer } from '../../events/job-edges';
 import type { Rebound } from '../../events/list-changes';
@@ -27,8 +28,24 @@ export interface PollingAccount {
   readonly checkpoints: CheckpointStore;
   /** Assignment of polls to this runtime. */
   readonly ownership: Ownership;
+  /** Shares what a poll has shown with the runtimes that wait for it; `start`: of the poll, monotonic ms. */
+  share(under: ScopeMemory, clusterId: string, shown: Shown, start: number): void;
   /** State of the present scope. Rejects while the scope is unknown. */
   scoped(): Promise<ScopeMemory>;
+}
+
+/** What a poll has shown of a cluster. */
+export interface Shown {
+  checkpoint: Checkpoint | null;
+  status: ClusterStatus;
+}
+
+/** What another runtime has shared of a cluster that it polls. */
+export interface SharedStatus extends Shown {
+  /** Names the contents, apart from figures; null: shared by an older version. */
+  mark: string | null;
+  /** Time since the start of the poll, ms. */
+  age: number;
 }
 
 /** Reports from the pollers to the watcher. */
@@ -37,7 +54,7 @@ export interface PollReports {
   polled(clusterId: string, start: number, failure: FailedPoll | null): void;
   /** The polls of a cluster moved to another runtime, or to this one. */
   ownerChanged(clusterId: string): void;
-  /** A status was read, here or by another runtime; `requestedAt`: monotonic, ms, of another runtime at the earliest. */
+  /** A status was read, here or by another runtime; `requestedAt`: monotonic, ms. */
   observed(clusterId: string, status: ClusterStatus, requestedAt: number): void;
   /** Changes were derived from an observation of a cluster that belongs to this runtime. */
   derived(clusterId: string, drafts: readonly EventDraft[]): void;

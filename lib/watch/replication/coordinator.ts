@@ -1,19 +1,18 @@
-import { readCheckpoint } from '../../events/checkpoint';
 import { record, text } from '../../service/json-readers';
-import { storedStatus } from '../../service/cluster';
 import type { Assigned, Membership } from '../../state/membership';
 import type { Key, StateStore } from '../../state/store';
 import { underDeadline } from '../../time/deadline';
 import { Rerun } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import { retryUntil } from '../../time/retry';
-import { CHECKPOINT, type CheckpointStore, LIST, OBSERVATION } from '../checkpoints/checkpoint-store';
+import { CHECKPOINT, type CheckpointStore, LIST } from '../checkpoints/checkpoint-store';
 import { ClusterMemory, type ScopeMemory } from '../checkpoints/memory';
 import type { ListPoller } from '../polling/list-poller';
 import { KeepPolling, type Poller } from '../polling/poller';
 import type { Pollers } from '../polling/pollers';
 import type { PollingAccount } from '../polling/types';
 import { Assignments, type SharedWork, type Wants } from './assignments';
+import { OBSERVATION, POLLED, SharedObservations } from './observations';
 import { LivePeers, OwnerNames, type Sharing, type Standby } from './peers';
 import { ServiceReach } from './service-reach';
 
@@ -45,6 +44,7 @@ export class ReplicaCoordinator implements SharedWork {
   readonly membership: Membership;
   readonly ownership: Assignments;
   readonly peers: LivePeers;
+  readonly observations: SharedObservations;
   /** Whether this runtime reaches the service. */
   readonly reach: ServiceReach;
   #scope: ScopeMemory | null = null;
@@ -73,6 +73,7 @@ export class ReplicaCoordinator implements SharedWork {
     this.membership = join(topic, { name, wants: null, onChange });
     this.peers = new LivePeers(this.membership);
     this.ownership = new Assignments(this.membership, clock, this);
+    this.observations = new SharedObservations(this.membership, options);
     this.#names = new OwnerNames(this.membership, clock, standbyChanged);
     this.#disarm = clock.after(SHOWN_AFTER, () => {
       this.#showsMissing = true;
@@ -87,6 +88,7 @@ export class ReplicaCoordinator implements SharedWork {
   /** Hands all polls over. Never rejects. */
   leave(): Promise<void> {
     this.#endUpdates();
+    this.observations.end();
     this.#names.end();
     this.#disarm();
     return this.ownership.leave();
@@ -168,6 +170,7 @@ export class ReplicaCoordinator implements SharedWork {
     // State that could not be written may still be the newest.
     if (memory?.mayBeAhead) memory.invalidate();
     else clusters?.delete(item);
+    this.observations.forget(item);
     this.#pollerOf(item)?.stopRegularPolls();
   }
 
@@ -246,24 +249,12 @@ export class ReplicaCoordinator implements SharedWork {
     const { fault } = this.options;
     if (kind === CHECKPOINT && clusterId === undefined) this.#catchUp();
     else if (kind === CHECKPOINT && clusterId !== undefined) this.#receiveMove(key, clusterId).catch(fault);
-    else if (kind === OBSERVATION && clusterId !== undefined) this.#receiveObservation(key, clusterId).catch(fault);
+    else if (kind === OBSERVATION && clusterId !== undefined) this.observations.receive(key, clusterId).catch(fault);
+    else if (kind === POLLED) this.observations.receivePolled(key, here).catch(fault);
   }
 
   async #receiveMove(key: Key, clusterId: string): Promise<void> {
     const movedTo = text(record(await this.options.store.get<unknown>(key))?.movedTo);
     if (movedTo !== null) await this.options.pollers().followRemote(clusterId, movedTo);
-  }
-
-  /** Passes an observation to subscribers that wait for it instead of polling. */
-  async #receiveObservation(key: Key, clusterId: string): Promise<void> {
-    const { store, pollers } = this.options;
-    const waiting = () => {
-      const poller = pollers().get(clusterId);
-      return poller?.isWaitedFor && !poller.isOurs ? poller : undefined;
-    };
-    if (!waiting()) return;
-    const update = record(await store.get<unknown>(key));
-    const figures = storedStatus(update?.figures);
-    if (figures) await waiting()?.receiveUpdate(readCheckpoint(update?.checkpoint), figures);
   }
 }
