@@ -72,6 +72,10 @@ export class Lease implements Lock {
     return this.#controller.signal;
   }
 
+  get number(): string {
+    return this.token;
+  }
+
   secure(ms: number): Promise<() => void> {
     return this.leases.secure(this, ms);
   }

@@ -48,8 +48,13 @@ export class PrintQueue implements api.QueueApi {
 
   constructor(parts: QueueParts) {
     this.#parts = parts;
-    this.#outbox = new Outbox(parts, (thrown) => this.#runtime.failed(thrown));
-    this.#runtime = new QueueRuntime(parts, () => this.#changed());
+    this.#outbox = new Outbox(parts, {
+      records: () => this.#undelivered(),
+      lease: () => this.#runtime.lease,
+      telling: () => this.#runtime.loaded?.data.telling ?? null,
+      failed: (thrown) => this.#runtime.failed(thrown),
+    });
+    this.#runtime = new QueueRuntime(parts, () => this.#changed(), this.#outbox);
   }
 
   async add(request: api.AddRequest): Promise<api.Changed> {
@@ -178,7 +183,7 @@ export class PrintQueue implements api.QueueApi {
 
   subscribe(onEvents: (events: readonly api.QueueEvent[]) => void): () => void {
     const end = this.#outbox.subscribe(onEvents);
-    this.#deliver();
+    this.#outbox.deliver();
     return end;
   }
 
@@ -270,7 +275,7 @@ export class PrintQueue implements api.QueueApi {
   }
 
   #changed(): void {
-    this.#deliver();
+    this.#outbox.deliver();
     this.#ends.check(this.#runtime.loaded);
     if (this.#listeners.size === 0) return;
     const state = this.#state();
@@ -281,12 +286,9 @@ export class PrintQueue implements api.QueueApi {
     return this.#runtime.loaded?.view.state() ?? NOT_LOADED;
   }
 
-  #deliver(): void {
-    const { loaded, lease, isClosed, isRepeating } = this.#runtime;
-    if (loaded && lease.isOurs && !isClosed && !isRepeating) this.#outbox.deliver(this.#undelivered(loaded));
-  }
-
-  #undelivered(loaded: QueueContext): Undelivered[] {
+  #undelivered(): Undelivered[] | null {
+    const { loaded, isClosed, isRepeating } = this.#runtime;
+    if (!loaded || isClosed || isRepeating) return null;
     const { data } = loaded;
     const { outbox } = data.state.record;
     const ofQueue: Undelivered = {

@@ -89,6 +89,8 @@ export interface Lock {
    * that holder may still arrive.
    */
   readonly inherited?: boolean;
+  /** Distinguishes it from all others on the shared state; undefined if it can't be lost. */
+  readonly number?: string;
   /** Aborts when the lock is no longer reliable; undefined if it can't be lost. */
   readonly signal?: AbortSignal;
   /**

@@ -12,6 +12,7 @@ import { isUnread } from './facts';
 import { PlateGates } from './gates';
 import { ItemStore, Reservations } from './items';
 import { type LocalChanges, PLANNER, QueueStore, Records } from './records';
+import { Telling } from './telling';
 
 /** The parts of a queue that its records need. */
 interface QueueDataParts {
@@ -43,6 +44,7 @@ export class QueueData {
   readonly gates: PlateGates;
   readonly state: SavedQueue;
   readonly reservations: Reservations;
+  readonly telling: Telling;
   readonly scope: Scope;
   /** Items with open attempts. */
   readonly open = new ItemIndex((record) => openAttempts(record).length > 0);
@@ -89,13 +91,14 @@ export class QueueData {
     });
     this.state = new SavedQueue(records, queueId, owner.changed);
     this.reservations = new Reservations(records);
+    this.telling = new Telling(records, queueId, clock);
     const ends = [localChanges.listen(noticed), store.onChange?.((key) => this.#notified(key))];
     this.#end = () => ends.forEach((end) => end?.());
   }
 
   /** Reads everything. Rejects while the store can't be read. */
   async load(): Promise<void> {
-    await Promise.all([this.state.load(), this.gates.load(), this.items.load()]);
+    await Promise.all([this.state.load(), this.gates.load(), this.items.load(), this.telling.load()]);
     this.items.forget(this.state.record.oldBefore);
     this.#isLoaded = true;
     this.#owner.changed();
@@ -184,7 +187,9 @@ export class QueueData {
           ? this.gates.reload(rest)
           : kind === 'queue-state' && first === this.#queueId
             ? this.#reloadState()
-            : null;
+            : kind === 'queue-telling' && first === this.#queueId
+              ? this.telling.load().then(this.#owner.changed)
+              : null;
     work?.catch(failed);
   }
 }

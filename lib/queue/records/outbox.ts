@@ -1,9 +1,14 @@
+import type { Lock } from '../../state/membership';
 import type { Clock } from '../../time/clock';
+import { Rerun } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { QueueEvent, QueueEventDraft } from '../model/types';
+import type { Telling } from './telling';
 
 /** Age from which an event counts as late although a node was there, ms. */
 const LATE = 60_000;
+/** Most events that are claimed by one write. */
+const MOST = 200;
 
 /** Saved events of one record. */
 export interface Undelivered {
@@ -21,26 +26,51 @@ interface OutboxParts {
   clock: Clock;
 }
 
+/** The saved events of a queue, and the right to deliver them. */
+interface OutboxSource {
+  /** All records that may have undelivered events; null: none may be delivered now. */
+  records: () => readonly Undelivered[] | null;
+  /** Whether this runtime plans, and the lease under which it does; a lock of null: none is needed. */
+  lease: () => { isOurs: boolean; lock: Lock | null };
+  /** Null: the records are not loaded. */
+  telling: () => Telling | null;
+  /** Called when events could not be claimed or removed; `deliver` is to be called again. */
+  failed: (thrown: unknown) => void;
+}
+
 type Receiver = (events: readonly QueueEvent[]) => void;
 
+/** An event that is not delivered yet. */
+interface Fresh {
+  draft: QueueEventDraft;
+  complete: Undelivered['complete'];
+  /** Place in time, ms. */
+  order: number;
+}
+
 /**
- * Delivery of the saved events to the nodes of the queue. An event is removed from its record after its delivery; while
- * no node is there it waits, and then comes late (print queue, 4).
+ * Delivery of the saved events to the nodes of the queue, by the runtime that plans. An event is removed from its record
+ * after its delivery; while no node is there it waits, and then comes late (print queue, 4). Where several runtimes share
+ * the queue, each event is claimed before its delivery, so that no other runtime delivers it too (ADR 35).
  */
 export class Outbox {
   readonly #parts: OutboxParts;
-  readonly #failed: (thrown: unknown) => void;
+  readonly #source: OutboxSource;
   readonly #receivers = new Set<Receiver>();
   /** Delivered events that may still be in their records. */
   readonly #delivered = new Set<string>();
   readonly #removing = new Set<string>();
   /** Events that were there before a node was. */
   readonly #waited = new Set<string>();
+  /** The lease under which events are claimed. */
+  #lease: string | null = null;
+  readonly #claimed = new Set<string>();
+  readonly #rounds = new Rerun(() => this.#claimAndDeliver());
+  readonly #underWay = new Set<Promise<void>>();
 
-  /** @param failed called when delivered events could not be removed; `deliver` is to be called again */
-  constructor(parts: OutboxParts, failed: (thrown: unknown) => void) {
+  constructor(parts: OutboxParts, source: OutboxSource) {
     this.#parts = parts;
-    this.#failed = failed;
+    this.#source = source;
   }
 
   /** Call `deliver` then, as events may have waited. Returns a function that ends the subscription. */
@@ -51,45 +81,113 @@ export class Outbox {
     return () => this.#receivers.delete(own);
   }
 
-  /**
-   * Delivers the waiting events, in the order in which they happened. Only the runtime that plans delivers.
-   * @param records all that may have undelivered events
-   */
-  deliver(records: readonly Undelivered[]): void {
+  /** Delivers the waiting events, in the order in which they happened. */
+  deliver(): void {
+    const { lock } = this.#source.lease();
+    const number = lock?.number ?? null;
+    if (number === null && this.#lease === null) this.#deliver(this.#fresh(), null);
+    else void this.#rounds.request();
+  }
+
+  /** Resolves when delivered events are removed from their records, or can't be. */
+  async settled(): Promise<void> {
+    if (this.#rounds.isRunning) await this.#rounds.request();
+    await Promise.allSettled(this.#underWay);
+  }
+
+  /** Says which events were told under a lease that this runtime has lost, or left. Never rejects. */
+  async leave(): Promise<void> {
+    const lease = this.#lease;
+    const telling = this.#source.telling();
+    if (lease === null || this.#claimed.size === 0 || !telling) return;
+    const told = new Set([...this.#claimed].filter((id) => this.#delivered.has(id)));
+    await telling.settle(lease, told).then(
+      () => {
+        if (this.#lease !== lease) return;
+        this.#lease = null;
+        this.#claimed.clear();
+        this.#delivered.clear();
+      },
+      (thrown: unknown) => this.#source.failed(thrown),
+    );
+  }
+
+  /** Never rejects. */
+  async #claimAndDeliver(): Promise<void> {
+    const { isOurs, lock } = this.#source.lease();
+    const number = isOurs ? (lock?.number ?? null) : null;
+    if (this.#lease !== null && this.#lease !== number) await this.leave();
+    const telling = this.#source.telling();
+    if (number === null || !telling || (this.#lease !== null && this.#lease !== number)) return;
+    this.#lease = number;
+    const fresh = this.#fresh(telling, number);
+    if (fresh.length === 0 || this.#receivers.size === 0) return this.#deliver(fresh, number);
+    const open = new Set(this.#source.records()?.flatMap(({ drafts }) => drafts.map(({ id }) => id)));
+    const next = fresh.slice(0, MOST);
+    const ids = next.map(({ draft }) => draft.id).filter((id) => !this.#claimed.has(id));
+    try {
+      if (ids.length > 0) await telling.claim(number, ids, open);
+    } catch (thrown) {
+      return this.#source.failed(thrown);
+    }
+    for (const id of this.#claimed) if (!open.has(id)) this.#claimed.delete(id);
+    for (const id of ids) this.#claimed.add(id);
+    this.#deliver(next, number);
+    if (fresh.length > next.length) void this.#rounds.request();
+  }
+
+  /** The events that this runtime may deliver now, in their order. */
+  #fresh(telling: Telling | null = null, lease = ''): Fresh[] {
+    const records = this.#source.lease().isOurs ? (this.#source.records() ?? []) : [];
     const fresh = records.flatMap(({ drafts, complete }) => {
       let order = -Infinity;
       return drafts
-        .filter(({ id }) => !this.#delivered.has(id))
+        .filter(({ id }) => {
+          const state = telling?.stateOf(id, lease) ?? null;
+          // What another runtime has told is only to be removed.
+          if (state === 'told') this.#delivered.add(id);
+          return state === null && !this.#delivered.has(id);
+        })
         .map((draft) => {
           // The events of a record stay in their order when the clock was set back between them.
           order = Math.max(order, draft.at);
           return { draft, complete, order };
         });
     });
+    return fresh.sort((one, other) => one.order - other.order);
+  }
+
+  /** @param number of the lease under which the events are claimed; null: none is needed */
+  #deliver(fresh: readonly Fresh[], number: string | null): void {
     if (this.#receivers.size === 0) {
       for (const { draft } of fresh) this.#waited.add(draft.id);
       return;
     }
-    const ordered = fresh.sort((one, other) => one.order - other.order);
-    if (ordered.length > 0)
-      for (const receiver of [...this.#receivers])
-        // Each gets its own events, as flows may change them.
-        guard(() => receiver(ordered.map(({ draft, complete }) => this.#event(draft, complete(draft)))))();
-    for (const { draft } of fresh) {
+    for (const { draft, complete } of fresh) {
+      // A process that stood still may have lost its lease in the middle.
+      const { isOurs, lock } = this.#source.lease();
+      if (!isOurs || (lock?.number ?? null) !== number) return;
       this.#delivered.add(draft.id);
+      for (const receiver of [...this.#receivers])
+        // Each gets its own event, as flows may change it.
+        guard(() => receiver([this.#event(draft, complete(draft))]))();
       this.#waited.delete(draft.id);
     }
-    for (const record of records) this.#remove(record);
+    for (const record of this.#source.records() ?? []) this.#remove(record);
   }
 
   #remove({ drafts, remove }: Undelivered): void {
-    const ids = new Set(drafts.map(({ id }) => id).filter((id) => !this.#removing.has(id)));
+    const ids = new Set(drafts.map(({ id }) => id).filter((id) => this.#delivered.has(id) && !this.#removing.has(id)));
     if (ids.size === 0) return;
     for (const id of ids) this.#removing.add(id);
-    remove(ids)
+    const removed: Promise<void> = remove(ids)
       .then(() => ids.forEach((id) => this.#delivered.delete(id)))
-      .catch(this.#failed)
-      .finally(() => ids.forEach((id) => this.#removing.delete(id)));
+      .catch((thrown: unknown) => this.#source.failed(thrown))
+      .finally(() => {
+        ids.forEach((id) => this.#removing.delete(id));
+        this.#underWay.delete(removed);
+      });
+    this.#underWay.add(removed);
   }
 
   #event(draft: QueueEventDraft, about: Pick<QueueEvent, 'item' | 'print'>): QueueEvent {

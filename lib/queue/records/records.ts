@@ -9,7 +9,7 @@ export const PLANNER = { asPlanner: true };
 const PAGE = 1_000;
 
 /** Kinds of the queue's records. */
-type Kind = 'queue-item' | 'queue-plate' | 'queue-printer' | 'queue-state';
+type Kind = 'queue-item' | 'queue-plate' | 'queue-printer' | 'queue-state' | 'queue-telling';
 
 /**
  * The queue's records in the store. Every change is an update under the record's lock, so that a person at one runtime

@@ -2,7 +2,7 @@ import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, PrintingError } from '../../service/errors';
 import type { Lock, Membership } from '../../state/membership';
 import type { Key, Scope, StateStore } from '../../state/store';
-import { Rerun } from '../../time/concurrency';
+import { Rerun, settledWithin } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
 import { RetryTimer, retryUntil } from '../../time/retry';
 import type { Watcher } from '../../watch/watcher';
@@ -10,6 +10,7 @@ import { phrase } from '../../words/sentence';
 import { openAttempts } from '../model/item';
 import type { ItemReason, Reason } from '../model/types';
 import { QueueData } from '../records/data';
+import type { Outbox } from '../records/outbox';
 import { ClusterViews } from '../records/statuses';
 import { QueueView } from '../view';
 import type { QueueContext, QueueParts } from './context';
@@ -115,6 +116,8 @@ const REPEAT = { first: 2_000, longest: 60_000 };
 const LIST_FOR = 600_000;
 /** Time between two reads of the list, where the queue may use every printer of the account, ms. */
 const LIST_EVERY = 120_000;
+/** Longest wait, before the queue is left to another runtime, until delivered events are removed, ms. */
+const REMOVED_WITHIN = 5_000;
 /** Longest wait for the records of an operation without a deadline, ms. */
 const LOADED_WITHIN = 10_000;
 
@@ -124,6 +127,7 @@ export class QueueRuntime {
   readonly #parts: QueueParts;
   /** Called after any change, once for several at a time. */
   readonly #onChange: () => void;
+  readonly #outbox: Pick<Outbox, 'settled' | 'leave'>;
   readonly #views: ClusterViews;
   readonly #closing = new AbortController();
   readonly #deadline: Deadline;
@@ -144,10 +148,11 @@ export class QueueRuntime {
   /** Monotonic, ms. */
   #changedAt = -Infinity;
 
-  constructor(parts: QueueParts, onChange: () => void) {
+  constructor(parts: QueueParts, onChange: () => void, outbox: Pick<Outbox, 'settled' | 'leave'>) {
     const { queueId, topic, runtimeName, store, clock, watcher, signIn, service } = parts;
     this.#parts = parts;
     this.#onChange = onChange;
+    this.#outbox = outbox;
     this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
     this.#repeats = new RetryTimer(clock, REPEAT);
     this.#held = new HeldClusters(watcher);
@@ -256,7 +261,10 @@ export class QueueRuntime {
     await Promise.all(this.#ending);
     if (this.#isRemoved && this.lease.isOurs)
       await this.#loaded?.data.reservations.keepOnly(new Map()).catch(() => undefined);
+    // Another runtime would deliver what is not removed yet.
+    await settledWithin(this.#parts.clock, REMOVED_WITHIN, this.#outbox.settled());
     await this.lease.leave();
+    void this.#outbox.settled().then(() => this.#outbox.leave());
     this.#deadline.end();
   }
 

@@ -95,6 +95,7 @@ describe('queue/events', () => {
     const node = (received: string[]) =>
       one.queue.subscribe((events) => events.forEach(({ type, late }) => received.push(late ? `${type} late` : type)));
     node(early!);
+    await all.pass(1);
     node(other!);
     await one.does('remove', 'a');
     await all.pass(20);
@@ -110,6 +111,7 @@ describe('queue/events', () => {
     all.clock.set(all.clock.now() - 3600 * MINUTE);
     await all.pass(80);
     one.queue.subscribe((events) => one.events.push(...events));
+    await all.pass(1);
     assert.deepEqual(one.types('print'), ['print.dispatched', 'print.started', 'print.finished']);
   });
 

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { QueueFarm, type Runtime } from '../../helpers/queue-farm';
+
+describe('queue/events of several runtimes', () => {
+  let all: QueueFarm;
+  let one: Runtime;
+  let two: Runtime;
+  let told: string[];
+
+  beforeEach(async () => {
+    all = new QueueFarm();
+    one = all.start();
+    await all.pass(20);
+    two = all.start();
+    await all.pass(20);
+    told = [];
+    for (const runtime of [one, two])
+      runtime.queue.subscribe((events) => {
+        told.push(...events.map(({ id }) => id));
+      });
+  });
+  afterEach(() => all.close());
+
+  const once = (type: string) => {
+    assert.deepEqual(told, [...new Set(told)], 'an event was told twice');
+    assert.equal(told.filter((id) => id.includes(type)).length, 1, `${type}: ${told.join()}`);
+  };
+  /** Runs `action` when the first event of a type has arrived at a runtime. */
+  const uponEvent = (runtime: Runtime, type: string, action: () => unknown) => {
+    let isDone = false;
+    runtime.queue.subscribe((events) => {
+      if (isDone || !events.some((event) => event.type === type)) return;
+      isDone = true;
+      action();
+    });
+  };
+
+  for (const type of ['item.queued', 'print.dispatched', 'print.finished', 'item.finished', 'queue.idle'])
+    it(`come once although the planner stood still right after ${type}`, async () => {
+      uponEvent(one, type, () => one.memory.pause());
+      await two.add('a');
+      await all.pass(120);
+      one.memory.resume();
+      await all.pass(300);
+      once('item.queued');
+      once('item.finished');
+      once('queue.idle');
+    });
+
+  it('come once although the planner stood still after it had recorded that it tells them', async () => {
+    const { store } = one.memory;
+    const update = store.update.bind(store);
+    let isPaused = false;
+    store.update = async (key, change, options) => {
+      const after = await update(key, change, options);
+      if (key[0] === 'queue-telling' && !isPaused) {
+        isPaused = true;
+        one.memory.pause();
+        await new Promise<void>((resume) => void one.memory.clock.after(0, resume));
+      }
+      return after;
+    };
+    await two.add('a');
+    await all.pass(60);
+    one.memory.resume();
+    await all.pass(400);
+    once('item.queued');
+    once('item.finished');
+  });
+
+  it('are told by the next planner if the one that wanted to was killed before', async () => {
+    const { store } = one.memory;
+    const update = store.update.bind(store);
+    store.update = async (key, change, options) => {
+      const after = await update(key, change, options);
+      if (key[0] === 'queue-telling') all.kill(one);
+      return key[0] === 'queue-telling' ? new Promise(() => undefined) : after;
+    };
+    await two.add('a');
+    await all.pass(400);
+    once('item.queued');
+    once('item.finished');
+  });
+
+  it('come once although a deploy of the planner comes while its writes are slow', async () => {
+    let isSlow = false;
+    one.beforeUpdates(() => isSlow && new Promise<void>((resolve) => void one.memory.clock.after(1_000, resolve)));
+    uponEvent(one, 'item.queued', () => {
+      isSlow = true;
+      void one.queue.close();
+    });
+    await two.add('a');
+    await all.pass(400);
+    once('item.queued');
+    once('item.finished');
+  });
+
+  it('come once although the planner can’t write for a while after it told them', async () => {
+    uponEvent(one, 'item.queued', () => one.memory.cutOff());
+    await two.add('a');
+    await all.pass(60);
+    one.memory.reconnect();
+    await all.pass(400);
+    once('item.queued');
+    once('item.finished');
+  });
+});
