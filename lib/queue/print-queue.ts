@@ -71,7 +71,8 @@ export class PrintQueue implements api.QueueApi {
       const rank = rankAfter(lastOf(items.all.map((item) => item.rank)), itemId);
       const name = request.jobName || own.filename;
       const awaitsApproval = queue.rules.approval;
-      return newItem({ itemId, queueKey, name, files, rank, changes: request, awaitsApproval }, this.#context);
+      const context = { ...this.#context, lived: queue.data.lived.now };
+      return newItem({ itemId, queueKey, name, files, rank, changes: request, awaitsApproval }, context);
     };
     const { record, isNew } = await this.#runtime.written(deadline.wait(items.add(itemId, make)));
     return { item: queue.view.item(record), duplicate: !isNew };

@@ -65,7 +65,7 @@ export class QueueView {
 
   constructor(source: ViewSource) {
     this.#source = source;
-    this.refusals = new Refusals(source.clock);
+    this.refusals = new Refusals(source.data.lived);
     this.#inputs = new PlanInputs(source, this.refusals);
     this.#forecast = new RecentForecast(source.clock);
   }
@@ -123,7 +123,8 @@ export class QueueView {
   canBePlanned(record: ItemRecord): boolean {
     if (!this.#planned.isComplete || this.#positionOf(record) !== null) return true;
     const now = this.#now;
-    const isLater = (record.notBefore !== null && record.notBefore > now) || isModelPending(record, now);
+    const isLater =
+      (record.notBefore !== null && record.notBefore > now) || isModelPending(record, this.#source.data.lived.now);
     if (isLater || countCopies(record).waiting === 0 || awaitsRelease(record)) return true;
     return this.#explainer.isPrintable(record.itemId);
   }

@@ -375,6 +375,8 @@ export class SharedRuntime {
   /** Its clock, which runs no timer while the runtime is paused. */
   readonly clock: Clock;
   readonly store: StateStore & Required<Pick<StateStore, 'join' | 'onChange'>>;
+  /** Time by which its wall clock is ahead, ms. */
+  lead = 0;
   /** Number of statements so far. */
   statements = 0;
   /** Number of pending statements. */
@@ -397,7 +399,7 @@ export class SharedRuntime {
     this.#shared = shared;
     this.line = shared.line();
     this.clock = {
-      now: () => shared.clock.now(),
+      now: () => shared.clock.now() + this.lead,
       monotonic: () => shared.clock.monotonic(),
       after: (ms, action) => this.#after(ms, action),
     };

@@ -11,6 +11,7 @@ import {
   isOpen,
   isStuck,
   lastAttempt,
+  type LivedContext,
   mayStart,
   openAttempts,
   waitingCopies,
@@ -32,7 +33,7 @@ interface NewItem {
   awaitsApproval: boolean;
 }
 
-export function newItem({ changes, rank, ...given }: NewItem, context: ChangeContext): ItemRecord {
+export function newItem({ changes, rank, ...given }: NewItem, context: LivedContext): ItemRecord {
   const { awaitsApproval } = given;
   const record: ItemRecord = {
     version: 1,
@@ -44,6 +45,7 @@ export function newItem({ changes, rank, ...given }: NewItem, context: ChangeCon
     priority: changes.priority ?? 0,
     rank,
     createdAt: context.now,
+    createdLived: context.lived,
     waitsSince: context.now,
     notBefore: changes.notBefore ?? null,
     deadline: changes.deadlineAt ?? null,
@@ -230,16 +232,23 @@ export function dispatched(
   record: ItemRecord,
   of: AttemptOf,
   clusterJobId: string | null,
-  context: ChangeContext,
+  context: LivedContext,
 ): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found) || found.state === 'printing') return record;
   const isKnown = found.state === 'dispatched' && found.clusterJobId === (clusterJobId ?? found.clusterJobId);
   if (isKnown) return record;
-  const changed = { clusterJobId: clusterJobId ?? found.clusterJobId, dispatchedAt: found.dispatchedAt ?? context.now };
-  const after = withAttempt(record, found, { ...changed, state: 'dispatched' });
+  const after = withAttempt(record, found, {
+    clusterJobId: clusterJobId ?? found.clusterJobId,
+    ...dispatchTimes(found, context),
+    state: 'dispatched',
+  });
   return withPrintEvent(withCopy(after, of.copy, 'active'), context, 'print.dispatched', found);
 }
+
+/** When an attempt was dispatched: the first record of it decides. */
+const dispatchTimes = ({ dispatchedAt, dispatchedLived }: Attempt, { now, lived }: LivedContext) =>
+  dispatchedAt === null ? { dispatchedAt: now, dispatchedLived: lived } : { dispatchedAt, dispatchedLived };
 
 /** Records that it is unknown whether the print exists, or whether it began. */
 export function unknown(
@@ -259,13 +268,14 @@ export function started(
   record: ItemRecord,
   of: AttemptOf,
   { clusterJobId, printerId }: Pick<Attempt, 'clusterJobId' | 'printerId'>,
-  context: ChangeContext,
+  context: LivedContext,
 ): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found) || found.state === 'printing') return record;
   const known = dispatched(record, of, clusterJobId, context);
   const now = findAttempt(known, of) as Attempt;
-  const changed = { printerId: printerId ?? now.printerId, startedAt: now.startedAt ?? context.now, recall: null };
+  const times = { startedAt: now.startedAt ?? context.now, startedLived: now.startedLived ?? context.lived };
+  const changed = { printerId: printerId ?? now.printerId, ...times, recall: null };
   const after = withAttempt(known, now, { ...changed, state: 'printing' });
   return withPrintEvent(withCopy(after, of.copy, 'active'), context, 'print.started', now);
 }
@@ -315,7 +325,7 @@ function settledAs(
  * Records that the print of an attempt showed up although it counted as not printed: it becomes the copy's print if the
  * copy still waits, and is an extra one otherwise.
  */
-export function showedUp(record: ItemRecord, of: AttemptOf, clusterJobId: string, context: ChangeContext): ItemRecord {
+export function showedUp(record: ItemRecord, of: AttemptOf, clusterJobId: string, context: LivedContext): ItemRecord {
   const found = findAttempt(record, of);
   if (found?.state !== 'recalled') return record;
   const isWaiting = record.touched[of.copy] === undefined && of.copy <= record.copies;
@@ -324,7 +334,7 @@ export function showedUp(record: ItemRecord, of: AttemptOf, clusterJobId: string
   const revived = withAttempt(known, found, {
     ...{ clusterJobId, state: 'dispatched', endedAt: null, settledAs: null },
     // The time for its start begins with its sight, where no answer has dated its dispatch.
-    dispatchedAt: found.dispatchedAt ?? context.now,
+    ...dispatchTimes(found, context),
   });
   return concluded(withCopy(revived, of.copy, 'active'), context);
 }

@@ -152,6 +152,9 @@ export interface ChangeContext {
   now: number;
 }
 
+/** The same with the queue's lived time (`LivedTime`), ms. */
+export type LivedContext = ChangeContext & { lived: number };
+
 /** Id of an event: two runtimes that report the same fact use the same id. */
 export const eventId = (queueId: string, type: QueueEventType, ...subject: (string | number | null)[]): string =>
   [queueId, type, ...subject].join('/');

@@ -1,9 +1,16 @@
 import { PrintingError } from '../../service/errors';
-import { phrase } from '../../words/sentence';
+import { phrase, type Sentence } from '../../words/sentence';
 import { isCleared, type PlateGate } from './gate';
 import { type ChangeContext, copiesIn, eventId } from './item';
 import type { Prices, QueueRules } from './rules';
-import { type ItemRecord, type Pause, printerKey, type PrinterTarget, type QueueEventDraft } from './types';
+import {
+  type ItemRecord,
+  type Pause,
+  printerKey,
+  type PrinterReason,
+  type PrinterTarget,
+  type QueueEventDraft,
+} from './types';
 
 /** A pause of the queue or of one printer. */
 export type PauseState = Omit<Pause, 'printer'>;
@@ -25,8 +32,25 @@ export interface QueueRecord {
   idles: number;
   /** Items that ended before are not listed any more, ms since 1970. */
   oldBefore: number;
+  /** Time that was lived with the queue when the record was written last (`LivedTime`), ms; absent in older records. */
+  lived?: number;
+  /** What printers refused a moment ago (`Refusals`); absent before there was any. */
+  refusals?: StoredRefusals;
   /** Events that no node has received yet, oldest first. */
   outbox: readonly QueueEventDraft[];
+}
+
+/** Pauses after refusals. Times are the queue's lived time (`LivedTime`), ms. */
+export interface StoredRefusals {
+  printers: readonly (StoredPause & { clusterId: string })[];
+  items: readonly (StoredPause & { clusterId: string; itemId: string; count: number })[];
+  rows: readonly { clusterId: string; code: string; items: readonly string[]; pauses: number }[];
+}
+
+export interface StoredPause {
+  until: number;
+  code: PrinterReason;
+  sentence: Pick<Sentence, 'pattern' | 'values'>;
 }
 
 export const NEW_QUEUE: QueueRecord = {

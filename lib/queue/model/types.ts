@@ -355,6 +355,8 @@ export interface ItemRecord {
   /** Order among items of the same priority: compared as text (rank.ts). */
   rank: string;
   createdAt: number;
+  /** The queue's lived time then (`LivedTime`), ms; absent in older records. */
+  createdLived?: number;
   /** When it was added, or a person last released or retried it: from then on its copies wait. */
   waitsSince: number;
   notBefore: number | null;
@@ -411,6 +413,9 @@ export interface Attempt {
   /** While it is assigned, whether its call may have left; absent in older records, of which nobody knows. */
   hasLeft?: boolean;
   dispatchedAt: number | null;
+  /** The queue's lived time at its dispatch and at its beginning (`LivedTime`), ms; absent in older records. */
+  dispatchedLived?: number | undefined;
+  startedLived?: number;
   /** When its job was first seen to have begun (`hasBegun`). */
   startedAt: number | null;
   endedAt: number | null;
@@ -441,6 +446,9 @@ export interface Recall {
   since: number;
   /** Whether the service refused the removal, so that only a person can help. */
   isStuck: boolean;
+  /** Number of refused removals, and the queue's lived time from which the next one is due, ms; absent in older records. */
+  tries?: number;
+  again?: number;
   /** For `changes`: the printer's configuration (`configurationOf`) at that moment. */
   configuration: string | null;
 }

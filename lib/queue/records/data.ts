@@ -11,6 +11,7 @@ import { type Attempt, type ItemRecord, printerKey, type QueueMeter } from '../m
 import { isUnread } from './facts';
 import { PlateGates } from './gates';
 import { ItemStore, Reservations } from './items';
+import { LivedTime } from './lived';
 import { type LocalChanges, PLANNER, QueueStore, Records } from './records';
 import { Telling } from './telling';
 
@@ -45,6 +46,8 @@ export class QueueData {
   readonly state: SavedQueue;
   readonly reservations: Reservations;
   readonly telling: Telling;
+  /** The time by which the queue's spans are measured. */
+  readonly lived: LivedTime;
   readonly scope: Scope;
   /** Items with open attempts. */
   readonly open = new ItemIndex((record) => openAttempts(record).length > 0);
@@ -64,8 +67,8 @@ export class QueueData {
   readonly #named = new Set<string>();
   /** Ended attempts whose time is counted. */
   readonly #counted = new Set<string>();
-  /** The last dispatch or beginning of a print: by the saved time, and by this process. */
-  #lastStart = { at: 0, monotonic: -Infinity };
+  /** Lived time of the last dispatch or beginning of a print, ms. */
+  #lastStart = -Infinity;
   readonly #end: () => void;
   #isLoaded = false;
 
@@ -74,6 +77,7 @@ export class QueueData {
     const noticed = (key: Key) => this.#notified(key);
     this.#queueId = queueId;
     this.#clock = clock;
+    this.lived = new LivedTime(clock);
     this.#owner = owner;
     this.scope = scope;
     const records = new QueueStore(store, scope, owner.lease, (key) => localChanges.report(key, noticed));
@@ -89,7 +93,7 @@ export class QueueData {
       mark: (clusterId, machines) => watcher.markGate(scope, clusterId, machines),
       changed: owner.changed,
     });
-    this.state = new SavedQueue(records, queueId, owner.changed);
+    this.state = new SavedQueue(records, queueId, this.lived, owner.changed);
     this.reservations = new Reservations(records);
     this.telling = new Telling(records, queueId, clock);
     const ends = [localChanges.listen(noticed), store.onChange?.((key) => this.#notified(key))];
@@ -118,11 +122,7 @@ export class QueueData {
     if (stagger === 0) return 0;
     // A print that was sent may begin to heat at any moment.
     if (this.open.all.some(({ prints }) => prints.some(isToBegin))) return Infinity;
-    const since = this.#clock.monotonic() - this.#lastStart.monotonic;
-    const now = this.#clock.now();
-    // A start in the future was dated by a wrong clock.
-    const dated = this.#lastStart.at <= now ? this.#lastStart.at + stagger : 0;
-    return Math.max(dated, now + stagger - since);
+    return this.#clock.now() + Math.max(0, this.#lastStart + stagger - this.lived.now);
   }
 
   /** Items that have an attempt on the cluster which a status may concern. */
@@ -138,25 +138,21 @@ export class QueueData {
 
   #changed(before: ItemRecord | undefined, after: ItemRecord | undefined): void {
     const itemId = (after ?? before)?.itemId ?? '';
-    for (const [at, attempt] of (after?.prints ?? []).entries()) this.#count(itemId, attempt, before?.prints[at]);
+    this.lived.see(after?.createdLived);
+    for (const attempt of after?.prints ?? []) this.#count(itemId, attempt);
     const { open, withEvents, blocked, withDeadline, unread } = this;
     for (const index of [open, withEvents, blocked, withDeadline, unread, this.#unsettled]) index.update(itemId, after);
     if (this.#isLoaded) this.#owner.changed();
   }
 
   /** Counts an attempt that was sent; its time once, when it has ended. */
-  #count(itemId: string, attempt: Attempt, before: Attempt | undefined): void {
-    const { dispatchedAt, startedAt, seconds, copy, attempt: number } = attempt;
+  #count(itemId: string, attempt: Attempt): void {
+    const { dispatchedAt, dispatchedLived = 0, startedLived = 0, seconds, copy, attempt: number } = attempt;
     this.#named.add(printerKey(attempt));
     if (dispatchedAt === null) return;
-    if (before?.dispatchedAt !== dispatchedAt || before.startedAt !== startedAt) {
-      const at = Math.max(dispatchedAt, startedAt ?? 0);
-      const { monotonic } = this.#lastStart;
-      // A record that is read at the start may be of any age.
-      this.#lastStart = this.#isLoaded
-        ? { at, monotonic: this.#clock.monotonic() }
-        : { at: Math.max(at, this.#lastStart.at), monotonic };
-    }
+    const startedAt = Math.max(dispatchedLived, startedLived);
+    this.lived.see(startedAt);
+    this.#lastStart = Math.max(this.#lastStart, Math.min(startedAt, this.lived.now));
     const key = printerKey(attempt);
     const { lastUsedAt = 0, usedFor = 0 } = this.#usage.get(key) ?? {};
     const name = `${itemId}/${copy}/${number}`;
@@ -200,16 +196,19 @@ const ONLY = '';
 /** The state of one queue in the store: its pauses, ended orders and own events. */
 class SavedQueue {
   readonly #store: QueueStore;
+  readonly #lived: LivedTime;
   readonly #key: Key;
   readonly #records: Records<QueueRecord>;
 
   /** @param hasEvents called after a change while events wait for their delivery */
-  constructor(store: QueueStore, queueId: string, hasEvents: () => void) {
+  constructor(store: QueueStore, queueId: string, lived: LivedTime, hasEvents: () => void) {
     this.#store = store;
+    this.#lived = lived;
     this.#key = store.keyOf('queue-state', queueId);
     this.#records = new Records({
       ...{ store, keyOf: () => this.#key, idOf: () => ONLY },
       changed: (_, after) => {
+        lived.see(after?.lived);
         if (after && after.outbox.length > 0) hasEvents();
       },
     });
@@ -232,15 +231,22 @@ class SavedQueue {
   async change(change: (record: QueueRecord) => QueueRecord, { asPlanner = false } = {}): Promise<void> {
     if (asPlanner && change(this.record) === this.record) return;
     const changed = (current?: QueueRecord) => {
-      const next = change(current ?? NEW_QUEUE);
-      return next === NEW_QUEUE ? current : next;
+      const before = current ?? NEW_QUEUE;
+      const next = change(before);
+      return next === before ? current : { ...next, lived: this.#lived.now };
     };
     await this.#records.update(ONLY, changed, { asPlanner });
   }
 
+  /** Writes the lived time, for the next planner. Rejects if it can't be written. */
+  async saveTime(): Promise<void> {
+    const saved = (state?: QueueRecord) => ({ ...(state ?? NEW_QUEUE), lived: this.#lived.now });
+    await this.#records.update(ONLY, saved, PLANNER);
+  }
+
   /** Writes the state as it is. Rejects while the store can't be written. */
   async probe(): Promise<void> {
-    await this.#records.update(ONLY, (current) => ({ ...(current ?? NEW_QUEUE) }), PLANNER);
+    await this.#records.update(ONLY, (current) => ({ ...(current ?? NEW_QUEUE), lived: this.#lived.now }), PLANNER);
   }
 }
 

@@ -21,9 +21,12 @@ const PENDING_FOR = (MOST + 1) * EVERY;
 /** Timeout of a read, ms. */
 const READ_FOR = 30_000;
 
-/** Whether the service may still find the model of a file that neither the message nor the file names. */
-export const isModelPending = ({ createdAt, files, require }: ItemRecord, now: number): boolean =>
-  now - createdAt < PENDING_FOR &&
+/**
+ * Whether the service may still find the model of a file that neither the message nor the file names; `lived`: the queue's
+ * lived time, ms.
+ */
+export const isModelPending = ({ createdLived = 0, files, require }: ItemRecord, lived: number): boolean =>
+  lived - createdLived < PENDING_FOR &&
   require?.models === undefined &&
   files.some(({ facts, jobId, isGone }) => !facts && jobId !== null && !isGone);
 

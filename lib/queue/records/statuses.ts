@@ -6,9 +6,11 @@ import { type Clock, isoTime } from '../../time/clock';
 import type { Deadline } from '../../time/deadline';
 import { type Backoff, waitBefore } from '../../time/retry';
 import type { MaterialNeed } from '../../toolpath/facts';
-import { phrase, type Sentence } from '../../words/sentence';
+import { phrase, Sentence } from '../../words/sentence';
+import type { QueueRecord, StoredPause, StoredRefusals } from '../model/queue-record';
 import type { MaterialFinder } from '../model/requirement';
 import type { PrinterReason, Reason } from '../model/types';
+import type { LivedTime } from './lived';
 
 /** The last status of one cluster. */
 export interface ClusterView {
@@ -19,16 +21,13 @@ export interface ClusterView {
   age: number;
 }
 
-/** Greatest age of a late status, compared with the last one, ms: beyond it, the service's clock was set back. */
-const LATE = 3_600_000;
-
 /** Number of materials that are remembered. */
 const MATERIALS = 2_000;
 
 interface Seen {
   status: ClusterStatus;
   printers: readonly Printer[];
-  /** Monotonic, ms. */
+  /** When it was requested, monotonic, ms. */
   at: number;
 }
 
@@ -66,15 +65,13 @@ export class ClusterViews {
     return this.#materials.size;
   }
 
-  /** Records a status; false if a newer one is known. */
-  see(status: ClusterStatus): boolean {
-    const { clusterId, generatedAt } = status;
+  /** Records a status; false if one is known that was requested later. `requestedAt`: monotonic, ms. */
+  see(status: ClusterStatus, requestedAt: number): boolean {
+    const { clusterId } = status;
     const before = this.#seen.get(clusterId);
-    const last = before?.status.generatedAt ?? null;
-    const lateBy = last !== null && generatedAt !== null ? Date.parse(last) - Date.parse(generatedAt) : 0;
-    if (lateBy > 0 && lateBy <= LATE) return false;
+    if (before && requestedAt < before.at) return false;
     const printers = status.printers.length > 0 ? status.printers : (before?.printers ?? []);
-    this.#seen.set(clusterId, { status, printers, at: this.#deps.clock.monotonic() });
+    this.#seen.set(clusterId, { status, printers, at: requestedAt });
     for (const { extruders, slots } of status.printers)
       for (const { material } of [...extruders, ...slots]) this.#learn(material);
     return true;
@@ -92,11 +89,12 @@ export class ClusterViews {
   async read(clusterId: string, deadline: Deadline): Promise<ClusterStatus> {
     const { service, clock, identityOf } = this.#deps;
     const ids = { cluster_id: clusterId };
+    const requestedAt = clock.monotonic();
     const { data } = await service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
     const identity = identityOf(clusterId) ?? this.#seen.get(clusterId)?.status ?? null;
     const context = { clusterId, receivedAt: isoTime(clock.now()), identity };
     const status = readClusterStatus(statusRecord(data) ?? {}, context);
-    this.see(status);
+    this.see(status, requestedAt);
     return status;
   }
 }
@@ -109,13 +107,15 @@ const REFUSED_FOR: Backoff = { first: 60_000, longest: 900_000 };
 const UNSAVED_FOR: Backoff = { first: 5_000, longest: 900_000 };
 /** Number of different items, refused in a row with the same code, after which a printer is tried with one at a time. */
 const ROW = 3;
+/** Most pauses of each kind that are saved. */
+const SAVED = 200;
 /** Time after a pause for which the next one grows, ms. */
 const REMEMBERED = 3_600_000;
 
 type PrinterObstacle = Reason<PrinterReason>;
 
 interface Pause {
-  /** Monotonic, ms. */
+  /** Lived, ms. */
   until: number;
   reason: PrinterObstacle;
 }
@@ -123,21 +123,71 @@ interface Pause {
 /**
  * What did not go to a cluster a moment ago although it seemed free, and why (print queue, rule 2). A printer that was not
  * free says so for a minute. Any other refusal concerns one item at that printer, unless the printer refuses every item.
+ * The planner saves them, so that every runtime explains alike, and the next planner continues their pauses.
  */
 export class Refusals {
-  readonly #clock: Clock;
+  readonly #lived: Pick<LivedTime, 'now'>;
+  /** What was saved or adopted last. */
+  #stored: StoredRefusals | undefined;
+  /** Number of changes, and how many of them are saved. */
+  #changes = 0;
+  #saved = 0;
+  #saving = 0;
   readonly #printers = new Map<string, Pause>();
   /** By item and cluster; `count`: refusals in a row. */
   readonly #items = new Map<string, Map<string, Pause & { count: number }>>();
   /** The different items that each cluster refused in a row; `pauses`: its own pauses since then. */
   readonly #rows = new Map<string, { code: string; items: Set<string>; pauses: number; isTrying: boolean }>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(lived: Pick<LivedTime, 'now'>) {
+    this.#lived = lived;
+  }
+
+  /** Takes over what the planner has saved. */
+  adopt(stored: StoredRefusals | undefined): void {
+    if (stored === this.#stored) return;
+    this.#stored = stored;
+    this.#saved = this.#changes;
+    for (const all of [this.#printers, this.#items, this.#rows]) all.clear();
+    for (const { clusterId, ...pause } of stored?.printers ?? []) this.#printers.set(clusterId, pauseOf(pause));
+    for (const { itemId, clusterId, count, ...pause } of stored?.items ?? []) {
+      const pauses = this.#items.get(itemId) ?? new Map<string, Pause & { count: number }>();
+      this.#items.set(itemId, pauses.set(clusterId, { ...pauseOf(pause), count }));
+    }
+    for (const { clusterId, items, ...row } of stored?.rows ?? [])
+      this.#rows.set(clusterId, { ...row, items: new Set(items), isTrying: false });
+  }
+
+  /** The state of the queue with the present refusals; the same state if they are saved. */
+  savedIn(state: QueueRecord): QueueRecord {
+    if (this.#saved === this.#changes) return state;
+    this.#saving = this.#changes;
+    const now = this.#lived.now;
+    const items = [...this.#items].flatMap(([itemId, pauses]) =>
+      [...pauses].map(([clusterId, { count, ...pause }]) => ({ itemId, clusterId, count, ...storedPause(pause) })),
+    );
+    const printers = [...this.#printers].map(([clusterId, pause]) => ({ clusterId, ...storedPause(pause) }));
+    const rows = [...this.#rows].map(([clusterId, { code, items: refused, pauses }]) => ({
+      ...{ clusterId, code, items: [...refused].slice(-ROW) },
+      pauses,
+    }));
+    const refusals = {
+      printers: printers.filter(({ until }) => until > now).slice(-SAVED),
+      items: items.filter(({ until }) => until > now - REMEMBERED).slice(-SAVED),
+      rows: rows.slice(-SAVED),
+    };
+    return { ...state, refusals };
+  }
+
+  /** Call after the state was written with `savedIn`. */
+  saved({ refusals }: QueueRecord): void {
+    this.#stored = refusals;
+    this.#saved = Math.max(this.#saved, this.#saving);
   }
 
   /** The printer was not free. */
   notFree(clusterId: string, sentence: Sentence): void {
+    this.#changes++;
     this.#printers.set(clusterId, this.#pause(NOT_FREE_FOR, { code: 'BUSY', sentence }));
   }
 
@@ -162,12 +212,14 @@ export class Refusals {
 
   /** The service took an item. */
   accepted(itemId: string, clusterId: string): void {
+    if (this.#rows.has(clusterId) || this.#items.get(itemId)?.has(clusterId)) this.#changes++;
     this.#rows.delete(clusterId);
     this.#items.get(itemId)?.delete(clusterId);
   }
 
   /** A person wants the item to be tried at once. */
   forget(itemId: string): void {
+    if (this.#items.has(itemId)) this.#changes++;
     this.#items.delete(itemId);
   }
 
@@ -189,13 +241,13 @@ export class Refusals {
   /** Why a cluster gets nothing now; the same object while that lasts; null: it may get something. */
   reasonOf(clusterId: string): PrinterObstacle | null {
     const { until = 0, reason = null } = this.#printers.get(clusterId) ?? {};
-    return until > this.#clock.monotonic() ? reason : null;
+    return until > this.#lived.now ? reason : null;
   }
 
   /** By item and cluster, why the item does not go there now. */
   get byItem(): ReadonlyMap<string, ReadonlyMap<string, PrinterObstacle>> {
     if (this.#items.size === 0) return NONE;
-    const now = this.#clock.monotonic();
+    const now = this.#lived.now;
     const found = new Map<string, Map<string, PrinterObstacle>>();
     for (const [itemId, pauses] of this.#items) {
       const left = [...pauses].filter(([, { until }]) => until > now);
@@ -206,12 +258,13 @@ export class Refusals {
 
   /** Time until the next pause is over, ms; Infinity without one. */
   get wait(): number {
-    const now = this.#clock.monotonic();
+    const now = this.#lived.now;
     const pauses = [...this.#printers.values(), ...[...this.#items.values()].flatMap((all) => [...all.values()])];
     return pauses.reduce((first, { until }) => (until > now ? Math.min(first, until - now) : first), Infinity);
   }
 
   #postpone(itemId: string, clusterId: string, sentence: Sentence, backoff: Backoff): void {
+    this.#changes++;
     this.#drop();
     const pauses = this.#items.get(itemId) ?? new Map<string, Pause & { count: number }>();
     const { count = 0 } = pauses.get(clusterId) ?? {};
@@ -220,16 +273,25 @@ export class Refusals {
   }
 
   #pause(ms: number, reason: PrinterObstacle): Pause {
-    return { until: this.#clock.monotonic() + ms, reason };
+    return { until: this.#lived.now + ms, reason };
   }
 
   /** Drops the items that were not refused for long: those that are gone, or were printed elsewhere. */
   #drop(): void {
-    const since = this.#clock.monotonic() - REMEMBERED;
+    const since = this.#lived.now - REMEMBERED;
     for (const [itemId, pauses] of this.#items)
       if ([...pauses.values()].every(({ until }) => until < since)) this.#items.delete(itemId);
   }
 }
+
+const pauseOf = ({ until, code, sentence }: StoredPause): Pause => ({
+  until,
+  reason: { code, sentence: Sentence.from(sentence) },
+});
+const storedPause = ({ until, reason: { code, sentence } }: Pause): StoredPause => ({
+  ...{ until, code },
+  sentence: { pattern: sentence.pattern, values: sentence.values },
+});
 
 const NONE: Refusals['byItem'] = new Map();
 

@@ -56,10 +56,10 @@ export class Attempts {
   /** Attempts whose end is followed, and attempts whose job is being removed. */
   readonly #followed = new Set<string>();
   readonly #busy = new Set<string>();
-  /** When dispatched attempts were first seen here, monotonic, and their age then, ms: the wall clock may be set at any time. */
-  readonly #waits = new Map<string, { since: number; before: number }>();
-  /** Removals that did not succeed, by attempt: their number, and when the next one is due, monotonic, ms. */
-  readonly #removals = new Map<string, { recall: Pick<Recall, 'why' | 'isStuck'>; count: number; dueAt: number }>();
+  /** When dispatched attempts without a time of their own were first seen here, lived, ms. */
+  readonly #waits = new Map<string, number>();
+  /** Removals that did not succeed, by attempt: their number, and when the next one is due, lived, ms. */
+  readonly #removals = new Map<string, { recall: Removal; count: number; dueAt: number }>();
   /** Attempts whose jobs some status has shown in another state than waiting, however old. */
   readonly #pastQueue = new Set<string>();
   /** Verdicts that were applied. */
@@ -464,20 +464,19 @@ export class Attempts {
         .filter(({ state }) => state === 'dispatched')
         .map((attempt) => {
           const { dueAt } = this.#removals.get(nameOf(record.itemId, attempt)) ?? {};
-          return dueAt === undefined ? within - this.#waited(record, attempt) : dueAt - clock.monotonic();
+          return dueAt === undefined ? within - this.#waited(record, attempt) : dueAt - data.lived.now;
         }),
     );
     return waits.map((wait) => clock.now() + wait);
   }
 
-  /** Time since the dispatch of an attempt, ms. */
+  /** Time that was lived since the dispatch of an attempt, ms. */
   #waited({ itemId }: ItemRecord, attempt: Attempt): number {
-    const { clock } = this.#queue;
+    const lived = this.#queue.data.lived.now;
     const name = nameOf(itemId, attempt);
-    const before = Math.max(0, clock.now() - (attempt.dispatchedAt ?? 0));
-    const wait = this.#waits.get(name) ?? { since: clock.monotonic(), before };
-    this.#waits.set(name, wait);
-    return wait.before + clock.monotonic() - wait.since;
+    const since = attempt.dispatchedLived ?? this.#waits.get(name) ?? lived;
+    if (attempt.dispatchedLived === undefined) this.#waits.set(name, since);
+    return Math.max(0, lived - since);
   }
 
   #recallOf(record: ItemRecord, attempt: Attempt): Recall['why'] | null {
@@ -486,25 +485,33 @@ export class Attempts {
     if (state !== 'dispatched' || clusterJobId === null) return null;
     const isLate = startWithin > 0 && this.#waited(record, attempt) >= startWithin;
     const why = record.isRemoved ? 'removed' : (recall?.why ?? (isLate ? 'late' : null));
-    return why !== null && this.#mayRemove(nameOf(record.itemId, attempt), { why, isStuck: recall?.isStuck ?? false })
-      ? why
-      : null;
+    const wanted = {
+      why: why ?? 'late',
+      isStuck: recall?.isStuck ?? false,
+      tries: recall?.tries,
+      again: recall?.again,
+    };
+    return why !== null && this.#mayRemove(nameOf(record.itemId, attempt), wanted) ? why : null;
   }
 
   /** Whether a removal is due: the first one, one that a person asks for, or a later one after a pause. */
-  #mayRemove(name: string, recall: Pick<Recall, 'why' | 'isStuck'>): boolean {
-    const now = this.#queue.clock.monotonic();
+  #mayRemove(name: string, recall: Removal): boolean {
+    const now = this.#queue.data.lived.now;
     const last = this.#removals.get(name);
     if (last?.recall.why === recall.why && last.recall.isStuck === recall.isStuck) return last.dueAt <= now;
     // An earlier tenure was refused.
-    if (!last && recall.isStuck) this.#notRemoved(name, recall);
+    if (!last && recall.isStuck && recall.again !== undefined)
+      this.#removals.set(name, { recall, count: recall.tries ?? 1, dueAt: recall.again });
+    else if (!last && recall.isStuck) this.#notRemoved(name, recall);
     return last !== undefined || !recall.isStuck;
   }
 
-  #notRemoved(name: string, recall: Pick<Recall, 'why' | 'isStuck'>): void {
+  /** Returns what the record of a refused removal says about the next one. */
+  #notRemoved(name: string, recall: Removal): Pick<Recall, 'tries' | 'again'> {
     const count = this.#removals.get(name)?.count ?? 0;
-    const dueAt = this.#queue.clock.monotonic() + waitBefore(count, REMOVE_AGAIN);
+    const dueAt = this.#queue.data.lived.now + waitBefore(count, REMOVE_AGAIN);
     this.#removals.set(name, { recall, count: count + 1, dueAt });
+    return { tries: count + 1, again: dueAt };
   }
 
   /** Forgets what is only needed until a print begins, or its job is gone. */
@@ -529,13 +536,14 @@ export class Attempts {
     await this.#change(itemId, (record) => changes.recallWanted(record, attempt, wanted));
     const outcome = await this.#removeJob(itemId, attempt, clusterJobId);
     if (this.#deadline.aborted) return;
+    let next: Pick<Recall, 'tries' | 'again'> = {};
     if (outcome === 'gone' || outcome === 'begun') this.#forget(itemId, attempt);
-    else this.#notRemoved(nameOf(itemId, attempt), { why, isStuck: outcome === 'refused' || wanted.isStuck });
+    else next = this.#notRemoved(nameOf(itemId, attempt), { why, isStuck: outcome === 'refused' || wanted.isStuck });
     const context = this.#context;
     await this.#change(itemId, (record) => {
       if (outcome === 'gone') return changes.recalled(record, attempt, context);
       if (outcome === 'begun') return changes.started(record, attempt, { clusterJobId, printerId: null }, context);
-      if (outcome === 'refused') return changes.recallWanted(record, attempt, { ...wanted, isStuck: true });
+      if (outcome === 'refused') return changes.recallWanted(record, attempt, { ...wanted, isStuck: true, ...next });
       return changes.unknown(record, attempt, context);
     });
   }
@@ -699,7 +707,13 @@ export class Attempts {
 
   get #context() {
     const { queueId, clock, rules, data } = this.#queue;
-    return { queueId, now: clock.now(), rules, begunIn: (clusterId: string) => data.gates.begunIn(clusterId) };
+    return {
+      queueId,
+      now: clock.now(),
+      lived: data.lived.now,
+      rules,
+      begunIn: (clusterId: string) => data.gates.begunIn(clusterId),
+    };
   }
 }
 
@@ -708,6 +722,9 @@ export class Attempts {
  * the job. `unproven`: the job may be there or not.
  */
 type RemovalOutcome = 'gone' | 'begun' | 'refused' | 'unproven';
+
+/** What decides when a removal is due. */
+type Removal = Pick<Recall, 'why' | 'isStuck'> & { tries?: number | undefined; again?: number | undefined };
 
 /** The job may wait at the service, whether or not its printer is online. */
 const REMOVAL = { action: 'remove', data: {}, mayBeOffline: true, onStage: () => undefined };

@@ -14,6 +14,8 @@ import type { QueueContext } from './context';
 const LEAST = 100;
 /** Least time between two searches for items that will be late, ms. */
 const FORECAST_EVERY = 60_000;
+/** Time after which the lived time is saved while attempts are open, ms. */
+const SAVE_EVERY = 600_000;
 
 /** The planner of a queue during its tenure. Each round settles what is open, plans, hands over the assignments, and arms the next round. */
 export class Planning {
@@ -134,7 +136,8 @@ export class Planning {
       data.state.change((before) => {
         const isBusy = waiting + active > 0;
         const ended = observedEnds(busyFollowed(before, isBusy, context), data.items.all, rules.prices, context);
-        return oldForgotten(ended, data.items.oldBefore, data.items.all);
+        const listed = oldForgotten(ended, data.items.oldBefore, data.items.all);
+        return view.refusals.savedIn(listed);
       }, PLANNER);
     const changes = [
       ...[...toBlock, ...toUnblock].map(
@@ -150,7 +153,11 @@ export class Planning {
       state,
     ];
     await eachInTurn(changes, (change): Promise<unknown> => change());
+    view.refusals.saved(data.state.record);
     data.items.forget(data.state.record.oldBefore);
+    // What a killed process has not written is not lived.
+    const unsaved = data.lived.now - (data.state.record.lived ?? 0);
+    if (data.open.all.length > 0 && unsaved >= SAVE_EVERY) await data.state.saveTime();
   }
 
   /** Records the items whose deadlines can't be met by the forecast, now and then, beside the rounds. Never rejects. */

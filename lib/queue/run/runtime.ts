@@ -224,6 +224,7 @@ export class QueueRuntime {
   /** Plans again and reports the change, once for several changes at a time. */
   changed(): void {
     this.#changedAt = this.#parts.clock.monotonic();
+    if (!this.lease.isOurs) this.#adoptRefusals();
     this.#loaded?.view.invalidate();
     if (this.isClosed) return;
     const items = this.#loaded?.data.items.size ?? 0;
@@ -261,6 +262,7 @@ export class QueueRuntime {
     await Promise.all(this.#ending);
     if (this.#isRemoved && this.lease.isOurs)
       await this.#loaded?.data.reservations.keepOnly(new Map()).catch(() => undefined);
+    await this.#saveTime();
     // Another runtime would deliver what is not removed yet.
     await settledWithin(this.#parts.clock, REMOVED_WITHIN, this.#outbox.settled());
     await this.lease.leave();
@@ -374,7 +376,22 @@ export class QueueRuntime {
     this.#planning = planning;
     // Another runtime may have written until its lease ended.
     const loaded = lock ? data.load() : Promise.resolve();
-    loaded.then(() => planning.start()).catch((thrown: unknown) => this.failed(thrown));
+    const start = () => {
+      this.#adoptRefusals();
+      return planning.start();
+    };
+    loaded.then(start).catch((thrown: unknown) => this.failed(thrown));
+  }
+
+  /** Saves what was lived with open attempts, before another runtime plans, or this one later. Never rejects. */
+  async #saveTime(): Promise<void> {
+    const { data } = this.#loaded ?? {};
+    if (data && data.open.all.length > 0 && this.lease.isOurs) await data.state.saveTime().catch(() => undefined);
+  }
+
+  /** Continues the pauses that the planner has saved. */
+  #adoptRefusals(): void {
+    this.#loaded?.view.refusals.adopt(this.#loaded.data.state.record.refusals);
   }
 
   #endTenure(): void {
@@ -389,8 +406,10 @@ export class QueueRuntime {
   /** Never rejects. */
   async #observe(status: ClusterStatus, requestedAt: number): Promise<void> {
     if (!this.isClosed) this.#held.hold(this.#heldIds);
-    const { view } = this.#loaded ?? {};
-    if (!view || !this.#held.has(status.clusterId) || !this.#views.see(status)) return;
+    const { view, data } = this.#loaded ?? {};
+    if (!view || !this.#held.has(status.clusterId) || !this.#views.see(status, requestedAt)) return;
+    // Time is lived by those who watch.
+    data?.lived.tick();
     const isNews = view.differs(status) || this.#parts.clock.monotonic() - this.#changedAt >= this.#parts.interval;
     await this.#planning?.observe(status, requestedAt);
     if (isNews) this.changed();
