@@ -50,6 +50,8 @@ interface Overview {
   active: number;
   toBlock: readonly ItemRecord[];
   toUnblock: readonly ItemRecord[];
+  /** Whether a copy waits or is active; null: not known before every printer was seen. */
+  isBusy: boolean | null;
 }
 
 /** What people see of a queue at one moment: its plan, its printers, and its items in the shape of messages. */
@@ -303,16 +305,25 @@ export class QueueView {
 
   #count(): Overview {
     let [waiting, active] = [0, 0];
+    let [certain, isCertain] = [0, true];
+    const { isComplete } = this.#planned;
     const [toBlock, toUnblock]: [ItemRecord[], ItemRecord[]] = [[], []];
     for (const record of this.#source.data.items.all) {
       if (record.endedAt !== null && !record.blocked.is) continue;
       const counts = countCopies(record);
       const state = itemStateOf(record, this.canBePlanned(record));
-      if ((state === 'waiting' || state === 'active') && !awaitsRelease(record)) waiting += counts.waiting;
+      const isPlannable = (state === 'waiting' || state === 'active') && !awaitsRelease(record);
+      // What decides may be a printer that was not seen since the start.
+      const isKnown = isComplete || this.#positionOf(record) !== null || itemStateOf(record, false) === state;
+      if (isPlannable) waiting += counts.waiting;
+      if (isPlannable && isKnown) certain += counts.waiting;
+      isCertain &&= isKnown || !isPlannable;
       active += counts.active;
-      if ((state === 'blocked') !== record.blocked.is) (record.blocked.is ? toUnblock : toBlock).push(record);
+      if (isKnown && (state === 'blocked') !== record.blocked.is)
+        (record.blocked.is ? toUnblock : toBlock).push(record);
     }
-    return { waiting, active, toBlock, toUnblock };
+    const isBusy = active + certain > 0 ? true : isCertain ? false : null;
+    return { waiting, active, toBlock, toUnblock, isBusy };
   }
 
   get #now(): number {

@@ -130,12 +130,12 @@ export class Planning {
   async #recordPlan(): Promise<void> {
     const { data, view, rules } = this.#queue;
     const context = this.#context;
-    const { waiting, active, toBlock, toUnblock } = view.overview;
+    const { isBusy, toBlock, toUnblock } = view.overview;
     const overdue = data.withDeadline.all.filter(({ deadline }) => (deadline ?? Infinity) < context.now);
     const state = () =>
       data.state.change((before) => {
-        const isBusy = waiting + active > 0;
-        const ended = observedEnds(busyFollowed(before, isBusy, context), data.items.all, rules.prices, context);
+        const followed = isBusy === null ? before : busyFollowed(before, isBusy, context);
+        const ended = observedEnds(followed, data.items.all, rules.prices, context);
         const listed = oldForgotten(ended, data.items.oldBefore, data.items.all);
         return view.refusals.savedIn(listed);
       }, PLANNER);
