@@ -134,6 +134,11 @@ export class Watcher {
     return this.#coordinator?.membership ?? null;
   }
 
+  /** Whether this runtime does not reach the service, as far as its polls and probes show, while others may. */
+  get isCutOff(): boolean {
+    return this.#coordinator?.reach.isLost ?? false;
+  }
+
   /** Watches one cluster, or all of them. */
   watch(options: WatchOptions): Watch {
     this.#closing.signal.throwIfAborted();

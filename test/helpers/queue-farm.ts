@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { CallOptions } from '../../lib/account/api-client';
+import type { ApiClient, CallOptions } from '../../lib/account/api-client';
 import { Dispatcher } from '../../lib/print/dispatcher';
 import { JobListReader } from '../../lib/print/job-list-reader';
 import { LocalChanges } from '../../lib/queue/records/records';
@@ -224,6 +224,8 @@ export class Runtime {
   readonly held = new Set<string>();
   readonly memory: SharedRuntime;
   readonly queue: PrintQueue;
+  /** Whether it does not reach the service; polls by other runtimes still arrive. */
+  isCutOff = false;
   /** Ends the subscription to `events`. */
   readonly end: () => void;
   readonly #clock: ManualClock;
@@ -268,13 +270,16 @@ export class Runtime {
       follow: (clusterId: string, clusterJobId: string) =>
         new Promise<JobEnd>((end) => followed.add({ clusterId, clusterJobId, missing: -1, end })),
     } as unknown as Watcher;
-    const jobListReader = new JobListReader(farm);
+    const service: ApiClient = {
+      call: (endpoint, options) => (this.isCutOff ? Promise.reject(lost()) : farm.call(endpoint, options)),
+    } as ApiClient;
+    const jobListReader = new JobListReader(service);
     this.queue = new PrintQueue({
       ...{ queueId, name: 'Queue', rules: { ...RULES, printers: ['C1', 'C2'], ...rules } },
-      ...{ service: farm, store, watcher, jobListReader, clock: memory.clock, localChanges: LocalChanges.of(store) },
+      ...{ service, store, watcher, jobListReader, clock: memory.clock, localChanges: LocalChanges.of(store) },
       scope: () => Promise.resolve(account.scope),
       signIn: account,
-      dispatcher: new Dispatcher({ service: farm, jobListReader, clock: memory.clock, warn: () => undefined }),
+      dispatcher: new Dispatcher({ service, jobListReader, clock: memory.clock, warn: () => undefined }),
       jobControl: { run: ({ clusterJobId = '' }) => farm.remove(clusterJobId) },
       uploads: { send: () => Promise.resolve({ jobId: 'job', jobName: 'job', fileSize: 100, raw: {} } as never) },
       ...{ topic: ['account', 'service'], runtimeName: `runtime ${runtimes.length + 1}`, interval: 60 * SECOND },

@@ -1,7 +1,7 @@
 import type { ApiClient } from '../../account/api-client';
 import { type ClusterIdentity, type ClusterStatus, readClusterStatus, statusRecord } from '../../service/cluster';
 import type { Material, Printer } from '../../service/printer';
-import type { PrintingError } from '../../service/errors';
+import { asPrintingError, type PrintingError } from '../../service/errors';
 import { type Clock, isoTime } from '../../time/clock';
 import type { Deadline } from '../../time/deadline';
 import { type Backoff, waitBefore } from '../../time/retry';
@@ -21,6 +21,10 @@ export interface ClusterView {
   age: number;
 }
 
+/** Codes of reads that did not reach the service. */
+const UNREACHED: ReadonlySet<string> = new Set(['NETWORK', 'TIMEOUT', 'SERVICE_ERROR']);
+/** Time after failed reads until others are tried, ms. */
+const BLIND_FOR = 600_000;
 /** Number of materials that are remembered. */
 const MATERIALS = 2_000;
 
@@ -43,6 +47,8 @@ export class ClusterViews {
   readonly #deps: ClusterViewsDeps;
   readonly #seen = new Map<string, Seen>();
   readonly #materials = new Map<string, MaterialNeed>();
+  /** Reads that have failed since the last one that did not, monotonic, ms. */
+  #failure: { first: number; last: number } | null = null;
 
   constructor(deps: ClusterViewsDeps) {
     this.#deps = deps;
@@ -85,12 +91,33 @@ export class ClusterViews {
     this.#materials.set(key, { guid, type, brand: brand ?? null, color: color ?? null });
   }
 
+  /** Whether each read of the queue's own has failed for so long, ms, with errors that may concern every printer. */
+  isBlind(lasting: number): boolean {
+    const now = this.#deps.clock.monotonic();
+    return (
+      this.#failure !== null &&
+      this.#failure.last - this.#failure.first >= lasting &&
+      now - this.#failure.last < BLIND_FOR
+    );
+  }
+
+  #recordFailure({ code }: PrintingError): void {
+    if (!UNREACHED.has(code)) return;
+    const now = this.#deps.clock.monotonic();
+    this.#failure = { first: this.#failure?.first ?? now, last: now };
+  }
+
   /** Reads a status anew, and records it. Throws the errors of the service's call. */
   async read(clusterId: string, deadline: Deadline): Promise<ClusterStatus> {
     const { service, clock, identityOf } = this.#deps;
     const ids = { cluster_id: clusterId };
     const requestedAt = clock.monotonic();
-    const { data } = await service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
+    const asked = service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
+    const { data } = await asked.catch((thrown: unknown) => {
+      this.#recordFailure(asPrintingError(thrown));
+      throw thrown;
+    });
+    this.#failure = null;
     const identity = identityOf(clusterId) ?? this.#seen.get(clusterId)?.status ?? null;
     const context = { clusterId, receivedAt: isoTime(clock.now()), identity };
     const status = readClusterStatus(statusRecord(data) ?? {}, context);
@@ -118,6 +145,8 @@ interface Pause {
   /** Lived, ms. */
   until: number;
   reason: PrinterObstacle;
+  /** Whether it concerns this runtime alone. */
+  isOwn?: boolean;
 }
 
 /**
@@ -166,7 +195,9 @@ export class Refusals {
     const items = [...this.#items].flatMap(([itemId, pauses]) =>
       [...pauses].map(([clusterId, { count, ...pause }]) => ({ itemId, clusterId, count, ...storedPause(pause) })),
     );
-    const printers = [...this.#printers].map(([clusterId, pause]) => ({ clusterId, ...storedPause(pause) }));
+    const printers = [...this.#printers]
+      .filter(([, { isOwn }]) => !isOwn)
+      .map(([clusterId, pause]) => ({ clusterId, ...storedPause(pause) }));
     const rows = [...this.#rows].map(([clusterId, { code, items: refused, pauses }]) => ({
       ...{ clusterId, code, items: [...refused].slice(-ROW) },
       pauses,
@@ -183,6 +214,11 @@ export class Refusals {
   saved({ refusals }: QueueRecord): void {
     this.#stored = refusals;
     this.#saved = Math.max(this.#saved, this.#saving);
+  }
+
+  /** The printer could not be read here. Another runtime may read it, so this is not saved. */
+  unread(clusterId: string, sentence: Sentence): void {
+    this.#printers.set(clusterId, { ...this.#pause(NOT_FREE_FOR, { code: 'BUSY', sentence }), isOwn: true });
   }
 
   /** The printer was not free. */

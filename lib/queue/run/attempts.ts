@@ -230,7 +230,8 @@ export class Attempts {
       await this.#read(attempt.clusterId, deadline);
       view.invalidate();
     } catch (thrown) {
-      if (!obstacle()) this.#refuse(attempt.clusterId, unread(asPrintingError(thrown)));
+      if (!obstacle()) view.refusals.unread(attempt.clusterId, unread(asPrintingError(thrown)));
+      view.invalidate();
       return false;
     }
     return this.#mayLeave(itemId, attempt);

@@ -1,5 +1,6 @@
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, PrintingError } from '../../service/errors';
+import { record } from '../../service/json-readers';
 import type { Lock, Membership } from '../../state/membership';
 import type { Key, Scope, StateStore } from '../../state/store';
 import { Rerun, settledWithin } from '../../time/concurrency';
@@ -49,6 +50,11 @@ interface PlannerLeaseOptions {
   name: string;
   /** Whether this runtime could plan: one that can't must not keep others from it. */
   mayPlan: () => boolean;
+  /** Whether it reads its printers. One that does not plans only where no other runtime does either. */
+  canRead: () => boolean;
+  /** Called before this runtime gives the planning up, and after; the planning goes on elsewhere once both have resolved. */
+  leaving: () => Promise<void>;
+  ended: () => Promise<void>;
   /** Called after this runtime has become the planner, or is none any more. */
   changed: () => void;
 }
@@ -56,15 +62,14 @@ interface PlannerLeaseOptions {
 /** Which runtime plans a queue: one of those that share the store, under a lease (ADR 12); without others, this one. */
 class PlannerLease {
   readonly #membership: Membership | null;
-  readonly #mayPlan: () => boolean;
-  readonly #changed: () => void;
+  readonly #options: PlannerLeaseOptions;
   /** Lease under which this runtime plans. */
   #lock: Lock | null = null;
   readonly #claims: Rerun | null;
 
-  constructor(store: StateStore, { topic, name, mayPlan, changed }: PlannerLeaseOptions) {
-    this.#mayPlan = mayPlan;
-    this.#changed = changed;
+  constructor(store: StateStore, options: PlannerLeaseOptions) {
+    this.#options = options;
+    const { topic, name } = options;
     const membership = store.join?.(topic, { name, wants: null, onChange: () => this.claim() }) ?? null;
     this.#membership = membership;
     this.#claims = membership && new Rerun(() => this.#claim(membership));
@@ -87,23 +92,39 @@ class PlannerLease {
     await this.#membership?.leave(new Map([[PLANNING, null]]));
   }
 
-  /** Becomes the planner if no runtime plans and this one could. */
+  /** Becomes the planner if no runtime plans and this one could; gives the planning up if it can't plan any more. */
   claim(): void {
     void this.#claims?.request();
   }
 
   /** Never rejects. */
   async #claim(membership: Membership): Promise<void> {
+    const { mayPlan, canRead, changed } = this.#options;
     const { lock } = membership;
     if (this.#lock && this.#lock !== lock) {
       this.#lock = null;
-      this.#changed();
+      changed();
     }
-    if (this.#lock || !lock || !this.#mayPlan()) return;
+    const isAble = mayPlan() && canRead();
+    membership.want({ isAble });
+    const others = membership.members.filter(({ id }) => id !== membership.id);
+    const isNeeded = isAble || !others.some(({ wants }) => record(wants)?.isAble === true);
+    if (this.#lock && !isNeeded) return this.#giveUp(membership);
+    if (this.#lock || !lock || !mayPlan() || !isNeeded) return;
     const claimed = await membership.take([PLANNING], 1);
     if (claimed.length === 0 || membership.lock !== lock) return;
     this.#lock = lock;
-    this.#changed();
+    changed();
+  }
+
+  /** Never rejects. */
+  async #giveUp(membership: Membership): Promise<void> {
+    const { leaving, changed, ended } = this.#options;
+    await leaving();
+    this.#lock = null;
+    changed();
+    await ended();
+    await membership.release(new Map([[PLANNING, null]]));
   }
 }
 
@@ -116,6 +137,8 @@ const REPEAT = { first: 2_000, longest: 60_000 };
 const LIST_FOR = 600_000;
 /** Time between two reads of the list, where the queue may use every printer of the account, ms. */
 const LIST_EVERY = 120_000;
+/** Longest wait for the sends under way, before the planning is given up, ms. */
+const LEFT_WITHIN = 10_000;
 /** Longest wait, before the queue is left to another runtime, until delivered events are removed, ms. */
 const REMOVED_WITHIN = 5_000;
 /** Longest wait for the records of an operation without a deadline, ms. */
@@ -142,6 +165,7 @@ export class QueueRuntime {
   #loading: Promise<void> | null = null;
   #closed: Promise<void> | null = null;
   #isRemoved = false;
+  #couldRead = true;
   #storeError: PrintingError | null = null;
   #disarm: (() => void) | undefined;
   #endReading: () => void = () => undefined;
@@ -169,6 +193,9 @@ export class QueueRuntime {
       topic: ['queue', ...topic, queueId],
       name: runtimeName,
       mayPlan: () => signIn.usable,
+      canRead: () => this.#canRead,
+      leaving: () => this.#saveTime(),
+      ended: () => settledWithin(clock, LEFT_WITHIN, Promise.all(this.#ending)),
       changed: () => this.#beginTenure(),
     });
     void this.#load();
@@ -221,6 +248,20 @@ export class QueueRuntime {
     });
   }
 
+  /** Whether this runtime reads its printers, as far as it has tried. */
+  get #canRead(): boolean {
+    const { watcher, interval } = this.#parts;
+    return !watcher.isCutOff && !this.#views.isBlind(2 * interval);
+  }
+
+  /** Gives the planning up, or becomes able to plan again, as this runtime reads its printers or does not. */
+  #checkReads(): void {
+    const canRead = this.#canRead;
+    if (canRead === this.#couldRead) return;
+    this.#couldRead = canRead;
+    this.lease.claim();
+  }
+
   /** Plans again and reports the change, once for several changes at a time. */
   changed(): void {
     this.#changedAt = this.#parts.clock.monotonic();
@@ -230,6 +271,7 @@ export class QueueRuntime {
     const items = this.#loaded?.data.items.size ?? 0;
     this.#disarm ??= this.#parts.clock.after(DEBOUNCE.least + items * DEBOUNCE.perItem, () => {
       this.#disarm = undefined;
+      this.#checkReads();
       // Failed work is not repeated at once, whatever changes meanwhile.
       if (!this.isRepeating) this.#planning?.round();
       this.#onChange();
@@ -408,6 +450,7 @@ export class QueueRuntime {
     if (!this.isClosed) this.#held.hold(this.#heldIds);
     const { view, data } = this.#loaded ?? {};
     if (!view || !this.#held.has(status.clusterId) || !this.#views.see(status, requestedAt)) return;
+    this.#checkReads();
     // Time is lived by those who watch.
     data?.lived.tick();
     const isNews = view.differs(status) || this.#parts.clock.monotonic() - this.#changedAt >= this.#parts.interval;

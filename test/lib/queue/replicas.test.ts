@@ -95,4 +95,39 @@ describe('queue/print-queue in several runtimes', () => {
     await pass(120);
     assert.deepEqual([all.farm.prints.length, await states(first)], [2, ['finished 2']]);
   });
+
+  describe('if the planner does not reach the service, but the database', () => {
+    it('plans on at another runtime that reaches both', async () => {
+      const first = start();
+      await pass(20);
+      const other = start();
+      await pass(20);
+      first.isCutOff = true;
+      await add(other, 'a', 2);
+      await pass(250);
+      assert.equal(all.farm.prints.length, 2);
+      first.isCutOff = false;
+      await add(first, 'b');
+      await pass(200);
+      assert.deepEqual(await states(first), ['finished 1', 'finished 2']);
+      const ids = deliveries();
+      assert.equal(new Set(ids).size, ids.length);
+    });
+
+    it('keeps the planning where no other runtime can plan either', async () => {
+      const first = start();
+      await pass(20);
+      const other = start();
+      await pass(20);
+      await other.add('a', { held: true });
+      first.isCutOff = other.isCutOff = true;
+      await other.does('release', 'a');
+      await pass(600);
+      assert.equal(all.farm.prints.length, 0);
+      first.isCutOff = other.isCutOff = false;
+      await pass(300);
+      assert.deepEqual(await states(first), ['finished 1']);
+      assert.equal([first, other].filter(({ queue }) => queue.figures() !== null).length, 1);
+    });
+  });
 });
