@@ -49,6 +49,10 @@ export const TAKE = `WITH asked AS (
   UNION ALL SELECT e.name, NULL, NULL, NULL, ${BEAT}, e.lasts FROM asked JOIN ${SCHEMA}.entries AS e USING (name)
     WHERE e.holder IS NOT NULL AND NOT EXISTS (SELECT FROM taken WHERE taken.name = e.name)`;
 
+/** The locks of keys that a runtime ($1) holds. */
+export const LOCKS_OF = `SELECT e.name, ${BEAT} AS beat, e.lasts FROM ${SCHEMA}.entries AS e
+  WHERE e.holder = $1 AND e.kind <> 'member' LIMIT 1000`;
+
 /**
  * Locks that a statement depends on. Until it ends, no runtime can take them over, but their holders can still renew
  * them.

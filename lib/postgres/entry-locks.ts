@@ -6,7 +6,7 @@ import type { Clock } from '../time/clock';
 import { AGAIN, pollUntil } from '../time/retry';
 import { Batches } from './batches';
 import type { Database } from './database';
-import { type Failure, TAKE, wrapped } from './entries';
+import { type Failure, LOCKS_OF, TAKE, wrapped } from './entries';
 import type { Lease, Leases } from './leases';
 import { Sightings } from './sightings';
 
@@ -24,6 +24,8 @@ export interface RuntimeContext {
   database: Pick<Database, 'query'>;
   /** Whether the holder of an expired lease has had time to renew it. */
   mayTakeOver: () => boolean;
+  /** Watches the locks of a runtime that has become silent, so that they expire together. */
+  watchLocks: (holder: string) => Promise<void>;
 }
 
 /** Content of a row. */
@@ -66,7 +68,7 @@ export class EntryLocks {
   readonly #requests: Batches<StoredRow & Holder, Claim>;
   #turn = 0;
 
-  constructor(private readonly context: RuntimeContext) {
+  constructor(private readonly context: Omit<RuntimeContext, 'watchLocks'>) {
     this.#sightings = new Sightings(context.clock);
     const { database, holder, leases } = context;
     this.#requests = new Batches<StoredRow & Holder, Claim>((columns, { expired, kept } = UNCLAIMED) =>
@@ -100,6 +102,12 @@ export class EntryLocks {
       }
     };
     return locks.waitFor(name, underLock, deadline);
+  }
+
+  /** Watches the locks of another runtime from now on, whether or not anybody waits for them. Rejects without the database. */
+  async watch(holder: string): Promise<void> {
+    const rows = await this.context.database.query<{ name: string; beat: string; lasts: number }>(LOCKS_OF, [holder]);
+    for (const { name, beat, lasts } of rows) this.#sightings.record(name, beat, Number(lasts));
   }
 
   /** Asks for the lock once; undefined: another runtime holds it. */

@@ -27,6 +27,8 @@ import { Sightings } from './sightings';
 
 /** Interval between reads of the members without a notification, ms. */
 const REFRESH_EVERY = 5_000;
+/** Time without a heartbeat after which a member counts as silent, ms: more than a renewal. */
+const SILENT_AFTER = 6_000;
 /** Delay after the expiry of a member's lease until its eviction, ms. */
 const AFTER_EXPIRY = 20;
 /** Backoff between attempts to join, ms. */
@@ -200,6 +202,9 @@ export class PostgresMembership implements Membership {
   async #refresh(): Promise<void> {
     let rows = await this.#ask<MemberRow>(READ_MEMBERS, [this.#topic, this.#roster.marks]);
     let left = this.#recordSightings(rows);
+    // Its locks expire no later than its lease by much, though nobody may have asked for them before.
+    for (const { id, beat } of rows)
+      if (id !== this.id && this.#sightings.age(id, beat) >= SILENT_AFTER) await this.context.watchLocks(id);
     const expired = this.context.mayTakeOver() ? rows.flatMap(({ id }) => this.#sightings.expired(id) ?? []) : [];
     // A departed member may have taken an item in its last moment.
     if (this.#roster.hasMoreThan(rows) || expired.length > 0) {

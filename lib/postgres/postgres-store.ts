@@ -70,7 +70,7 @@ export class PostgresStore implements StateStore, Movable {
     const { database, clock, times } = options;
     const steady = times?.steady ?? STEADY;
     this.#leases = new Leases(database, clock, times ?? LEASE_TIMES);
-    this.#context = {
+    const context = {
       clock,
       holder: this.#holder,
       leases: this.#leases,
@@ -78,7 +78,8 @@ export class PostgresStore implements StateStore, Movable {
       database,
       mayTakeOver: () => database.steadyFor >= steady,
     };
-    this.#entryLocks = new EntryLocks(this.#context);
+    this.#entryLocks = new EntryLocks(context);
+    this.#context = { ...context, watchLocks: (holder) => this.#entryLocks.watch(holder) };
     this.#writes = new Batches(([names, tokens, ...rest], under = []) =>
       database.query(WRITE, [names, tokens, ...namesAndTokens(under), ...rest]),
     );

@@ -3,7 +3,7 @@ import { DatabaseError, type Database, type QueryOptions } from '../../lib/postg
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import { EXTEND, RELEASE_LEASE } from '../../lib/postgres/leases';
 import * as members from '../../lib/postgres/roster';
-import { LIST_ENTRIES, READ, REMOVE, TAKE, WRITE } from '../../lib/postgres/entries';
+import { LIST_ENTRIES, LOCKS_OF, READ, REMOVE, TAKE, WRITE } from '../../lib/postgres/entries';
 import { PostgresStore } from '../../lib/postgres/postgres-store';
 import { POSITION, type StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
@@ -100,6 +100,7 @@ export class SharedMemory extends Shared {
         [READ]: this.#read,
         [LIST_ENTRIES]: this.#list,
         [TAKE]: this.#take,
+        [LOCKS_OF]: this.#locksOf,
         [WRITE]: this.#write,
         [REMOVE]: this.#remove,
         [RELEASE_LEASE]: this.#giveBack,
@@ -188,6 +189,12 @@ export class SharedMemory extends Shared {
   #take(columns: [string[], string[], string[], number[], string, number, string | null, string | null]): Rows {
     const [names, kinds, keys, turns, ...rest] = columns;
     return names.map((name, at) => this.#takeOne([name, kinds[at]!, keys[at]!, turns[at]!, ...rest]));
+  }
+
+  #locksOf([holder]: [string]): Rows {
+    return [...this.#entries].flatMap(([name, entry]) =>
+      entry.holder === holder && entry.kind !== 'member' ? [{ name, beat: beatOf(entry), lasts: entry.lasts }] : [],
+    );
   }
 
   #takeOne(values: [string, string, string, number, string, number, string | null, string | null]): object {

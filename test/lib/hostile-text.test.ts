@@ -906,6 +906,7 @@ const OTHERS: Record<string, string> = {
   'watch/replication/observations.*': 'compares marks; what is shared is read by readCheckpoint and storedStatus',
   'watch/checkpoints/memory.jobFiguresOf': 'picks numbers',
   'queue/records/telling.Telling': 'compares ids of events',
+  'queue/records/lived.LivedTime': 'adds numbers',
   'watch/replication/coordinator.*': 'compares ids; notes are read by CheckpointStore',
   'watch/watcher.*': 'works by the classes above',
   'metrics/queue-metrics.*': 'counts; shows names by labelOf',

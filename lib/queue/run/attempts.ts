@@ -119,13 +119,15 @@ export class Attempts {
    * of them, so that the rest is to be planned anew. Rejects if an assignment can't be written.
    */
   async assign(assignments: readonly Assignment[]): Promise<boolean> {
-    const outcomes = await Promise.allSettled(assignments.map((assignment) => this.#assign(assignment)));
-    for (const [at, { itemId, clusterId }] of assignments.entries()) {
-      const outcome = outcomes[at];
-      if (outcome?.status !== 'fulfilled' || !outcome.value) continue;
-      if (outcome.value === 'reserved') this.#refuse(clusterId, RESERVED);
-      else this.#track(this.#send(itemId, outcome.value));
-    }
+    const outcomes = await Promise.allSettled(
+      assignments.map(async (assignment) => {
+        const outcome = await this.#assign(assignment);
+        // A record that another runtime has left locked holds back no other copy.
+        if (outcome === 'reserved') this.#refuse(assignment.clusterId, RESERVED);
+        else if (outcome) this.#track(this.#send(assignment.itemId, outcome));
+        return outcome;
+      }),
+    );
     const failure = outcomes.find(({ status }) => status === 'rejected');
     if (failure?.status === 'rejected') throw failure.reason;
     return outcomes.some((outcome) => outcome.status === 'fulfilled' && outcome.value === 'reserved');

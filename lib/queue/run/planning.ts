@@ -96,9 +96,9 @@ export class Planning {
     void this.#facts.read();
     const steps = [
       () => this.#attempts.judge(),
-      () => this.#recordPlates(),
       () => this.#attempts.release(),
       () => this.#assign(),
+      () => this.#recordPlates(),
       () => this.#recordPlan(),
     ];
     await eachInTurn(steps, (step) => step()).finally(() => {

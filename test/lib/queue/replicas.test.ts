@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Account, QueueFarm, type Runtime } from '../../helpers/queue-farm';
+import { Account, OFFLINE, QueueFarm, type Runtime } from '../../helpers/queue-farm';
 
 describe('queue/print-queue in several runtimes', () => {
   let all: QueueFarm;
@@ -129,5 +129,81 @@ describe('queue/print-queue in several runtimes', () => {
       assert.deepEqual(await states(first), ['finished 1']);
       assert.equal([first, other].filter(({ queue }) => queue.figures() !== null).length, 1);
     });
+  });
+
+  describe('after the planner was killed', () => {
+    let killedAt = 0;
+    const kill = (runtime: Runtime) => {
+      killedAt = all.clock.monotonic();
+      all.kill(runtime);
+    };
+    /** Seconds from the kill to the next print, at most 300. */
+    const untilPrint = async (): Promise<number> => {
+      const [from, before] = [killedAt, all.farm.prints.length];
+      for (let n = 1; all.farm.prints.length === before && n < 300; n++) {
+        await all.clock.advance(1_000);
+        if (n % 10 === 0) for (const id of all.farm.clusters.keys()) all.poll(id);
+      }
+      return (all.clock.monotonic() - from) / 1000;
+    };
+
+    /** Kills a runtime that plans while it holds the lock of a record. */
+    const killUnderLock = (runtime: Runtime, kind: string) => {
+      const { store } = runtime.memory;
+      const update = store.update.bind(store);
+      store.update = (key, change, options) =>
+        update(
+          key,
+          async (current, lock) => {
+            const next = await change(current, lock);
+            if (key[0] !== kind || !options?.under || next === current) return next;
+            kill(runtime);
+            return new Promise<undefined>(() => undefined);
+          },
+          options,
+        );
+    };
+
+    it('prints within 30 s if nothing was under way', async () => {
+      const first = start();
+      await pass(20);
+      const other = start();
+      await pass(60);
+      await other.add('a', { held: true });
+      kill(first);
+      void other.does('release', 'a');
+      const took = await untilPrint();
+      assert.ok(took <= 30, `${took} s`);
+    });
+
+    for (const [what, at] of [
+      ['sends', 'the call'],
+      ['assigns', 'queue-item'],
+      ['reserves a printer for', 'queue-printer'],
+      ['records a plate of', 'queue-state'],
+      ['tells an event of', 'queue-telling'],
+    ] as const)
+      it(`prints within 30 s on another printer if it ${what} a copy`, async () => {
+        const first = start();
+        await pass(20);
+        const other = start();
+        await pass(60);
+        if (at === 'the call') {
+          all.farm.dispatch = 'unanswered';
+          all.farm.changes.set('C2', OFFLINE);
+          all.farm.onPrint = () => {
+            all.farm.onPrint = () => undefined;
+            kill(first);
+          };
+        } else killUnderLock(first, at);
+        await other.add('a', { copies: 1 });
+        await pass(10);
+        all.farm.dispatch = 'accepted';
+        all.farm.changes.delete('C2');
+        all.poll('C2');
+        await other.add('b', { copies: 1 });
+        const took = await untilPrint();
+        assert.ok(took <= 30, `${took} s`);
+      });
   });
 });
