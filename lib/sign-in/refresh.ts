@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { asPrintingError, PrintingError } from '../service/errors';
+import { record } from '../service/json-readers';
 import type { Lock } from '../state/membership';
 import type { Key, StateStore } from '../state/store';
 import { type Clock, isoTime, sleep } from '../time/clock';
@@ -142,8 +143,8 @@ export class Refresh {
     if (!current || current.ended || current.accessToken !== refused) return unchanged;
     const end = (reason: Sentence) => withGrant(stored, settings, { ...current, ...spent(reason) });
     if (!current.refreshToken) return end(phrase`The sign-in has expired and can’t be renewed: sign in again.`);
-    if (mayBeLate) throw new Unfinished();
-    await this.#checkWritable(stored);
+    if (mayBeLate && (await this.#mayBeSent(current.refreshToken))) throw new Unfinished();
+    await this.#prepare(stored, current.refreshToken, lock);
     try {
       this.#arrived = await this.#newPair(current, lock);
       return withGrant(stored, settings, this.#arrived.grant);
@@ -192,22 +193,38 @@ export class Refresh {
     await sleep(this.#deps.clock, rest.ms, this.#cancelled.signal);
   }
 
+  /** Whether another runtime has written that it is about to send this refresh token. Rejects while that is not known. */
+  async #mayBeSent(refreshToken: string): Promise<boolean> {
+    const begun = record(await this.#deps.store.get<unknown>(this.#begunKey));
+    return begun?.token === nameOf(refreshToken);
+  }
+
   /**
    * Checks that a new pair could be stored, with a probe of at least its size: the old pair must not be spent on a full
-   * disk.
+   * disk. Then writes which token is about to be sent, for a runtime that inherits the lock (ADR 35).
    */
-  async #checkWritable(stored: Grants | undefined): Promise<void> {
-    const { store, accountId, clock } = this.#deps;
-    const key: Key = ['refresh-probe', accountId];
+  async #prepare(stored: Grants | undefined, refreshToken: string, lock: Lock): Promise<void> {
+    const { store, clock } = this.#deps;
+    const key = this.#begunKey;
     // Random, because a database compresses other data.
     const room = randomBytes(2 * JSON.stringify(stored ?? null).length).toString('base64');
     const probe = { begunAt: isoTime(clock.now()), room };
     const limit = { ms: LONGEST_PROBE, parent: this.#request.deadline, cure: phrase`try again later` };
-    await underDeadline(clock, limit, (deadline) => store.put(key, probe, { deadline }));
+    await underDeadline(clock, limit, async (deadline) => {
+      await store.put(key, probe, { deadline });
+      if (lock.number !== undefined) await store.put(key, { token: nameOf(refreshToken) }, { deadline, under: [lock] });
+    });
     // A leftover probe is harmless.
-    await store.delete(key).catch(() => undefined);
+    if (lock.number === undefined) await store.delete(key).catch(() => undefined);
+  }
+
+  get #begunKey(): Key {
+    return ['refresh-begun', this.#deps.accountId];
   }
 }
+
+/** Names a token without giving it away. */
+const nameOf = (token: string): string => hash('sha256', token, 'base64url').slice(0, 16);
 
 /** Another runtime has begun a refresh, and has neither written its outcome nor released its locks. */
 class Unfinished extends PrintingError {

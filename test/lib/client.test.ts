@@ -342,7 +342,7 @@ describe('client', () => {
       let closing: Promise<void> | undefined;
       store.put = async (key, value) => {
         await put(key, value);
-        if (key[0] === 'refresh-probe') closing = client.close();
+        if (key[0] === 'refresh-begun') closing = client.close();
       };
       await assert.rejects(client.choices.clusters());
       await closing;
