@@ -1,10 +1,11 @@
 import type { ClientBase, Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg';
 import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
-import type { Clock } from '../time/clock';
+import { type Clock, sleep } from '../time/clock';
 import { phrase, type Sentence } from '../words/sentence';
 import { KEEP_ALIVE, Listening } from './listening';
 import { Semaphore } from '../time/concurrency';
+import { type Backoff, waitBefore } from '../time/retry';
 import { migrate } from './schema';
 
 interface DatabaseOptions {
@@ -14,11 +15,15 @@ interface DatabaseOptions {
   log: { warn(sentence: Sentence): void; info(sentence: Sentence): void };
 }
 
-const CONNECTIONS = 4;
+/** Connections for statements. With the one that listens, a runtime has three. */
+const CONNECTIONS = 2;
 /** Timeout for connecting, ms. */
 const CONNECT = 5_000;
 /** Timeout for a statement, ms. */
 const ANSWER = 10_000;
+/** Pauses after the server had no connection left, and their number. */
+const REFUSED: Backoff = { first: 500, longest: 8_000, jitter: 0.5 };
+const MOST_REFUSED = 6;
 /** A connection break may go unnoticed in a longer silence, ms. */
 const SILENCE = 10_000;
 
@@ -37,8 +42,6 @@ export interface QueryOptions {
 interface ServerConnections {
   pool: Pool;
   ready: Promise<void>;
-  /** Statements wait here for a connection. The pool's own wait would time out as if the database were away. */
-  slots: Semaphore;
 }
 
 /** Thrown when the database can't be asked. Its reason is a code, because no address belongs in a sentence. */
@@ -55,6 +58,11 @@ export class DatabaseError extends Error {
 export class Database {
   readonly #options: DatabaseOptions;
   #connections: ServerConnections | undefined;
+  /**
+   * Statements wait here for a connection, also for one that replaces a broken one. The pool's own wait would time out as if
+   * the database were away.
+   */
+  readonly #slots = new Semaphore(CONNECTIONS);
   /** Start of the current period without a break, and the last answer, monotonic ms. */
   #steadySince = 0;
   #answeredAt = -Infinity;
@@ -78,10 +86,10 @@ export class Database {
    */
   async query<Row extends QueryResultRow>(text: string, values: unknown[], options: QueryOptions = {}): Promise<Row[]> {
     try {
-      const rows = await this.#ask<Row>(text, values, options).catch((error: unknown) => {
+      const rows = await this.#askConnected<Row>(text, values, options).catch((error: unknown) => {
         const mayAgain = COLLISIONS.includes(codeIn(error)) || (isBreak(error) && !options.once);
         if (!mayAgain) throw error;
-        return this.#ask<Row>(text, values, options);
+        return this.#askConnected<Row>(text, values, options);
       });
       this.#recordAnswer(text);
       return rows;
@@ -112,6 +120,23 @@ export class Database {
     await connections?.pool.end().catch(() => undefined);
   }
 
+  /** Asks again, after growing pauses, while the server has no connection left: then nothing was sent. */
+  async #askConnected<Row extends QueryResultRow>(
+    text: string,
+    values: unknown[],
+    options: QueryOptions,
+  ): Promise<Row[]> {
+    for (let attempt = 0; ; attempt++)
+      try {
+        return await this.#ask<Row>(text, values, options);
+      } catch (error) {
+        if (codeIn(error) !== NO_CONNECTION || attempt >= MOST_REFUSED) throw error;
+        // Another connection may work.
+        if (this.#options.clock.monotonic() - this.#answeredAt > SILENCE) this.#recordFailure(text, error);
+        await sleep(this.#options.clock, waitBefore(attempt, REFUSED));
+      }
+  }
+
   async #ask<Row extends QueryResultRow>(
     text: string,
     values: unknown[],
@@ -123,7 +148,7 @@ export class Database {
     };
     try {
       await connections.ready;
-      const { rows } = await connections.slots.hold(() => connections.pool.query<Row>(config), urgent);
+      const { rows } = await this.#slots.hold(() => connections.pool.query<Row>(config), urgent);
       return rows;
     } catch (error) {
       if (isBreak(error)) this.#answeredAt = -Infinity;
@@ -156,7 +181,7 @@ export class Database {
     const ready = this.#prepare(pool);
     // The statement that waits for it reports the failure.
     ready.catch(() => undefined);
-    return { pool, ready, slots: new Semaphore(CONNECTIONS) };
+    return { pool, ready };
   }
 
   async #prepare(pool: Pool): Promise<void> {
@@ -219,9 +244,10 @@ const noAddress = (): PrintingError =>
 
 /**
  * Session settings. A server may be configured not to wait for its disk, but promised writes must survive a crash. It
- * may also be configured to refuse statements that meet in one row, where these statements must wait for each other.
+ * may also be configured to refuse statements that meet in one row, where these statements must wait for each other. One
+ * that waits for a locked table ends before its runtime gives its connection up, so that no other one replaces it.
  */
-const SESSION = `SET default_transaction_isolation = 'read committed';
+const SESSION = `SET default_transaction_isolation = 'read committed'; SET statement_timeout = 9000;
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 const CAUSES: Record<string, Sentence> = {
@@ -236,13 +262,16 @@ const COLLISIONS = ['40001', '40P01'];
 
 /** Codes of PostgreSQL when it stops, starts or has no more connections, and codes of the network. */
 const AWAY = /^(08...|57P0[123]|53300|E[A-Z_]+|unknown|Error)$/;
+/** The server, or the limit of its role, has no connection left. */
+const NO_CONNECTION = '53300';
 /** The server is read-only because another one replaces it; a new connection reaches that one. */
 const READ_ONLY = '25006';
 
 const isAway = (error: unknown): boolean => !(error instanceof PrintingError) && AWAY.test(codeIn(error));
 
 /** Whether the connection failed, not the statement. */
-const isBreak = (error: unknown): boolean => isAway(error) || codeIn(error) === READ_ONLY;
+const isBreak = (error: unknown): boolean =>
+  (isAway(error) && codeIn(error) !== NO_CONNECTION) || codeIn(error) === READ_ONLY;
 
 /** Code of a failure. The driver gives no code for a missing or refused password. */
 const codeIn = (error: unknown): string =>
