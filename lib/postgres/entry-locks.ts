@@ -107,7 +107,7 @@ export class EntryLocks {
   /** Watches the locks of another runtime from now on, whether or not anybody waits for them. Rejects without the database. */
   async watch(holder: string): Promise<void> {
     const rows = await this.context.database.query<{ name: string; beat: string; lasts: number }>(LOCKS_OF, [holder]);
-    for (const { name, beat, lasts } of rows) this.#sightings.record(name, beat, Number(lasts));
+    for (const { name, beat, lasts } of rows) this.#sightings.record(name, beat, lasts);
   }
 
   /** Asks for the lock once; undefined: another runtime holds it. */

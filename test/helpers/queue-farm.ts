@@ -270,9 +270,9 @@ export class Runtime {
       follow: (clusterId: string, clusterJobId: string) =>
         new Promise<JobEnd>((end) => followed.add({ clusterId, clusterJobId, missing: -1, end })),
     } as unknown as Watcher;
-    const service: ApiClient = {
+    const service: Pick<ApiClient, 'call'> = {
       call: (endpoint, options) => (this.isCutOff ? Promise.reject(lost()) : farm.call(endpoint, options)),
-    } as ApiClient;
+    };
     const jobListReader = new JobListReader(service);
     this.queue = new PrintQueue({
       ...{ queueId, name: 'Queue', rules: { ...RULES, printers: ['C1', 'C2'], ...rules } },

@@ -102,7 +102,7 @@ describe('queue: the time of several runtimes', () => {
     await all.pass(100);
     const explained = async (runtime: Runtime) =>
       (await runtime.ask((queue) => queue.explain({ queueKey: 'a' })))[0]?.waitingFor.map(
-        ({ code, text }) => `${code} ${text}`,
+        ({ code, text }) => `${code} ${text.toString()}`,
       );
     assert.deepEqual(await explained(one), ['REFUSED The service refused the item at this printer: No.']);
     assert.deepEqual(await explained(other), await explained(one));
