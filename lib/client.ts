@@ -175,7 +175,7 @@ export class Client {
         const { Queues } = require('./queue/print-queue') as typeof import('./queue/print-queue');
         const { jobControl, dispatcher, uploads } = this;
         return new Queues({
-          ...{ ...common, shared: options.store, topic: [accountId, host], runtimeName, meter: metrics?.queues },
+          ...{ ...common, warn, shared: options.store, topic: [accountId, host], runtimeName, meter: metrics?.queues },
           ...{ watcher, signIn: credentials, jobControl, dispatcher, jobListReader, uploads },
         });
       },

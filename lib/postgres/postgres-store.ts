@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { newerValue } from '../service/errors';
 import { Locks } from '../state/locks';
 import { type JoinOptions, type Lock, LockLostError, type Membership } from '../state/membership';
-import { isNewer, type Movable, parseRecord, Records, type RecordsOptions } from '../state/records';
+import { damaged, isNewer, type Movable, parseRecord, Records, type RecordsOptions, setAside } from '../state/records';
 import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from '../state/store';
 import { sleep, type Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
@@ -239,8 +239,8 @@ export class PostgresStore implements StateStore, Movable {
     const reason =
       read === 'unsealed'
         ? phrase`The saved ${key[0]} is not encrypted, so anybody may have put it there`
-        : phrase`The saved ${key[0]} is damaged`;
-    if (rows.length > 0) this.options.warn(phrase`${reason}; it was set aside and is treated as missing.`);
+        : damaged(key);
+    if (rows.length > 0) this.options.warn(setAside(reason));
     return undefined;
   }
 

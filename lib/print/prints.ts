@@ -4,7 +4,7 @@ import { describeReason, type PrintJob, storedJob } from '../service/print-job';
 import { noneMatches, type PrinterFilter } from '../service/printer-filter';
 import type { CurrentScope, Scope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
-import { Turns } from '../time/concurrency';
+import { allToTheirEnds, Turns } from '../time/concurrency';
 import { closed, type Deadline } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
 import { readPrinters, sift } from '../watch/polling/cluster-list';
@@ -94,7 +94,7 @@ export class Prints {
     try {
       const finish = (dispatch: Promise<ClusterPrintResult>, index: number) =>
         this.#finish(request, index, dispatch, { ledger, turns });
-      return await Promise.all(dispatches.map(finish));
+      return await allToTheirEnds(dispatches.map(finish));
     } finally {
       await dispatched;
     }

@@ -110,6 +110,9 @@ export const REQUIRE = {
   extruders: 16,
 } as const;
 
+/** Copies of an item of a queue. */
+export const COPIES = 10_000;
+
 /** Prints of an item that an event of the queue shows, the newest; a message of the queue shows all. */
 export const EVENT_PRINTS = 20;
 

@@ -275,9 +275,14 @@ export function few(value: unknown, what: Sentence): Json[] {
 }
 
 /** A saved value of a newer version of the pack: it is left alone, because the user may return to that version. */
-export const newerValue = (kind: string): PrintingError =>
-  new PrintingError(
-    'FILE_NOT_READABLE',
-    phrase`The saved ${kind} is of a newer version of the pack: install that version again.`,
-    { outcome: 'not-sent' },
-  );
+export class NewerValueError extends PrintingError {
+  constructor(kind: string) {
+    super(
+      'FILE_NOT_READABLE',
+      phrase`The saved ${kind} is of a newer version of the pack: install that version again.`,
+      { outcome: 'not-sent' },
+    );
+  }
+}
+
+export const newerValue = (kind: string): NewerValueError => new NewerValueError(kind);

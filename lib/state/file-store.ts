@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { FlushedFolder, replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
-import { newerValue, PrintingError } from '../service/errors';
+import { asPrintingError, newerValue, PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { mapConcurrent } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
@@ -11,7 +11,16 @@ import { access, changedAt, makeFolder, readNames, readText, realpath, remove, r
 import { Locks, UNLOSABLE_LOCK } from './locks';
 import type { Lock } from './membership';
 import { AWAY, ID_FILE, StateFolder } from './state-folder';
-import { isNewer, type Movable, parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
+import {
+  damaged,
+  isNewer,
+  type Movable,
+  parseRecord,
+  Records,
+  type RecordsOptions,
+  setAside,
+  type StoredRecord,
+} from './records';
 import {
   beginsWith,
   type Change,
@@ -27,7 +36,7 @@ import {
 /** Why a record is set aside. */
 const REASONS = {
   foreign: ([kind]: Key) => phrase`The saved ${kind} can't be decrypted (was the credential secret changed?)`,
-  damaged: ([kind]: Key) => phrase`The saved ${kind} is damaged`,
+  damaged,
   unsealed: ([kind]: Key) => phrase`The saved ${kind} is not encrypted, so anybody may have put it there`,
 };
 
@@ -157,7 +166,13 @@ export class FileStore implements StateStore, Movable {
 
   async #list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
     const { page, next } = pageOf(await this.#positions(prefix), options);
-    const entries = await mapConcurrent(READS, page, (position) => this.#listed<T>(prefix, position));
+    const entries = await mapConcurrent(READS, page, (position) =>
+      this.#listed<T>(prefix, position).catch((thrown: unknown) => {
+        if (!options.unread) throw thrown;
+        options.unread(asPrintingError(thrown));
+        return undefined;
+      }),
+    );
     return { entries: entries.filter((entry) => entry !== undefined), next };
   }
 
@@ -337,7 +352,7 @@ export class FileStore implements StateStore, Movable {
       // A concurrent reader of the same file may have set it aside already; otherwise it is still there.
       if (codeOf(cause) !== 'ENOENT') throw unreadableFile(key, cause);
     }
-    this.options.warn(phrase`${REASONS[reason](key)}; it was set aside and is treated as missing.`);
+    this.options.warn(setAside(REASONS[reason](key)));
   }
 }
 

@@ -1,5 +1,5 @@
 import { newerValue, PrintingError } from '../service/errors';
-import { phrase } from '../words/sentence';
+import { phrase, type Sentence } from '../words/sentence';
 import { seal, type Sealed, unseal, type Unsealed } from './seal';
 import type { Key } from './store';
 
@@ -36,6 +36,11 @@ export interface StoredRecord {
  * sealed, so anyone may have put it there.
  */
 export type Read<T> = { value: T } | 'damaged' | 'foreign' | 'unsealed';
+
+/** Says that a value was set aside. */
+export const setAside = (reason: Sentence): Sentence => phrase`${reason}; it was set aside and is treated as missing.`;
+
+export const damaged = ([kind]: Key): Sentence => phrase`The saved ${kind} is damaged`;
 
 /** Writes and reads records. */
 export class Records {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TEXT } from '../rules/limits';
+import type { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import type { JoinOptions, Lock, Membership } from './membership';
 
@@ -41,7 +42,7 @@ export interface StateStore {
   /**
    * One page of the values whose keys begin with the words of `prefix`, in no particular order. A value that exists from
    * the first page to the last is on exactly one of them, whatever is added, changed or deleted meanwhile. A damaged
-   * value is set aside; one that can't be read now rejects the whole page.
+   * value is set aside; one that can't be read now rejects the whole page, unless the caller receives it (`unread`).
    */
   list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>>;
   /**
@@ -86,6 +87,8 @@ export interface ListOptions {
   after?: string | undefined;
   /** Number of values to read at once. A page may hold fewer, or none, although others follow. */
   limit: number;
+  /** Receives the reason for each value that can't be read now, and may be one of the listed ones; the others are listed. */
+  unread?: ((error: PrintingError) => void) | undefined;
   /** Limits the wait, with the outcome `not-sent`. */
   deadline?: Deadline | undefined;
 }

@@ -49,6 +49,15 @@ export async function eachInTurn<T>(items: Iterable<T>, work: (item: T) => Promi
   if (failures.length > 0) throw failures[0];
 }
 
+/** Waits for all of several pieces of work, each to its own end. Then throws the first failure, in their order. */
+export async function allToTheirEnds<T>(works: readonly Promise<T>[]): Promise<T[]> {
+  const outcomes = await Promise.allSettled(works);
+  return outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  });
+}
+
 /**
  * Waits for `work` during a grace period of `ms`. After that the work continues on its own. Never rejects: the work
  * reports its own failures.

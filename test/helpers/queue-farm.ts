@@ -216,6 +216,7 @@ interface Followed {
 /** A queue in a runtime, and the people who use it. */
 export class Runtime {
   readonly events: QueueEvent[] = [];
+  readonly warnings: string[] = [];
   /** Waits of the copies whose prints have begun, minutes. */
   readonly waits: number[] = [];
   readonly listeners = new Set<ObservationListener>();
@@ -277,6 +278,7 @@ export class Runtime {
     this.queue = new PrintQueue({
       ...{ queueId, name: 'Queue', rules: { ...RULES, printers: ['C1', 'C2'], ...rules } },
       ...{ service, store, watcher, jobListReader, clock: memory.clock, localChanges: LocalChanges.of(store) },
+      warn: (sentence) => this.warnings.push(String(sentence)),
       scope: () => Promise.resolve(account.scope),
       signIn: account,
       dispatcher: new Dispatcher({ service, jobListReader, clock: memory.clock, warn: () => undefined }),

@@ -42,6 +42,13 @@ export function rankAfter(before: string | null, unique = ''): string {
 /** A rank below another: for an item that comes first. */
 export const rankBefore = (after: string | null): string => (after === null ? FIRST : step(integerOf(after), -1));
 
+/** Whether a text is a rank that has neighbours. */
+export const isRank = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  /^[B-Za-y][0-9A-Za-z]*$/.test(value) &&
+  value.length >= lengthOf(value.charCodeAt(0)) &&
+  !value.slice(lengthOf(value.charCodeAt(0))).endsWith('0');
+
 const valueOf = (digit: string | undefined): number => (digit === undefined ? 0 : DIGITS.indexOf(digit));
 
 const integerOf = (rank: string): string => rank.slice(0, lengthOf(rank.charCodeAt(0)));

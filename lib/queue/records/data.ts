@@ -1,8 +1,12 @@
 import type { ClusterStatus } from '../../service/cluster';
 import type { Lock } from '../../state/membership';
+import { asPrintingError, type PrintingError } from '../../service/errors';
 import type { Key, Scope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
+import { allToTheirEnds } from '../../time/concurrency';
+import { guard } from '../../time/guard';
 import type { Watcher } from '../../watch/watcher';
+import type { Sentence } from '../../words/sentence';
 import { isStuck, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
@@ -13,6 +17,7 @@ import { PlateGates } from './gates';
 import { ItemStore, Reservations } from './items';
 import { LivedTime } from './lived';
 import { type LocalChanges, PLANNER, QueueStore, Records } from './records';
+import { readQueue } from './stored-queue';
 import { Telling } from './telling';
 
 /** The parts of a queue that its records need. */
@@ -23,6 +28,8 @@ interface QueueDataParts {
   /** Changes of the records in this process. */
   localChanges: LocalChanges;
   clock: Clock;
+  /** For the log. */
+  warn: (sentence: Sentence) => void;
   /** Interval of the shared polls, ms. */
   interval: number;
   watcher: Pick<Watcher, 'clusterList' | 'markGate'>;
@@ -73,14 +80,14 @@ export class QueueData {
   #isLoaded = false;
 
   constructor(parts: QueueDataParts, scope: Scope, owner: QueueDataOwner) {
-    const { queueId, rules, store, localChanges, clock, interval, watcher, meter } = parts;
-    const noticed = (key: Key) => this.#notified(key);
+    const { queueId, rules, store, localChanges, clock, warn, interval, watcher, meter } = parts;
+    const noticed = guard((key: Key | null) => this.#notified(key), owner.failed);
     this.#queueId = queueId;
     this.#clock = clock;
     this.lived = new LivedTime(clock);
     this.#owner = owner;
     this.scope = scope;
-    const records = new QueueStore(store, scope, owner.lease, (key) => localChanges.report(key, noticed));
+    const records = new QueueStore(store, scope, warn, owner.lease, (key) => localChanges.report(key, noticed));
     this.items = new ItemStore({
       ...{ store: records, queueId, clock, keepFor: rules.keepFor },
       changed: (before, after) => this.#changed(before, after),
@@ -96,16 +103,27 @@ export class QueueData {
     this.state = new SavedQueue(records, queueId, this.lived, owner.changed);
     this.reservations = new Reservations(records);
     this.telling = new Telling(records, queueId, clock);
-    const ends = [localChanges.listen(noticed), store.onChange?.((key) => this.#notified(key))];
+    const ends = [localChanges.listen(noticed), store.onChange?.(noticed)];
     this.#end = () => ends.forEach((end) => end?.());
   }
 
-  /** Reads everything. Rejects while the store can't be read. */
-  async load(): Promise<void> {
-    await Promise.all([this.state.load(), this.gates.load(), this.items.load(), this.telling.load()]);
+  /**
+   * Reads everything. Rejects while nothing can be read. Resolves with the reason if the queue's own record can't be: then
+   * nothing may be sent, because nobody knows what is paused.
+   */
+  async load(): Promise<PrintingError | null> {
+    const state = this.state.load().then(() => null, asPrintingError);
+    await allToTheirEnds([this.gates.load(), this.items.load(), this.telling.load()]);
+    const failure = await state;
     this.items.forget(this.state.record.oldBefore);
     this.#isLoaded = true;
     this.#owner.changed();
+    return failure;
+  }
+
+  /** Why some record could not be read. What was not seen may be there: an item of an order, or the holder of a printer. */
+  get unseen(): PrintingError | null {
+    return this.items.unseen ?? this.gates.unseen;
   }
 
   close(): void {
@@ -162,6 +180,11 @@ export class QueueData {
     this.#usage.set(key, { lastUsedAt: Math.max(lastUsedAt, dispatchedAt), usedFor: usedFor + time });
   }
 
+  async #loadAgain(): Promise<void> {
+    const failure = (await this.load()) ?? this.unseen;
+    if (failure) throw failure;
+  }
+
   async #reloadState(): Promise<void> {
     await this.state.load();
     this.items.forget(this.state.record.oldBefore);
@@ -171,7 +194,7 @@ export class QueueData {
   /** Another runtime has changed a record; null: any may have changed. */
   #notified(key: Key | null): void {
     const { failed } = this.#owner;
-    if (key === null) return void (this.#isLoaded && this.load().catch(failed));
+    if (key === null) return void (this.#isLoaded && this.#loadAgain().catch(failed));
     const [kind, ...words] = key;
     if (this.scope.some((word, at) => words[at] !== word)) return;
     const rest = words.slice(this.scope.length);
@@ -206,7 +229,7 @@ class SavedQueue {
     this.#lived = lived;
     this.#key = store.keyOf('queue-state', queueId);
     this.#records = new Records({
-      ...{ store, keyOf: () => this.#key, idOf: () => ONLY },
+      ...{ store, keyOf: () => this.#key, read: (_, value) => readQueue(value) },
       changed: (_, after) => {
         lived.see(after?.lived);
         if (after && after.outbox.length > 0) hasEvents();
@@ -219,12 +242,13 @@ class SavedQueue {
   }
 
   load(): Promise<void> {
-    return this.#records.load(this.#stored());
+    return this.#records.load(() => this.#stored());
   }
 
-  async *#stored(): AsyncGenerator<QueueRecord> {
-    const record = await this.#store.get<QueueRecord>(this.#key);
-    if (record) yield record;
+  async *#stored(): AsyncGenerator<{ id: string; value: unknown }> {
+    const value = await this.#store.get<unknown>(this.#key);
+    // Throws for one of a newer version: nobody knows what it pauses.
+    if (value !== undefined) yield { id: ONLY, value: readQueue(value) };
   }
 
   /** Changes the state; a change that returns the same record is not written. */

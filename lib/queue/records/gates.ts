@@ -6,6 +6,7 @@ import type { PrintJob } from '../../service/print-job';
 import type { Printer } from '../../service/printer';
 import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
+import { allToTheirEnds } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
 import {
   closedBy,
@@ -90,7 +91,8 @@ export class PlateGates {
     this.#records = new Records<PlateGate>({
       store: deps.store,
       keyOf: (gateId) => deps.store.keyOf('queue-plate', gateId),
-      idOf: ({ gateId }) => gateId,
+      read: gateOf,
+      isLeftAlone: isNewer,
       isLasting: true,
       changed: (before, after) => this.#changed(before, after),
     });
@@ -106,19 +108,27 @@ export class PlateGates {
     return gateId === undefined || this.#unwritten.has(gateId) ? undefined : this.#records.get(gateId);
   }
 
-  /** Reads everything. Rejects while the store can't be read. */
+  /** Why some gate could not be read; null: each was. */
+  get unseen(): PrintingError | null {
+    return this.#records.unseen;
+  }
+
+  /** Reads everything. Rejects while nothing can be read; the machine of a gate that can't be read counts as closed. */
   async load(): Promise<void> {
     const old: StoredGate[] = [];
-    await this.#records.load(this.#stored(old));
+    await this.#records.load((unread) => this.#stored(old, unread));
     await this.#carryOver(old);
   }
 
-  async *#stored(old: StoredGate[]): AsyncGenerator<PlateGate> {
+  async *#stored(
+    old: StoredGate[],
+    unread: (error: PrintingError) => void,
+  ): AsyncGenerator<{ id: string; value: PlateGate }> {
     const { store } = this.#deps;
     const prefix = store.keyOf('queue-plate');
     const found = new Map<string, PlateGate>();
     this.#newer.clear();
-    for await (const { key, value } of store.entries<unknown>(prefix)) {
+    for await (const { key, value } of store.entries(prefix, unread)) {
       const stored = readGate(key, key.slice(prefix.length), value);
       if (isNewer(value)) this.#newer.add(stored.gate.gateId);
       if (stored.oldKey) old.push(stored);
@@ -126,7 +136,7 @@ export class PlateGates {
     }
     const carried = new Map<string, PlateGate>();
     for (const { gate } of old) carried.set(gate.gateId, laterOf(gate, carried.get(gate.gateId) ?? gate));
-    yield* new Map([...carried, ...found]).values();
+    for (const [id, value] of new Map([...carried, ...found])) yield { id, value };
   }
 
   /** Writes the gates of 1.0.0-rc.1 anew. Never rejects: until then they are in memory, and the next start tries again. */
@@ -175,7 +185,7 @@ export class PlateGates {
       const following = known ? this.#follow(known, sight) : areOnline ? this.#meet(one, sight) : null;
       if (following) work.push(following);
     }
-    if (work.length > 0) await Promise.all(work);
+    if (work.length > 0) await allToTheirEnds(work);
     for (const { gateId } of replaced) await this.#forget(gateId);
   }
 
@@ -411,9 +421,8 @@ export class PlateGates {
 
   async #update(gateId: string, change: (gate: PlateGate | undefined) => PlateGate | undefined): Promise<void> {
     await this.#records.update(gateId, (stored) => {
-      if (isNewer(stored)) return stored;
       // A record that the store has lost is written anew.
-      const current = stored === undefined ? this.#records.get(gateId) : gateOf(gateId, stored);
+      const current = stored ?? this.#records.get(gateId);
       return change(current) ?? current;
     });
   }

@@ -8,6 +8,8 @@ import { openAttempts, waitsOver } from '../model/item';
 import { rankBetween } from '../model/rank';
 import type { ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
+import { readItem } from './stored-items';
+import { isText, listOf, shapeOf } from './shapes';
 
 /** Least time for which a queue key is known, ms. */
 const KEY_KEPT = 90 * 24 * 3_600_000;
@@ -47,7 +49,7 @@ export class ItemStore {
     this.#records = new Records({
       store: deps.store,
       keyOf: this.#key,
-      idOf: ({ itemId }) => itemId,
+      read: readItem,
       changed: (before, after) => {
         this.#version++;
         deps.changed(before, after);
@@ -55,10 +57,18 @@ export class ItemStore {
     });
   }
 
-  /** Reads all records. Rejects while the store can't be read. */
+  /** Reads all records. Rejects while none can be read. */
   load(): Promise<void> {
     const { store, queueId } = this.#deps;
-    return this.#records.load(store.list<ItemRecord>(store.keyOf('queue-item', queueId)));
+    const prefix = store.keyOf('queue-item', queueId);
+    return this.#records.load(async function* (unread) {
+      for await (const { key, value } of store.entries(prefix, unread)) yield { id: key[prefix.length] ?? '', value };
+    });
+  }
+
+  /** Why some item could not be read; null: each was. */
+  get unseen(): PrintingError | null {
+    return this.#records.unseen;
   }
 
   /** The listed items: without those that ended long ago. */
@@ -90,7 +100,7 @@ export class ItemStore {
 
   /** Reads an item that may have been added by another runtime, or have ended long ago. */
   async find(itemId: string): Promise<ItemRecord | undefined> {
-    return this.get(itemId) ?? (await this.#deps.store.get<ItemRecord>(this.#key(itemId)));
+    return this.get(itemId) ?? (await this.#records.find(itemId));
   }
 
   /** Adds an item unless it exists. Resolves when it is durable. */
@@ -195,9 +205,28 @@ interface ReservedCluster {
   holders: readonly string[];
 }
 
+const isReserved = shapeOf({ clusterId: isText, holders: listOf(isText) });
+
+/** Reads a stored reservation. One of another shape reserves nothing: open attempts reserve their clusters anew. */
+const readReserved = (value: unknown): ReservedCluster | null =>
+  isReserved(value) ? (value as ReservedCluster) : null;
+
+const NOBODY: ReservedCluster = { clusterId: '', holders: [] };
+
 /** Names a copy among those of all queues. */
 export const reservationOf = (queueId: string, itemId: string, copy: number): string =>
   JSON.stringify([queueId, itemId, copy]);
+
+/** Queue and item of a holder; blank for a text that `reservationOf` did not make. */
+function wordsOf(holder: string): [queueId: string, itemId: string] {
+  try {
+    const words = JSON.parse(holder) as unknown;
+    const [queueId, itemId] = Array.isArray(words) ? (words as unknown[]) : [];
+    return isText(queueId) && isText(itemId) ? [queueId, itemId] : ['', ''];
+  } catch {
+    return ['', ''];
+  }
+}
 
 /**
  * Reservations of printers from before an assignment until its print has ended: two queues that share a printer must not
@@ -230,9 +259,10 @@ export class Reservations {
    * the queue may have released them.
    */
   async restore(queueId: string, records: Iterable<ItemRecord>): Promise<void> {
-    for await (const { clusterId, holders } of this.store.list<ReservedCluster>(this.store.keyOf('queue-printer')))
-      for (const holder of holders)
-        if ((JSON.parse(holder) as string[])[0] === queueId) this.#remember(clusterId, holder);
+    for await (const { value } of this.store.entries(this.store.keyOf('queue-printer'), () => undefined)) {
+      const { clusterId, holders } = readReserved(value) ?? NOBODY;
+      for (const holder of holders) if (wordsOf(holder)[0] === queueId) this.#remember(clusterId, holder);
+    }
     const open = [...records].flatMap((record) =>
       openAttempts(record).map(({ copy, clusterId }) => ({
         clusterId,
@@ -243,12 +273,12 @@ export class Reservations {
     await eachInTurn(missing, ({ holder, clusterId }) => this.reserve(clusterId, holder, Infinity));
   }
 
-  /** Releases all reservations of this queue but those of `wanted`: the cluster that each copy needs. */
-  async keepOnly(wanted: ReadonlyMap<string, string>): Promise<void> {
+  /** Releases the reservations of items that were seen, but those of `wanted`: the cluster that each copy needs. */
+  async keepOnly(wanted: ReadonlyMap<string, string>, isSeen: (itemId: string) => boolean = () => true): Promise<void> {
     const held = [...this.#own].flatMap(([holder, clusters]) =>
       [...clusters].map((clusterId) => ({ holder, clusterId })),
     );
-    const left = held.filter(({ holder, clusterId }) => wanted.get(holder) !== clusterId);
+    const left = held.filter(({ holder, clusterId }) => wanted.get(holder) !== clusterId && isSeen(wordsOf(holder)[1]));
     await eachInTurn(left, ({ holder, clusterId }) => this.release(clusterId, holder));
   }
 
@@ -262,17 +292,18 @@ export class Reservations {
     change: (holders: readonly string[]) => readonly string[],
   ): Promise<readonly string[]> {
     const key: Key = this.store.keyOf('queue-printer', clusterId);
-    const after = await this.store.update<ReservedCluster>(
+    let after: readonly string[] = [];
+    await this.store.update<unknown>(
       key,
       (current) => {
-        const before = current?.holders ?? [];
-        const holders = change(before);
-        if (holders.length === before.length) return current;
-        return holders.length > 0 ? { clusterId, holders } : undefined;
+        const before = readReserved(current)?.holders ?? [];
+        after = change(before);
+        if (after.length === before.length) return current;
+        return after.length > 0 ? { clusterId, holders: after } : undefined;
       },
       { asPlanner: true },
     );
-    return after?.holders ?? [];
+    return after;
   }
 }
 

@@ -1,5 +1,10 @@
+import { asPrintingError, NewerValueError, newerValue, type PrintingError } from '../../service/errors';
 import type { Lock } from '../../state/membership';
+import { damaged, setAside } from '../../state/records';
 import type { Change, Key, PutOptions, Scope, StateStore } from '../../state/store';
+import { eachInTurn } from '../../time/concurrency';
+import { guard } from '../../time/guard';
+import type { Sentence } from '../../words/sentence';
 import { Sightings } from './sightings';
 
 /** The option of a change that only the runtime with the queue's lease may make. */
@@ -16,9 +21,14 @@ type Kind = 'queue-item' | 'queue-plate' | 'queue-printer' | 'queue-state' | 'qu
  * and the planner at another never overwrite each other; other runtimes are notified of it.
  */
 export class QueueStore {
+  /** Kinds with a record of a newer version. */
+  readonly #newer = new Set<string>();
+
   constructor(
     readonly store: StateStore,
     readonly scope: Scope,
+    /** For the log. */
+    private readonly warn: (sentence: Sentence) => void = () => undefined,
     /** Lease of the planner, without which its changes are not written; null: none is needed. */
     private readonly lease: () => Lock | null = () => null,
     /** Called after each change that was written. */
@@ -57,26 +67,56 @@ export class QueueStore {
     return after;
   }
 
-  /** Reads all records below a key, page by page. */
-  async *list<T>(prefix: Key): AsyncGenerator<T> {
-    for await (const { value } of this.entries<T>(prefix)) yield value;
-  }
-
-  /** The same with their keys. */
-  async *entries<T>(prefix: Key): AsyncGenerator<{ key: Key; value: T }> {
+  /**
+   * Reads all records below a key, page by page. One that can't be read now is left out, and named to `unread`. Throws if
+   * none can be read.
+   */
+  async *entries(prefix: Key, unread: (error: PrintingError) => void): AsyncGenerator<{ key: Key; value: unknown }> {
+    let count = 0;
+    let failure: PrintingError | undefined;
+    const failed = (error: PrintingError) => {
+      failure ??= error;
+    };
     for (let after: string | undefined, isMore = true; isMore;) {
-      const { entries, next } = await this.store.list<T>(prefix, { limit: PAGE, after });
+      const { entries, next } = await this.store.list<unknown>(prefix, { limit: PAGE, after, unread: failed });
+      count += entries.length;
       yield* entries;
       isMore = next !== null;
       after = next ?? undefined;
     }
+    if (failure && count === 0) throw failure;
+    if (failure) unread(failure);
+  }
+
+  /** Keeps a copy of a record of another shape under a key of its own, before the record itself goes. */
+  async setAside(key: Key, value: unknown): Promise<void> {
+    await this.store.put(['set-aside', ...key], value);
+    this.warn(setAside(damaged(key)));
+  }
+
+  /** Says once for each kind that a record of a newer version is left alone. */
+  leftAlone([kind]: Key): void {
+    if (!this.#newer.has(kind)) this.warn(newerValue(kind).sentence);
+    this.#newer.add(kind);
   }
 }
+
+/** A record by its id. */
+interface Stored {
+  id: string;
+  value: unknown;
+}
+
+/** Reads stored records; those that can't be read now are named to `unread`. */
+export type Listing = (unread: (error: PrintingError) => void) => AsyncIterable<Stored>;
 
 interface RecordsDeps<T> {
   store: QueueStore;
   keyOf: (id: string) => Key;
-  idOf: (record: T) => string;
+  /** Reads a stored value; undefined: it has another shape, and is set aside. Throws NewerValueError. */
+  read: (id: string, value: unknown) => T | undefined;
+  /** Whether a stored value is only read, and never written: one of a newer version. Default: none. */
+  isLeftAlone?: (value: unknown) => boolean;
   /** Whether a record stays in memory although the store has lost it. Default: false. */
   isLasting?: boolean;
   /** Called after a change of a record, here or at another runtime. */
@@ -89,10 +129,15 @@ interface RecordChange extends PutOptions {
   asPlanner?: boolean;
 }
 
-/** The records of one kind in memory, each as it was last written or read. A change that can't be written changes nothing. */
+/**
+ * The records of one kind in memory, each as it was last written or read. A change that can't be written changes nothing. Each
+ * record is checked when it is read: one of another shape is set aside, one of a newer version is left alone, and neither
+ * concerns the others.
+ */
 export class Records<T extends object> {
   readonly #deps: RecordsDeps<T>;
   readonly #known = new Map<string, T>();
+  #unseen: PrintingError | null = null;
 
   constructor(deps: RecordsDeps<T>) {
     this.#deps = deps;
@@ -110,23 +155,49 @@ export class Records<T extends object> {
     return this.#known.get(id);
   }
 
-  /** Reads all records. Rejects while the store can't be read. */
-  async load(stored: AsyncIterable<T>): Promise<void> {
+  /** Why some record could not be read when all were; null: each was. */
+  get unseen(): PrintingError | null {
+    return this.#unseen;
+  }
+
+  /** Reads all records. Rejects while none can be read; one that can't be read now is left out, or stays as it was. */
+  async load(listing: Listing): Promise<void> {
     const before = new Map(this.#known);
     const found = new Map<string, T>();
-    for await (const record of stored) found.set(this.#deps.idOf(record), record);
+    const odd: string[] = [];
+    const unread: PrintingError[] = [];
+    for await (const { id, value } of listing((error) => unread.push(error))) {
+      const record = this.#read(id, value);
+      if (record) found.set(id, record);
+      else if (record === undefined) odd.push(id);
+    }
     const doubtful: string[] = [];
     for (const id of new Set([...before.keys(), ...this.#known.keys(), ...found.keys()]))
-      if (this.#known.get(id) === before.get(id)) this.#set(id, found.get(id));
-      else doubtful.push(id);
+      if (this.#known.get(id) !== before.get(id) || (unread.length > 0 && !found.has(id))) doubtful.push(id);
+      else this.#set(id, found.get(id));
     // Of a record that changed during the listing, either state may be the newer one.
-    for (const id of doubtful) await this.reload(id);
+    await eachInTurn(doubtful, (id) => this.reload(id)).catch((thrown: unknown) =>
+      unread.push(asPrintingError(thrown)),
+    );
+    this.#unseen = unread[0] ?? null;
+    // A record that can't be set aside now stays where it is, and is not used either.
+    for (const id of odd) await this.reload(id).catch(() => undefined);
   }
 
   /** Reads a record again that another runtime or queue has changed. */
   async reload(id: string): Promise<void> {
     // An update waits for a change of this runtime that is being written; a plain read would not.
-    await this.update(id, (current) => current);
+    await this.update(id, (current) => current).catch((thrown: unknown) => {
+      if (!(thrown instanceof NewerValueError)) throw thrown;
+      this.#deps.store.leftAlone(this.#deps.keyOf(id));
+      this.forget(id);
+    });
+  }
+
+  /** Reads a record that is not in memory. Throws NewerValueError. */
+  async find(id: string): Promise<T | undefined> {
+    const value = await this.#deps.store.get<unknown>(this.#deps.keyOf(id));
+    return value === undefined ? undefined : this.#deps.read(id, value);
   }
 
   /** Changes a record. Resolves with the record when the change is durable. */
@@ -135,7 +206,16 @@ export class Records<T extends object> {
     change: (current: T | undefined) => T | undefined,
     options: RecordChange = {},
   ): Promise<T | undefined> {
-    const record = await this.#deps.store.update<T>(this.#deps.keyOf(id), change, options);
+    const { store, keyOf, read, isLeftAlone } = this.#deps;
+    const key = keyOf(id);
+    let record: T | undefined;
+    const changed = async (stored: unknown) => {
+      const current = stored === undefined ? undefined : read(id, stored);
+      if (stored !== undefined && current === undefined) await store.setAside(key, stored);
+      record = isLeftAlone?.(stored) ? current : change(current);
+      return isLeftAlone?.(stored) ? stored : record;
+    };
+    await store.update<unknown>(key, changed, options);
     this.#set(id, record);
     return record;
   }
@@ -146,6 +226,18 @@ export class Records<T extends object> {
     if (!before) return;
     this.#known.delete(id);
     this.#deps.changed(before, undefined);
+  }
+
+  /** Undefined: another shape; null: a newer version. */
+  #read(id: string, value: unknown): T | undefined | null {
+    const { store, keyOf, read } = this.#deps;
+    try {
+      return read(id, value);
+    } catch (thrown) {
+      if (!(thrown instanceof NewerValueError)) throw thrown;
+      store.leftAlone(keyOf(id));
+      return null;
+    }
   }
 
   #set(id: string, record: T | undefined): void {
@@ -184,6 +276,6 @@ export class LocalChanges {
 
   /** Reports a change to all listeners but the one that made it. */
   report(key: Key, by: Listener | null): void {
-    for (const listener of [...this.#listeners]) if (listener !== by) listener(key);
+    for (const listener of [...this.#listeners]) if (listener !== by) guard(listener)(key);
   }
 }

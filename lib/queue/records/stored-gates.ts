@@ -2,6 +2,7 @@ import { list, record, text } from '../../service/json-readers';
 import type { Key } from '../../state/store';
 import { damagedGate, type EndedPrint, type PlateGate, type PlateIds } from '../model/gate';
 import { gateIdOf, isNil } from '../model/machine';
+import { isCount, isFlag, isNewerThan, isText, isTime, listOf, oneOf, orNull, shapeOf } from './shapes';
 
 /** A stored gate. */
 export interface StoredGate {
@@ -11,10 +12,7 @@ export interface StoredGate {
 }
 
 /** Whether a stored gate is one of a newer version, which is left alone. */
-export const isNewer = (value: unknown): boolean => {
-  const version = record(value)?.version;
-  return typeof version === 'number' && version > 2;
-};
+export const isNewer = (value: unknown): boolean => isNewerThan(2, value);
 
 /**
  * Reads a stored gate; `words`: its key without kind and scope. A damaged one is replaced by a closed one, and one of a
@@ -41,56 +39,37 @@ export function gateOf(gateId: string, value: unknown): PlateGate {
   return damagedGate(ids);
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string';
-const isTextOrNull = (value: unknown): boolean => value === null || isText(value);
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-const isTimeOrNull = (value: unknown): boolean => value === null || typeof value === 'number';
+const isTextOrNull = orNull(isText);
+const isTimeOrNull = orNull(isTime);
 
-const OUTCOMES = ['finished', 'failed', 'aborted', 'unknown'];
-const SOURCES = ['job', 'vanished', 'status', 'settled', 'lost', 'damaged', 'earlier'];
-const STAGES = ['leaving', 'cleanup', 'idle'];
-
-function isGate(value: unknown): value is PlateGate {
-  const gate = record(value);
-  if (gate?.version !== 2 || !isText(gate.gateId) || !isText(gate.clusterId)) return false;
-  const words = [gate.hostGuid, gate.printerId, gate.clusterName];
-  const lists = [gate.ownIds, gate.known];
-  return (
-    words.every(isTextOrNull) &&
-    lists.every((entry) => Array.isArray(entry) && entry.every(isText)) &&
-    [gate.closings, gate.begun].every(isCount) &&
-    typeof gate.hasShownCleanup === 'boolean' &&
-    (gate.printing === null || isCurrent(gate.printing)) &&
-    (gate.ended === null || isEnded(gate.ended)) &&
-    Array.isArray(gate.verdicts) &&
-    gate.verdicts.every(isVerdict)
-  );
-}
-
-function isCurrent(value: unknown): boolean {
-  const { id, missingSince, isUnlisted } = record(value) ?? {};
-  return isText(id) && isTimeOrNull(missingSince) && typeof isUnlisted === 'boolean';
-}
-
-function isEnded(value: unknown): boolean {
-  const ended = record(value) ?? {};
-  const { id, outcome, source, at, stage, clearedAt } = ended;
-  const flags = [ended.hasShownCleanup, ended.hadShownCleanup, ended.hasGap];
-  return (
-    isText(id) &&
-    [OUTCOMES.includes(String(outcome)), SOURCES.includes(String(source)), STAGES.includes(String(stage))].every(
-      Boolean,
-    ) &&
-    typeof at === 'number' &&
-    flags.every((flag) => typeof flag === 'boolean') &&
-    isTimeOrNull(clearedAt)
-  );
-}
-
-function isVerdict(value: unknown): boolean {
-  const { id, good, at } = record(value) ?? {};
-  return isText(id) && typeof good === 'boolean' && typeof at === 'number';
-}
+const isGate: (value: unknown) => value is PlateGate = shapeOf({
+  version: oneOf(2),
+  gateId: isText,
+  ownIds: listOf(isText),
+  hostGuid: isTextOrNull,
+  clusterId: isText,
+  printerId: isTextOrNull,
+  clusterName: isTextOrNull,
+  closings: isCount,
+  begun: isCount,
+  printing: orNull(shapeOf({ id: isText, missingSince: isTimeOrNull, isUnlisted: isFlag })),
+  ended: orNull(
+    shapeOf({
+      id: isText,
+      outcome: oneOf('finished', 'failed', 'aborted', 'unknown'),
+      source: oneOf('job', 'vanished', 'status', 'settled', 'lost', 'damaged', 'earlier'),
+      at: isTime,
+      stage: oneOf('leaving', 'cleanup', 'idle'),
+      hasShownCleanup: isFlag,
+      hadShownCleanup: isFlag,
+      hasGap: isFlag,
+      clearedAt: isTimeOrNull,
+    }),
+  ),
+  hasShownCleanup: isFlag,
+  known: listOf(isText),
+  verdicts: listOf(shapeOf({ id: isText, good: isFlag, at: isTime })),
+}) as (value: unknown) => value is PlateGate;
 
 /** The gate of 1.0.0-rc.1 of a printer, as one of its machine. */
 function oldGate(clusterId: string, printerId: string | null, value: unknown): PlateGate {

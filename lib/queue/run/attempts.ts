@@ -109,7 +109,9 @@ export class Attempts {
     for (const record of data.open.all)
       for (const { copy, clusterId } of openAttempts(record))
         wanted.set(reservationOf(queueId, record.itemId, copy), clusterId);
-    await data.reservations.keepOnly(wanted);
+    // An item that could not be read may hold a printer.
+    const isSeen = (itemId: string) => !data.items.unseen || data.items.get(itemId) !== undefined;
+    await data.reservations.keepOnly(wanted, isSeen);
   }
 
   // Assign

@@ -7,6 +7,7 @@ import type { CurrentScope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import type { Uploads } from '../../upload/uploads';
 import type { Watcher } from '../../watch/watcher';
+import type { Sentence } from '../../words/sentence';
 import type { QueueRules } from '../model/rules';
 import type { QueueMeter } from '../model/types';
 import type { LocalChanges } from '../records/records';
@@ -25,6 +26,8 @@ export interface QueueParts extends QueueOptions {
   store: StateStore;
   localChanges: LocalChanges;
   clock: Clock;
+  /** For the log. */
+  warn: (sentence: Sentence) => void;
   scope: CurrentScope;
   signIn: SignInWatch;
   watcher: Watcher;

@@ -150,7 +150,8 @@ export class Planning {
           () =>
             this.#overdue(itemId),
       ),
-      state,
+      // An order is told as finished once all of its items were seen.
+      ...(data.unseen ? [] : [state]),
     ];
     await eachInTurn(changes, (change): Promise<unknown> => change());
     view.refusals.saved(data.state.record);

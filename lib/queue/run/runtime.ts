@@ -1,10 +1,11 @@
 import type { ClusterStatus } from '../../service/cluster';
-import { asPrintingError, PrintingError } from '../../service/errors';
+import { asPrintingError, NewerValueError, PrintingError } from '../../service/errors';
 import { record } from '../../service/json-readers';
 import type { Lock, Membership } from '../../state/membership';
 import type { Key, Scope, StateStore } from '../../state/store';
 import { Rerun, settledWithin } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
+import { guard } from '../../time/guard';
 import { RetryTimer, retryUntil } from '../../time/retry';
 import type { Watcher } from '../../watch/watcher';
 import { phrase } from '../../words/sentence';
@@ -182,12 +183,15 @@ export class QueueRuntime {
     this.#held = new HeldClusters(watcher);
     const identityOf = (clusterId: string) => watcher.clusterList.last?.get(clusterId) ?? null;
     this.#views = new ClusterViews({ service, clock, identityOf });
+    const failed = (thrown: unknown) => this.failed(thrown);
     this.#endings = [
-      watcher.onObservation((_, status, requestedAt) => void this.#observe(status, requestedAt)),
-      signIn.onChange(() => {
-        void this.#load();
-        this.lease.claim();
-      }),
+      watcher.onObservation(guard((_, status, requestedAt) => this.#observe(status, requestedAt), failed)),
+      signIn.onChange(
+        guard(() => {
+          void this.#load();
+          this.lease.claim();
+        }, failed),
+      ),
     ];
     this.lease = new PlannerLease(store, {
       topic: ['queue', ...topic, queueId],
@@ -269,13 +273,16 @@ export class QueueRuntime {
     this.#loaded?.view.invalidate();
     if (this.isClosed) return;
     const items = this.#loaded?.data.items.size ?? 0;
-    this.#disarm ??= this.#parts.clock.after(DEBOUNCE.least + items * DEBOUNCE.perItem, () => {
-      this.#disarm = undefined;
-      this.#checkReads();
-      // Failed work is not repeated at once, whatever changes meanwhile.
-      if (!this.isRepeating) this.#planning?.round();
-      this.#onChange();
-    });
+    this.#disarm ??= this.#parts.clock.after(
+      DEBOUNCE.least + items * DEBOUNCE.perItem,
+      guard(() => {
+        this.#disarm = undefined;
+        this.#checkReads();
+        // Failed work is not repeated at once, whatever changes meanwhile.
+        if (!this.isRepeating) this.#planning?.round();
+        this.#onChange();
+      }),
+    );
   }
 
   /** Repeats failed work later. */
@@ -333,18 +340,21 @@ export class QueueRuntime {
     this.#loaded?.data.close();
     this.#loaded = null;
     const opened = this.#open(scope);
+    let failure: PrintingError | null;
     try {
-      await opened.data.load();
+      failure = await opened.data.load();
     } catch (thrown) {
       this.#storeError = asPrintingError(thrown);
       opened.data.close();
       throw thrown;
     }
     if (this.isClosed) return opened.data.close();
-    this.#storeError = null;
+    this.#storeError = failure;
     this.#loaded = opened;
     await this.#holdClusters();
     this.#beginTenure();
+    const unread = failure ?? opened.data.unseen;
+    if (unread) this.failed(unread);
   }
 
   #open(scope: Scope): QueueContext {
@@ -417,12 +427,14 @@ export class QueueRuntime {
     const planning = new Planning(this.#loaded, lock);
     this.#planning = planning;
     // Another runtime may have written until its lease ended.
-    const loaded = lock ? data.load() : Promise.resolve();
-    const start = () => {
-      this.#adoptRefusals();
-      return planning.start();
-    };
-    loaded.then(start).catch((thrown: unknown) => this.failed(thrown));
+    const loaded = lock ? data.load() : Promise.resolve(null);
+    loaded
+      .then((failure) => {
+        if (failure) throw failure;
+        this.#adoptRefusals();
+        return planning.start();
+      })
+      .catch((thrown: unknown) => this.failed(thrown));
   }
 
   /** Saves what was lived with open attempts, before another runtime plans, or this one later. Never rejects. */
@@ -467,7 +479,7 @@ export class QueueRuntime {
       this.#storeError = null;
     } catch (thrown) {
       const error = asPrintingError(thrown);
-      if (isOfStore(error)) this.#storeError = error;
+      if (isOfStore(error) || error instanceof NewerValueError) this.#storeError = error;
     }
     this.changed();
   }
@@ -478,9 +490,12 @@ export class QueueRuntime {
     try {
       if (!this.#loaded) return void this.#load();
       await this.#holdClusters();
-      await this.#loaded.data.state.probe();
+      const { data } = this.#loaded;
+      await data.state.probe();
       this.#storeError = null;
-      this.#repeats.succeeded();
+      if (data.unseen) await data.load();
+      if (data.unseen) this.failed(data.unseen);
+      else this.#repeats.succeeded();
       // What has failed may fail again at once; the events of everything else don't wait for it.
       this.#onChange();
       await this.#planning?.start();
@@ -492,4 +507,5 @@ export class QueueRuntime {
 }
 
 /** Whether a failure means that the state can't be read or written. */
-const isOfStore = ({ code }: PrintingError): boolean => code === 'FILE_NOT_WRITABLE' || code === 'FILE_NOT_READABLE';
+const isOfStore = (error: PrintingError): boolean =>
+  (error.code === 'FILE_NOT_WRITABLE' || error.code === 'FILE_NOT_READABLE') && !(error instanceof NewerValueError);

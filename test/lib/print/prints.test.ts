@@ -74,6 +74,20 @@ describe('print/prints', function () {
     simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: 'always', status: 503 });
   }
 
+  it('reports every result although the flow throws at one of them', async () => {
+    const results: (string | null)[] = [];
+    const { error } = await run({
+      clusterIds: [clusterId(0), clusterId(1), clusterId(2)],
+      waitFor: 'finished',
+      onResult: ({ clusterId: at }) => {
+        results.push(at);
+        if (results.length === 1) throw new Error('The flow failed.');
+      },
+    });
+    assert.equal(results.length, 3);
+    assert.ok(error);
+  });
+
   it('searches again for a lost print before it prints with the same key', async () => {
     loseSight('before');
     assert.equal((await run({ printKey: 'k' })).error?.code, 'PRINT_OUTCOME_UNKNOWN');

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { Database } from '../../../lib/postgres/database';
 import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import { FileStore } from '../../../lib/state/file-store';
-import type { Key, StateStore } from '../../../lib/state/store';
+import { type Key, positionOf, type StateStore } from '../../../lib/state/store';
 import { WriteBehindStore } from '../../../lib/state/write-behind-store';
 import { systemClock } from '../../../lib/time/clock';
 import { FaultyStore } from '../../helpers/faulty-store';
@@ -178,3 +178,20 @@ for (const [name, make, numRuns] of PLACES)
       }
     });
   });
+
+describe('a listing of a FileStore', () => {
+  it('lists the other values beside a file that can’t be read, if the caller receives the reason', async () => {
+    const path = await mkdtemp(join(tmpdir(), 'listing-'));
+    const store = new FileStore({ ...records, folder: path });
+    for (const n of ['1', '2', '3']) await store.put(['kind', n], n);
+    const file = join(path, 'kind', `${positionOf(['kind', '2'])}.json`);
+    await rm(file);
+    await mkdir(file);
+    await assert.rejects(store.list(['kind'], { limit: 10 }), { code: 'FILE_NOT_READABLE' });
+    const failures: string[] = [];
+    const { entries } = await store.list(['kind'], { limit: 10, unread: ({ code }) => failures.push(code) });
+    assert.deepEqual(entries.map(({ value }) => value).sort(), ['1', '3']);
+    assert.deepEqual(failures, ['FILE_NOT_READABLE']);
+    await rm(path, { recursive: true });
+  });
+});
