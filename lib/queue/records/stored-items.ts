@@ -77,7 +77,7 @@ const isRecall = shapeOf({
 });
 
 /** A sentence whose values may be sentences, down to a depth that none of the pack's has. */
-const isSentence = (depth = 4): Shape =>
+export const isSentence = (depth = 4): Shape =>
   shapeOf({
     pattern: isText,
     values: listOf((value) => isText(value) || isNumber(value) || (depth > 0 && isSentence(depth - 1)(value))),

@@ -2,7 +2,7 @@ import { newerValue } from '../../service/errors';
 import { type Json, list, record } from '../../service/json-readers';
 import { NEW_QUEUE, type PauseState, type QueueRecord, type StoredRefusals } from '../model/queue-record';
 import type { QueueEventDraft } from '../model/types';
-import { isDraft } from './stored-items';
+import { isDraft, isSentence } from './stored-items';
 import {
   isCount,
   isFlag,
@@ -53,14 +53,10 @@ const isPause = shapeOf({ until: orNull(isTime), reason: orNull(isText) });
 const isPlate = shapeOf({ closing: isCount, isAwaiting: isFlag });
 const isOrder = shapeOf({ ends: isCount, reports: isCount });
 
-const isSentence: Shape = shapeOf({
-  pattern: isText,
-  values: listOf((value) => isText(value) || isNumber(value) || isSentence(value)),
-});
 const STORED_PAUSE = {
   until: isNumber,
   code: isText,
-  sentence: isSentence,
+  sentence: isSentence(),
   clusterId: isText,
 };
 const isRefusals = shapeOf({
