@@ -118,10 +118,13 @@ export class Dispatcher {
     const attempt = newAttempt(request, { listing, claimed, ...times });
     deadline.throwIfOver();
     const entry = { attempt, note };
-    if (!key) return this.#send(ledger, request, entry);
+    const listed = listing.current
+      ? new Set(listing.printings.flatMap(({ clusterJobId }) => clusterJobId ?? []))
+      : null;
+    if (!key) return this.#send(ledger, request, entry, listed);
     await ledger.begin(key, entry);
     try {
-      return await this.#send(ledger, request, entry, key);
+      return await this.#send(ledger, request, entry, listed, key);
     } catch (thrown) {
       const isUnknown = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
       // If this can't be written, the next search lasts longer.
@@ -138,6 +141,7 @@ export class Dispatcher {
     ledger: Ledger,
     { startNow, deadline, departure }: DispatchRequest,
     entry: Entry,
+    listed: ReadonlySet<string> | null,
     key?: KeyOf,
   ): Promise<DispatchResult> {
     const { attempt, note } = entry;
@@ -145,7 +149,10 @@ export class Dispatcher {
     const saveOutcome = (done: Dispatched, unclaimed: string[] = []) =>
       this.#save(ledger, deadline, async (saving) => {
         if (unclaimed.length > 0)
-          await this.#warnOnFailure(saving.claims.claimFirst(attempt, unclaimed), phrase`The outcome of a print`);
+          await this.#warnOnFailure(
+            saving.claims.claimFirst(attempt, unclaimed, listed),
+            phrase`The outcome of a print`,
+          );
         if (key) await this.#warnOnFailure(saving.settle(key, entry, done), phrase`The outcome of a print`);
       });
     const lock = departure ? both(departure, ledger) : ledger;

@@ -91,12 +91,16 @@ export function candidates(attempt: PrintAttempt, printings: PrintJob[], lived: 
 interface Claim {
   clusterJobId: string;
   attempt: string;
+  /** Whether a list has shown it. Once no list shows it any more, nothing can take it for another attempt's. */
+  seen?: true;
 }
 
 /** Retention, ms, equal to that of print keys: a claim must outlive every entry that could claim the same printing. */
 const KEEP = 100 * 24 * 60 * 60 * 1000;
 /** Most printings stored per job; a cluster's lists hold far fewer. */
 const MOST = 200;
+/** The newest of them that stay although they have left the lists. */
+const NEWEST = 5;
 
 /** Assigns printings to attempts, so that two attempts never share one printing. */
 class Claims {
@@ -139,14 +143,19 @@ class Claims {
   /**
    * Claims the first of `ids` that no other attempt owns; null if there is none. A claim that can't be written is kept
    * in memory until it can. Rejects if the claims can't be read.
+   * @param listed printings that the current lists showed before the call; null: not known
    */
-  async claimFirst(attempt: PrintAttempt, ids: string[]): Promise<string | null> {
+  async claimFirst(
+    attempt: PrintAttempt,
+    ids: string[],
+    listed: ReadonlySet<string> | null = null,
+  ): Promise<string | null> {
     let claimed: string | null | undefined;
     const change = (claims: Claim[] = []): Claim[] | undefined => {
       const owner = (id: string) => claims.find(({ clusterJobId }) => clusterJobId === id)?.attempt;
       claimed = ids.find((id) => [undefined, attempt.id].includes(owner(id))) ?? null;
       if (claimed === null || owner(claimed) === attempt.id) return claims.length > 0 ? claims : undefined;
-      return [...claims, { clusterJobId: claimed, attempt: attempt.id }].slice(-MOST);
+      return [...stillNeeded(claims, listed), { clusterJobId: claimed, attempt: attempt.id }].slice(-MOST);
     };
     try {
       await this.store.update(this.#key(attempt), change, { keepFor: KEEP, insist: true, under: this.locks });
@@ -158,6 +167,14 @@ class Claims {
 
   #key = ({ clusterId, jobId }: { clusterId: string; jobId: string }) =>
     ['claims', ...this.scope, clusterId, jobId] as const;
+}
+
+/** The claims without the printings that have left the lists. */
+function stillNeeded(claims: readonly Claim[], listed: ReadonlySet<string> | null): Claim[] {
+  if (listed === null) return [...claims];
+  return claims
+    .map((claim) => (listed.has(claim.clusterJobId) ? { ...claim, seen: true as const } : claim))
+    .filter(({ clusterJobId, seen }, at) => !seen || listed.has(clusterJobId) || at >= claims.length - NEWEST);
 }
 
 /** The most likely printing of an attempt, without a look into the claims. */
@@ -327,9 +344,11 @@ export class Ledger {
 
   /** Records that the print exists. */
   async settle(key: KeyOf, entry: Entry, done: Dispatched): Promise<void> {
+    // Nothing is searched for any more once the printing has a name.
+    const attempt = done.clusterJobId === null ? entry.attempt : { ...entry.attempt, known: [] };
     await this.#store.put(
       this.#key(key),
-      { ...entry, done },
+      { ...entry, attempt, done },
       this.#outcome((stored) => isAttempt(stored, entry)),
     );
     if (done.clusterJobId !== null) await this.close(key);

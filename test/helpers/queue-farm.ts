@@ -113,7 +113,9 @@ class Farm extends ScriptedService {
       recently_completed: shown
         .filter(({ word }) => isOver(word))
         .map(job)
-        .reverse(),
+        .reverse()
+        // As many as the service lists.
+        .slice(0, 10),
       ...this.changes.get(clusterId),
     };
   }

@@ -8,7 +8,7 @@ import { openAttempts, waitsOver } from '../model/item';
 import { rankBetween } from '../model/rank';
 import type { ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
-import { readItem } from './stored-items';
+import { StoredItems } from './stored-items';
 import { isText, listOf, shapeOf } from './shapes';
 
 /** Least time for which a queue key is known, ms. */
@@ -40,16 +40,19 @@ interface ItemChange {
 export class ItemStore {
   readonly #deps: ItemStoreDeps;
   readonly #records: Records<ItemRecord>;
+  readonly #stored: StoredItems;
   #version = 0;
   readonly #startedAt: { now: number; monotonic: number };
 
   constructor(deps: ItemStoreDeps) {
     this.#deps = deps;
+    this.#stored = new StoredItems(deps.store, deps.queueId);
     this.#startedAt = { now: deps.clock.now(), monotonic: deps.clock.monotonic() };
     this.#records = new Records({
       store: deps.store,
       keyOf: this.#key,
-      read: readItem,
+      read: (itemId, value) => this.#stored.read(itemId, value),
+      write: (record, before, lock) => this.#stored.write(record, before, lock),
       changed: (before, after) => {
         this.#version++;
         deps.changed(before, after);
@@ -58,12 +61,19 @@ export class ItemStore {
   }
 
   /** Reads all records. Rejects while none can be read. */
-  load(): Promise<void> {
+  async load(): Promise<void> {
     const { store, queueId } = this.#deps;
+    await this.#stored.load();
     const prefix = store.keyOf('queue-item', queueId);
-    return this.#records.load(async function* (unread) {
-      for await (const { key, value } of store.entries(prefix, unread)) yield { id: key[prefix.length] ?? '', value };
+    const listed = new Set<string>();
+    await this.#records.load(async function* (unread) {
+      for await (const { key, value } of store.entries(prefix, unread)) {
+        const id = key[prefix.length] ?? '';
+        listed.add(id);
+        yield { id, value };
+      }
     });
+    void this.#stored.sweep((itemId) => listed.has(itemId));
   }
 
   /** Why some item could not be read; null: each was. */
@@ -178,8 +188,8 @@ export class ItemStore {
     const keepFor = this.#keepFor(ended);
     const isOver = ({ endedAt, outbox }: ItemRecord) => endedAt !== null && outbox.length === 0;
     const change = (current?: ItemRecord) => (current && isOver(current) ? { ...current } : current);
-    await this.#deps.store
-      .update<ItemRecord>(this.#key(ended.itemId), change, { keepFor })
+    await this.#records
+      .update(ended.itemId, change, { keepFor })
       // The record only occupies space.
       .catch(() => undefined);
   }

@@ -14,7 +14,7 @@ export const PLANNER = { asPlanner: true };
 const PAGE = 1_000;
 
 /** Kinds of the queue's records. */
-type Kind = 'queue-item' | 'queue-plate' | 'queue-printer' | 'queue-state' | 'queue-telling';
+type Kind = 'queue-item' | 'queue-past' | 'queue-plate' | 'queue-printer' | 'queue-state' | 'queue-telling';
 
 /**
  * The queue's records in the store. Every change is an update under the record's lock, so that a person at one runtime
@@ -114,7 +114,9 @@ interface RecordsDeps<T> {
   store: QueueStore;
   keyOf: (id: string) => Key;
   /** Reads a stored value; undefined: it has another shape, and is set aside. Throws NewerValueError. */
-  read: (id: string, value: unknown) => T | undefined;
+  read: (id: string, value: unknown) => T | undefined | Promise<T | undefined>;
+  /** What is to be stored of a record in the place of a value, under the lock of its key. Default: the record itself. */
+  write?: (record: T, before: unknown, lock: Lock) => Promise<unknown>;
   /** Whether a stored value is only read, and never written: one of a newer version. Default: none. */
   isLeftAlone?: (value: unknown) => boolean;
   /** Whether a record stays in memory although the store has lost it. Default: false. */
@@ -167,7 +169,7 @@ export class Records<T extends object> {
     const odd: string[] = [];
     const unread: PrintingError[] = [];
     for await (const { id, value } of listing((error) => unread.push(error))) {
-      const record = this.#read(id, value);
+      const record = await this.#read(id, value);
       if (record) found.set(id, record);
       else if (record === undefined) odd.push(id);
     }
@@ -197,7 +199,7 @@ export class Records<T extends object> {
   /** Reads a record that is not in memory. Throws NewerValueError. */
   async find(id: string): Promise<T | undefined> {
     const value = await this.#deps.store.get<unknown>(this.#deps.keyOf(id));
-    return value === undefined ? undefined : this.#deps.read(id, value);
+    return value === undefined ? undefined : await this.#deps.read(id, value);
   }
 
   /** Changes a record. Resolves with the record when the change is durable. */
@@ -206,14 +208,16 @@ export class Records<T extends object> {
     change: (current: T | undefined) => T | undefined,
     options: RecordChange = {},
   ): Promise<T | undefined> {
-    const { store, keyOf, read, isLeftAlone } = this.#deps;
+    const { store, keyOf, read, write, isLeftAlone } = this.#deps;
     const key = keyOf(id);
     let record: T | undefined;
-    const changed = async (stored: unknown) => {
-      const current = stored === undefined ? undefined : read(id, stored);
+    const changed = async (stored: unknown, lock: Lock) => {
+      const current = stored === undefined ? undefined : await read(id, stored);
       if (stored !== undefined && current === undefined) await store.setAside(key, stored);
       record = isLeftAlone?.(stored) ? current : change(current);
-      return isLeftAlone?.(stored) ? stored : record;
+      if (isLeftAlone?.(stored)) return stored;
+      if (!write || !record) return record;
+      return record === current ? stored : write(record, stored, lock);
     };
     await store.update<unknown>(key, changed, options);
     this.#set(id, record);
@@ -229,10 +233,10 @@ export class Records<T extends object> {
   }
 
   /** Undefined: another shape; null: a newer version. */
-  #read(id: string, value: unknown): T | undefined | null {
+  async #read(id: string, value: unknown): Promise<T | undefined | null> {
     const { store, keyOf, read } = this.#deps;
     try {
-      return read(id, value);
+      return await read(id, value);
     } catch (thrown) {
       if (!(thrown instanceof NewerValueError)) throw thrown;
       store.leftAlone(keyOf(id));

@@ -1,8 +1,13 @@
 import { newerValue } from '../../service/errors';
-import { record } from '../../service/json-readers';
+import { type Json, record } from '../../service/json-readers';
+import type { Lock } from '../../state/membership';
+import type { Key } from '../../state/store';
+import { eachInTurn } from '../../time/concurrency';
+import { isOpen } from '../model/item';
 import { COPIES } from '../../rules/limits';
 import { isRank } from '../model/rank';
-import type { ItemRecord } from '../model/types';
+import type { Attempt, CopyState, ItemRecord, QueueEventDraft } from '../model/types';
+import type { QueueStore } from './records';
 import {
   isCount,
   isFlag,
@@ -19,12 +24,217 @@ import {
   shapeOf,
 } from './shapes';
 
-/** Reads a stored item; undefined: it has another shape. Throws FILE_NOT_READABLE for one of a newer version. */
-export function readItem(itemId: string, value: unknown): ItemRecord | undefined {
-  if (isNewerThan(1, value)) throw newerValue('queue-item');
-  const found = record(value);
-  return found?.itemId === itemId && isItem(found) ? (found as unknown as ItemRecord) : undefined;
+/** Kind of the records that hold what is over of an item. */
+const PAST = 'queue-past';
+const VERSION = 2;
+
+/** Members that seldom change: the first record of what is over holds them as well, so that the item's own stays small. */
+const LASTING = ['files', 'require', 'name', 'queueKey', 'orderId', 'owner', 'costCode', 'createdAt'] as const;
+/** Copies from which on that pays. */
+const MANY = 4;
+
+/** What most items have; such members are not written. */
+const USUAL: Partial<ItemRecord> = {
+  ...{ queueKey: null, orderId: null, owner: null, costCode: null, name: null, require: null, priority: 0 },
+  ...{ notBefore: null, deadline: null, isHeld: false, awaitsApproval: false, isRemoved: false, isOverdue: false },
+  ...{ front: [], ends: 0, endedAt: null, blocked: { is: false, count: 0 }, outbox: [] },
+};
+const USUAL_ATTEMPT: Partial<Attempt> = {
+  attempt: 1,
+  ...{ file: 0, clusterName: null, printerId: null, clusterJobId: null, dispatchedAt: null, startedAt: null },
+  ...{ endedAt: null, seconds: null, cost: null, reason: null, told: [], counts: false, recall: null, settledAs: null },
+};
+
+const USUAL_DRAFT: Partial<QueueEventDraft> = { print: null, clusterId: null, clusterName: null, value: null };
+
+/**
+ * The record of an item as it is stored: its members that differ from `USUAL` and from its past, and the attempts and
+ * states of copies that differ from it. It stays as small however many copies were printed. Version 1 has no past.
+ */
+interface StoredItem extends Json {
+  /** Number of records that hold its past. */
+  past: number;
 }
+
+/** One record of the past of an item: attempts that are over, and states of copies; null: the copy waits. It never changes. */
+interface StoredPast {
+  version: 1;
+  lasting?: Partial<ItemRecord>;
+  prints: readonly Json[];
+  touched: Readonly<Record<string, CopyState | null>>;
+}
+
+/** The sum of the records of an item's past. */
+class Past {
+  length = 0;
+  lasting: Partial<ItemRecord> = {};
+  /** By copy and attempt, in the order in which they ended. */
+  readonly prints = new Map<string, Attempt>();
+  readonly touched: Record<string, CopyState> = {};
+
+  add({ lasting, prints, touched }: StoredPast): void {
+    this.length++;
+    this.lasting = { ...this.lasting, ...lasting };
+    for (const attempt of prints.map(attemptOf)) this.prints.set(nameOf(attempt), attempt);
+    for (const [copy, state] of Object.entries(touched))
+      if (state === null) Reflect.deleteProperty(this.touched, copy);
+      else this.touched[copy] = state;
+  }
+}
+
+/** Reads and writes the items of a queue: each is one record, and one for each attempt that is over. */
+export class StoredItems {
+  readonly #known = new Map<string, Past>();
+  /** Items of which nothing but the past may be left. */
+  #listed: readonly string[] = [];
+
+  constructor(
+    private readonly store: QueueStore,
+    private readonly queueId: string,
+  ) {}
+
+  /** Reads the past of all items, before they are read. One that can't be read now is read with its item. */
+  async load(): Promise<void> {
+    const prefix = this.store.keyOf(PAST, this.queueId);
+    const found = new Map<string, Map<number, unknown>>();
+    for await (const { key, value } of this.store.entries(prefix, () => undefined)) {
+      const [itemId = '', at = ''] = key.slice(prefix.length);
+      found.set(itemId, (found.get(itemId) ?? new Map<number, unknown>()).set(Number(at), value));
+    }
+    this.#known.clear();
+    this.#listed = [...found.keys()];
+    for (const [itemId, parts] of found) {
+      const past = new Past();
+      for (let part = parts.get(0); isPast(part); part = parts.get(past.length)) past.add(part as StoredPast);
+      this.#known.set(itemId, past);
+    }
+  }
+
+  /**
+   * Deletes what is left of the items that the store has removed. `isThere`: an item that was listed after `load`. Never
+   * rejects: what can't be deleted now only occupies space.
+   */
+  async sweep(isThere: (itemId: string) => boolean): Promise<void> {
+    const left = this.#listed.filter((itemId) => !isThere(itemId));
+    this.#listed = [];
+    await eachInTurn(left, async (itemId) => {
+      const { length } = this.#known.get(itemId) ?? { length: 0 };
+      // Throws for an item that can't be read now, or is one of a newer version.
+      if ((await this.store.get(this.store.keyOf('queue-item', this.queueId, itemId))) !== undefined) return;
+      for (let at = length - 1; at >= 0; at--) await this.store.store.delete(this.#keyOf(itemId, at));
+      this.#known.delete(itemId);
+    }).catch(() => undefined);
+  }
+
+  /** Reads a stored item; undefined: it has another shape. Throws FILE_NOT_READABLE for one of a newer version. */
+  async read(itemId: string, value: unknown): Promise<ItemRecord | undefined> {
+    if (isNewerThan(VERSION, value)) throw newerValue('queue-item');
+    const stored = record(value);
+    if (stored?.itemId !== itemId) return undefined;
+    if (stored.version === 1) return isItem(stored) ? (stored as unknown as ItemRecord) : undefined;
+    if (!isPresent(stored)) return undefined;
+    const past = await this.#pastOf(itemId, stored.past as number);
+    if (!past) return undefined;
+    const prints = new Map(past.prints);
+    for (const attempt of (stored.prints as Json[]).map(attemptOf)) prints.set(nameOf(attempt), attempt);
+    const touched = Object.entries({ ...past.touched, ...record(stored.touched) }).filter(
+      ([, state]) => state !== null,
+    );
+    const { past: _past, outbox, ...members } = stored;
+    const found = {
+      ...{ ...USUAL, ...past.lasting, ...members },
+      ...{ version: 1, prints: [...prints.values()], touched: Object.fromEntries(touched) },
+      outbox: Array.isArray(outbox) ? outbox.map((draft) => ({ ...USUAL_DRAFT, ...record(draft) })) : (outbox ?? []),
+    };
+    return isItem(found) ? (found as unknown as ItemRecord) : undefined;
+  }
+
+  /**
+   * What is to be stored of an item, after what is over has got a record of its own.
+   * @param lock the lock of the item's record
+   */
+  async write(item: ItemRecord, before: unknown, lock: Lock): Promise<StoredItem> {
+    const { itemId } = item;
+    const { past: length } = (record(before) ?? {}) as Partial<StoredItem>;
+    const past = (await this.#pastOf(itemId, isCount(length) ? (length as number) : 0)) ?? new Past();
+    const fresh = item.prints.filter((attempt) => isNew(past, attempt));
+    const over = fresh.filter((attempt) => !isOpen(attempt));
+    const isLarge = past.length === 0 && item.copies >= MANY && item.prints.length > 0;
+    if (over.length > 0 ? item.copies > 1 : isLarge) {
+      const open = new Set(fresh.filter(isOpen).map(({ copy }) => String(copy)));
+      const states = Object.entries(touchedSince(past, item)).filter(([copy]) => !open.has(copy));
+      const lasting = differing(
+        { ...USUAL, ...past.lasting },
+        Object.fromEntries(LASTING.map((name) => [name, item[name]])),
+      );
+      const part: StoredPast = {
+        version: 1,
+        ...(Object.keys(lasting).length > 0 && { lasting }),
+        prints: over.map((attempt) => differing(USUAL_ATTEMPT, { ...attempt })),
+        touched: Object.fromEntries(states),
+      };
+      await this.store.store.put(this.#keyOf(itemId, past.length), part, {
+        under: [lock],
+      });
+      past.add(part);
+      for (const attempt of over) past.prints.set(nameOf(attempt), attempt);
+      this.#known.set(itemId, past);
+    }
+    const { version: _version, prints: _prints, touched: _touched, outbox, ...members } = item;
+    const left = fresh.filter((attempt) => isNew(past, attempt));
+    return {
+      ...{ version: VERSION, past: past.length, ...differing({ ...USUAL, ...past.lasting }, members) },
+      ...(outbox.length > 0 && { outbox: outbox.map((draft) => differing(USUAL_DRAFT, { ...draft })) }),
+      prints: left.map((attempt) => differing(USUAL_ATTEMPT, { ...attempt })),
+      touched: touchedSince(past, item),
+    };
+  }
+
+  readonly #keyOf = (itemId: string, at: number): Key => this.store.keyOf(PAST, this.queueId, itemId, String(at));
+
+  /** The first records of an item's past; undefined: one is missing or has another shape. */
+  async #pastOf(itemId: string, length: number): Promise<Past | undefined> {
+    const known = this.#known.get(itemId);
+    const past = known && known.length <= length ? known : new Past();
+    while (past.length < length) {
+      const at = past.length;
+      const part = await this.store.get<unknown>(this.#keyOf(itemId, at));
+      // Another reader of the same item may have been faster.
+      if (past.length > at) continue;
+      if (isNewerThan(1, part)) throw newerValue(PAST);
+      if (!isPast(part)) return undefined;
+      past.add(part as StoredPast);
+    }
+    this.#known.set(itemId, past);
+    return past;
+  }
+}
+
+const nameOf = ({ copy, attempt }: Attempt): string => `${copy}/${attempt}`;
+
+/** Whether the past has an attempt in another state, or not at all. */
+function isNew(past: Past, attempt: Attempt): boolean {
+  const known = past.prints.get(nameOf(attempt));
+  return known !== attempt && Object.keys(differing(known ?? {}, { ...attempt })).length > 0;
+}
+
+/** States of copies that differ from the past; null: the copy waits. */
+function touchedSince(past: Past, { touched }: ItemRecord): Record<string, CopyState | null> {
+  const since: Record<string, CopyState | null> = {};
+  for (const [copy, state] of Object.entries(touched)) if (past.touched[copy] !== state) since[copy] = state;
+  for (const copy of Object.keys(past.touched)) if (!(copy in touched)) since[copy] = null;
+  return since;
+}
+
+const attemptOf = (stored: Json): Attempt => ({ ...USUAL_ATTEMPT, ...stored }) as Attempt;
+
+/** The members that are not as usual. */
+const differing = (usual: object, members: Json): Json =>
+  Object.fromEntries(
+    Object.entries(members).filter(
+      ([name, value]) => !(name in usual) || JSON.stringify((usual as Json)[name]) !== JSON.stringify(value),
+    ),
+  );
 
 const isTextOrNull = orNull(isText);
 const isTimeOrNull = orNull(isTime);
@@ -143,4 +353,16 @@ const isItem = shapeOf({
   endedAt: isTimeOrNull,
   blocked: shapeOf({ is: isFlag, count: isCount }),
   outbox: listOf(isDraft),
+});
+
+const areObjects = listOf((value) => record(value) !== null);
+
+/** What an item's own record has besides its members. */
+const isPresent = shapeOf({ past: isCount, prints: areObjects, touched: mapOf(orNull(isCopyState)) });
+
+const isPast = shapeOf({
+  version: oneOf(1),
+  lasting: orMissing((value) => record(value) !== null),
+  prints: areObjects,
+  touched: mapOf(orNull(isCopyState)),
 });
