@@ -135,18 +135,18 @@ export class StoredItems {
     if (!isPresent(stored)) return undefined;
     const past = await this.#pastOf(itemId, stored.past as number);
     if (!past) return undefined;
+    const present = (stored.prints as Json[]).map(attemptOf);
     const prints = new Map(past.prints);
-    for (const attempt of (stored.prints as Json[]).map(attemptOf)) prints.set(nameOf(attempt), attempt);
-    const touched = Object.entries({ ...past.touched, ...record(stored.touched) }).filter(
-      ([, state]) => state !== null,
-    );
+    for (const attempt of present) prints.set(nameOf(attempt), attempt);
+    const states = Object.entries({ ...past.touched, ...record(stored.touched) });
     const { past: _past, outbox, ...members } = stored;
     const found = {
       ...{ ...USUAL, ...past.lasting, ...members },
-      ...{ version: 1, prints: [...prints.values()], touched: Object.fromEntries(touched) },
+      ...{ version: 1, prints: present, touched: Object.fromEntries(states.filter(([, state]) => state !== null)) },
       outbox: Array.isArray(outbox) ? outbox.map((draft) => ({ ...USUAL_DRAFT, ...record(draft) })) : (outbox ?? []),
     };
-    return isItem(found) ? (found as unknown as ItemRecord) : undefined;
+    // The past was checked when it was read.
+    return isItem(found) ? ({ ...found, prints: [...prints.values()] } as unknown as ItemRecord) : undefined;
   }
 
   /**
@@ -363,6 +363,6 @@ const isPresent = shapeOf({ past: isCount, prints: areObjects, touched: mapOf(or
 const isPast = shapeOf({
   version: oneOf(1),
   lasting: orMissing((value) => record(value) !== null),
-  prints: areObjects,
+  prints: (value) => areObjects(value) && listOf(isAttempt)((value as Json[]).map(attemptOf)),
   touched: mapOf(orNull(isCopyState)),
 });

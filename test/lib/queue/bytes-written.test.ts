@@ -62,7 +62,7 @@ describe('queue: bytes written per print', () => {
       ...{ blocked: { is: false, count: 0 }, outbox: [] },
     });
     one = await all.begin();
-    assert.equal(await one.outcome('a'), 'waiting: finished; 4 waiting, 1 good');
+    assert.equal(await one.outcome('a'), 'waiting: finished; 1 good, 4 waiting');
     await one.resume();
     await all.pass(300);
     const prints = 'finished, finished, finished, finished, finished';
