@@ -4,7 +4,7 @@ import { seeded } from '../helpers/seeded';
 import { Chance } from './chance';
 import type { Life } from './life';
 import type { World } from './machine';
-import { awaitsCleanup } from './plates';
+import { awaitsCleanup } from './floor';
 import { Broken } from './trace';
 
 type Printer = ReturnType<Simulator['world']['cluster']>['printers'][number];

@@ -34,7 +34,14 @@ export interface Printed {
   jobName: string;
   uuid: string;
   at: number;
+  /** When its call left the machine: of several calls alike that were open, the first and the last. In order of `World.next`. */
+  left: { at: number; first: number; last: number };
+  /** Its place in the order of `World.next`. */
+  order: number;
 }
+
+/** Head of the call that prints a stored job. */
+const PRINT_CALL = /^POST \S*\/clusters\/([^/]+)\/print\/(\S+) /;
 
 /** Environment of a run, below and beside the pack. Only one exists at a time. */
 export class World {
@@ -48,12 +55,17 @@ export class World {
   readonly printed: Printed[] = [];
   /** Called when the service has started a print, before it answers. */
   onPrint: (clusterId: string) => void = () => undefined;
+  /** Called for each print that the service has started for a call of the pack. */
+  readonly onPrinted: ((printed: Printed, job: PrintJob) => void)[] = [];
   /** Uncaught errors, which would end a real Node-RED. */
   readonly uncaught: unknown[] = [];
   simulator!: Simulator;
   readonly #root = mkdtempSync(join(FOLDER, 'faults-'));
   readonly #undo: (() => void)[] = [];
   readonly machines: Machine[] = [];
+  /** Calls that print, which left the machine and have not been carried out, by cluster and stored job. */
+  readonly #calls = new Map<string, { at: number; order: number }[]>();
+  #order = 0;
 
   private constructor(readonly seed: number) {
     this.random = seeded(seed);
@@ -84,6 +96,9 @@ export class World {
   }
 
   clusterId = (number = 1): string => this.simulator.world.cluster(number).clusterId;
+
+  /** Number of an occurrence: it orders those of one moment. */
+  next = (): number => ++this.#order;
 
   /** Returns a path at which no file exists. */
   place = (name: string): string => join(this.#root, name);
@@ -126,15 +141,33 @@ export class World {
 
   #countPrints(): void {
     const { world } = this.simulator;
+    this.wire.onDeparture = (_, data) => {
+      const [, clusterId = '', jobId = ''] = PRINT_CALL.exec(data.toString('latin1', 0, 400)) ?? [];
+      if (clusterId === '') return;
+      const call = `${decodeURIComponent(clusterId)} ${decodeURIComponent(jobId)}`;
+      this.#calls.set(call, [...(this.#calls.get(call) ?? []), { at: this.time.elapsed, order: this.next() }]);
+    };
     const print = world.print.bind(world);
     world.print = (...args): PrintJob => {
       const job = print(...args);
       const { clusterId } = args[0];
-      this.printed.push({ clusterId, jobName: args[1].jobName, uuid: job.uuid, at: this.time.elapsed });
-      this.trace.add(`service: prints ${args[1].jobName} on ${clusterId.slice(0, 6)} as ${job.uuid.slice(0, 8)}`);
+      const { jobName, jobId } = args[1];
+      const printed = { clusterId, jobName, uuid: job.uuid, at: this.time.elapsed, ...this.#callOf(clusterId, jobId) };
+      this.printed.push(printed);
+      this.trace.add(`service: prints ${jobName} on ${clusterId.slice(0, 6)} as ${job.uuid.slice(0, 8)}`);
+      for (const follow of this.onPrinted) follow(printed, job);
       this.onPrint(clusterId);
       return job;
     };
+  }
+
+  #callOf(clusterId: string, jobId: string): Pick<Printed, 'left' | 'order'> {
+    const order = this.next();
+    const call = `${clusterId} ${jobId}`;
+    const calls = this.#calls.get(call) ?? [];
+    this.#calls.delete(call);
+    const [first = { at: this.time.elapsed, order }] = calls;
+    return { order, left: { at: first.at, first: first.order, last: calls.at(-1)?.order ?? order } };
   }
 
   #fixChance(): () => void {

@@ -11,7 +11,7 @@ import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
 import { Life, SECOND } from './life';
 import { signIn, World, type Machine, type Printed } from './machine';
-import { Plates } from './plates';
+import { Floor } from './floor';
 import { Broken } from './trace';
 
 /** Speed of the printers’ time. Prints last about a minute of it: some begin and end between two polls. */
@@ -100,7 +100,7 @@ class QueueRun {
   /** Numbers of the clusters. */
   readonly #numbers: readonly number[];
   readonly #rules: QueueRules;
-  readonly #plates: Plates;
+  readonly #floor: Floor;
   readonly #added: Added[] = [];
   readonly #events: QueueEvent[] = [];
   readonly #vanished = new Set<string>();
@@ -124,7 +124,7 @@ class QueueRun {
     const stagger = chance.pick([0, 0, 60]) * SECOND;
     const printers = chance.is(0.5) ? this.#numbers.map((number) => world.clusterId(number)) : [];
     this.#rules = { ...RULES, gate, retries, startWithin, stagger, printers, maxPrinting: chance.pick([0, 0, 1]) };
-    this.#plates = new Plates(world, gate);
+    this.#floor = new Floor(world, gate);
     this.#life = new Life(world, chance, {
       open: (client, machine) => this.#open(client, machine),
       close: () => (this.#queue = undefined),
@@ -326,11 +326,10 @@ class QueueRun {
   }
 
   #switchOff(number: number, off: number): void {
-    const { simulator, time } = this.world;
     this.#soon(() => {
-      const isOff = this.#plates.switchOff(this.world.clusterId(number));
-      if (isOff) time.after(off, () => simulator.world.setOnline(number, true));
-      return isOff;
+      const switchOn = this.#floor.switchOff(this.world.clusterId(number));
+      if (switchOn) this.world.time.after(off, switchOn);
+      return switchOn !== null;
     });
   }
 
@@ -356,7 +355,7 @@ class QueueRun {
     const job = world.cluster(number).queue[0];
     // A foreign print that vanishes between two polls leaves a part of which nothing can know.
     if (job?.sentFrom !== 'cloud') return;
-    this.#plates.vanished(job);
+    this.#floor.vanished(job);
     this.#vanished.add(job.uuid);
     const named = /^(aborted|failed)/.exec(job.status)?.[0];
     if (named) this.#named.set(job.uuid, named);
@@ -423,7 +422,7 @@ class QueueRun {
     for (const { clusterId, printerId, plate } of board?.printers ?? []) {
       if (plate !== 'awaiting' || !this.#chance.is(share)) continue;
       // A printer that prints can't be cleared.
-      if (!this.#plates.clear(clusterId, printerId)) continue;
+      if (!this.#floor.clear(clusterId, printerId)) continue;
       const good = !this.#life.over && this.#chance.is(0.15) ? false : true;
       const press = () =>
         this.#do(`plate of ${clusterId.slice(0, 6)} ${good ? 'good' : 'bad'}`, (now, deadline) =>
@@ -487,7 +486,7 @@ class QueueRun {
         throw new Broken(4, `a poll does not end the doubt of the named print of ${queueKey}`);
       const outcome = clusterJobId !== null && this.#unlisted.has(clusterJobId) ? 'printed' : 'not-printed';
       // Something may lie on the plate, if not the part. A part closes the gate: then the board asks for a clear plate.
-      if (outcome === 'not-printed') this.#plates.clear(clusterId);
+      if (outcome === 'not-printed') this.#floor.clear(clusterId);
       this.#settled.add(`${itemId}/${copy}/${attempt}`);
       await this.#do(`settle ${queueKey}/${copy}`, (queue, deadline) =>
         queue.settle(target, { outcome, copy }, deadline),
@@ -506,7 +505,7 @@ class QueueRun {
   async #check(): Promise<void> {
     const { printed } = this.world;
     this.#life.checkUncaught();
-    this.#plates.check();
+    this.#floor.check();
     const clusters = this.world.simulator.world.clusters();
     const left = clusters
       .flatMap(({ queue }) => queue)

@@ -1,4 +1,5 @@
 import { oauthLibrary } from '../../lib/sign-in/token-endpoint';
+import { answersRun } from './answers';
 import { flowsRun } from './flows';
 import { printsRun } from './prints';
 import { queueRun } from './queue';
@@ -24,8 +25,13 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   queue: {
     run: queueRun,
-    count: 340,
+    count: 200,
     rule: 'prints each owed copy once on a clear plate, and reports each event once',
+  },
+  answers: {
+    run: answersRun,
+    count: 70,
+    rule: 'does after each answer what the answer promised',
   },
   'sign-in': { run: signInRun, count: 110, rule: 'keeps a valid sign-in after the fault ends' },
   renewals: {

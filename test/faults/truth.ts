@@ -4,7 +4,7 @@ import { seeded } from '../helpers/seeded';
 import { Chance } from './chance';
 import { THRESHOLDS } from './farm-changes';
 import type { World } from './machine';
-import { awaitsCleanup } from './plates';
+import { awaitsCleanup } from './floor';
 import { Broken } from './trace';
 
 const MINUTE = 60_000;

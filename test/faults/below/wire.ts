@@ -40,6 +40,8 @@ export class Wire {
   onFault: (host: Host, what: string) => void = () => undefined;
   /** Called before a piece of data arrives at the machine. */
   beforeArrival: (host: Host) => void = () => undefined;
+  /** Called for every piece of data that leaves the machine, whether or not it arrives. */
+  onDeparture: (host: Host, data: Buffer) => void = () => undefined;
   /** Called for every piece of data that arrives at the machine. */
   onArrival: (host: Host, data: Buffer, connection: object) => void = () => undefined;
   /** Called when the machine closes a sound connection that has been silent since its last request. */
@@ -207,6 +209,7 @@ class Link {
 
   #send(way: Way, data: Buffer): void {
     this.wire.activity.touch();
+    if (way === 'up') this.wire.onDeparture(this.host, data);
     if (this.#stalled.has(way)) return;
     if (this.#trickling.has(way)) return this.#trickle(way, data);
     const fault = this.wire.strikes(this, way, data.length);

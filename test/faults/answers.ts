@@ -1,0 +1,171 @@
+import { readRules } from '../../lib/queue/model/rules';
+import type { Fault } from '../../simulator';
+import { Chance } from './chance';
+import { Floor } from './floor';
+import { diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import { Life, SECOND } from './life';
+import { signIn, World } from './machine';
+import { People } from './people';
+import { Words } from './words';
+
+/** Speed of the printers’ time. */
+const FACTOR = 16;
+/** What people ask for, as often as it stands here. */
+const ASKS = [
+  ...['hold', 'hold', 'hold', 'release', 'release', 'remove', 'retry', 'move', 'copies', 'priority', 'held', 'later'],
+  ...['pause', 'pause', 'pause of a printer', 'resume', 'resume of a printer', 'add', 'stop', 'stop', 'list', 'settle'],
+];
+
+/** Runs a print queue whose people ask for changes at all moments, most of all while a print is being sent. */
+export async function answersRun(seed: number): Promise<void> {
+  const farm = [{ model: 'simulated_maker_one' }, { model: 'simulated_maker_duo', endWords: 'short' as const }];
+  const world = await World.make(seed, { farm, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  await world.run(async () => {
+    await signIn(world);
+    await new AnswersRun(world).go();
+  });
+}
+
+class AnswersRun {
+  readonly #chance: Chance;
+  readonly #life: Life;
+  readonly #floor: Floor;
+  readonly #words: Words;
+  readonly #people: People;
+  /** Faults of the oracle's own: a request that did not end as promised. */
+  readonly #broken: unknown[] = [];
+
+  constructor(private readonly world: World) {
+    const chance = (this.#chance = new Chance(world.random));
+    const gate = chance.pick(['automatic', 'automatic', 'confirm'] as const);
+    const rules = {
+      ...readRules({ match: 'lenient', material: 'guid', gate }),
+      retries: chance.pick([0, 1]),
+      startWithin: chance.pick([0, 120, 900]) * SECOND,
+    };
+    this.#floor = new Floor(world, gate);
+    this.#words = new Words(world);
+    this.#people = new People(world, chance, { rules, floor: this.#floor, words: this.#words });
+    this.#life = new Life(world, chance, {
+      open: (client, machine) => this.#people.open(client, machine),
+      close: () => this.#people.close(),
+    });
+  }
+
+  async go(): Promise<void> {
+    const { world } = this;
+    const chance = this.#chance;
+    const life = this.#life;
+    const people = this.#people;
+    world.wire.latency = chance.pick([0, 5, 150, 1500]);
+    const horizon = chance.spread(150_000, 600_000);
+    life.start(startOffset(world, chance));
+    for (let number = chance.whole(2, 4); number > 0; number--) {
+      const key = `item-${people.added.length + 1}`;
+      const item = { key, copies: chance.pick([1, 1, 2, 3]), seconds: chance.pick([300, 600, 2000]) };
+      people.added.push(item);
+      const at = chance.is(0.5) ? 0 : chance.whole(0, horizon * 0.6);
+      life.at(at, () => void people.add(item));
+      // A shop repeats what it got no answer to.
+      if (chance.is(0.5)) life.at(at + chance.spread(100, 100_000), () => void people.add(item));
+    }
+    for (let count = chance.whole(4, 10); count > 0; count--) life.at(chance.whole(0, horizon), () => this.#ask());
+    // At a call, a step of a write, or at some moment.
+    for (let count = chance.whole(0, 4); count > 0; count--) life.when(chance.whole(0, horizon), () => this.#ask());
+    for (let count = chance.whole(2, 6); count > 0; count--) this.#askAtCall(chance.whole(0, horizon * 0.8));
+    for (let count = chance.pick([0, 0, 1, 2]); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
+    for (let count = chance.pick([0, 0, 1]); count > 0; count--) life.planEnd(chance.whole(0, horizon * 0.9));
+    if (chance.is(0.4)) this.#loseAnswer(chance.whole(0, horizon * 0.6));
+    for (let at = 100_000; at < horizon; at += 100_000) life.at(at, () => void people.clearPlates(0.7, 0.3));
+    await world.time.pass(horizon);
+    await life.recover();
+    await people.finish();
+    this.#words.check();
+    this.#floor.check();
+    life.checkUncaught();
+    if (this.#broken.length > 0) throw this.#broken[0];
+    await life.leave();
+  }
+
+  /** Has a person ask while a call of a dispatch is open: before the service acts, or before its answer. */
+  #askAtCall(at: number): void {
+    const chance = this.#chance;
+    const endpoint = chance.pick(['print', 'print', 'print', 'clusterStatus'] as const);
+    const when = chance.pick(['before', 'after'] as const);
+    const ms = chance.spread(20, 40_000);
+    const count = chance.pick([1, 1, 2]);
+    const until = () =>
+      new Promise<void>((resolve) => {
+        if (this.#life.over) return resolve();
+        for (let left = count; left > 0; left--) this.world.time.after(chance.whole(0, ms), () => this.#ask());
+        this.world.time.after(ms, resolve);
+      });
+    this.#life.at(at, () => this.world.simulator.faults.add({ endpoint, when, times: 1, until }));
+  }
+
+  #ask(): void {
+    if (this.#life.over) return;
+    this.#request().catch((thrown: unknown) => this.#broken.push(thrown));
+  }
+
+  async #request(): Promise<void> {
+    const chance = this.#chance;
+    const { world } = this;
+    const people = this.#people;
+    const item = chance.pick(people.added);
+    const { key } = item;
+    const kind = chance.pick(ASKS);
+    const clusterId = world.clusterId(chance.whole(1, 2));
+    const soon = (people.machine?.clock.now() ?? 0) + chance.pick([5, 30, 120]) * SECOND;
+    const copies = chance.whole(1, 4);
+    const priority = chance.whole(-2, 2);
+    const held = chance.is(0.6);
+    const until = chance.is(0.5) ? soon : null;
+    if (kind === 'hold' || kind === 'release' || kind === 'remove' || kind === 'retry') return people.change(kind, key);
+    if (kind === 'move') return people.move(key);
+    if (kind === 'copies') return people.update(key, { copies });
+    if (kind === 'priority') return people.update(key, { priority });
+    if (kind === 'held') return people.update(key, { held });
+    if (kind === 'later') return people.update(key, { notBefore: soon });
+    if (kind === 'pause') return people.pause(null, until);
+    if (kind === 'pause of a printer') return people.pause(clusterId, until);
+    if (kind === 'resume') return people.resume(null);
+    if (kind === 'resume of a printer') return people.resume(clusterId);
+    if (kind === 'add') return people.add(item);
+    if (kind === 'settle') {
+      for (const one of await people.list()) if (one.copies.unknown > 0) await people.help(one);
+      return;
+    }
+    if (kind === 'list') return void (await people.list());
+    const running = world.printed.findLast(({ uuid }) => people.jobOf(uuid)?.status === 'printing');
+    if (running) await people.stop(this.#life.client, running);
+  }
+
+  #hazard(): Hazard {
+    const chance = this.#chance;
+    const { world } = this;
+    const kind = chance.random();
+    if (kind < 0.35) return diskHazard(world, chance, () => this.#life.machine);
+    if (kind < 0.6) return wireHazard(world, chance, ['api', 'api', 'storage']);
+    const endpoints = ['print', 'print', 'clusterStatus', 'jobAction', 'printJob'] as const;
+    return kind < 0.85 ? serviceHazard(world, chance, endpoints) : slowHazard(world, chance, ['print', 'clusterStatus']);
+  }
+
+  /** Loses the answer to the next print, or the print itself, and hides the printers for a while. */
+  #loseAnswer(at: number): void {
+    const chance = this.#chance;
+    const { faults } = this.world.simulator;
+    const answer = chance.pick<Partial<Fault>>([{ reset: true }, { status: 500 }, { status: 504 }]);
+    const when = chance.pick(['before', 'after', 'after'] as const);
+    const away = chance.spread(60_000, 400_000);
+    this.#life.at(at, () => {
+      this.world.trace.add(`service: the answer to the next print will be lost (${when}): ${JSON.stringify(answer)}`);
+      faults.add({ endpoint: 'print', when, ...answer });
+      this.world.onPrint = () => {
+        this.world.onPrint = () => undefined;
+        const hidden = faults.add({ endpoint: 'clusterStatus', times: 'always', status: 503 });
+        this.world.time.after(away, () => hidden.remove());
+      };
+    });
+  }
+}

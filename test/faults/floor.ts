@@ -1,0 +1,170 @@
+import type { QueueRules } from '../../lib/queue/model/rules';
+import type { Cluster, Printer } from '../../simulator/world/state';
+import type { PrintJob } from '../../simulator';
+import type { Printed, World } from './machine';
+import { Broken } from './trace';
+
+/** Latencies between the queue's last read of a printer and its dispatch there: two round trips. */
+const ROUND_TRIPS = 4;
+
+/** Whether the plate of a job waits for a person, however its print ended. */
+export const awaitsCleanup = ({ status }: Pick<PrintJob, 'status'>): boolean => status.endsWith('wait_cleanup');
+
+/** Words of a print that has left its part although the printer is not free yet. */
+const hasLeft = (job: PrintJob): boolean => awaitsCleanup(job) || job.status === 'post_print';
+
+/** Whether a job occupies this printer. */
+const occupies = ({ status, printerUuid }: PrintJob, { uuid }: Printer): boolean =>
+  printerUuid === uuid && status !== 'queued';
+
+/** A part on a plate. In the mode `confirm` it lies there until a person says otherwise, whatever the printer shows. */
+interface Part {
+  job: PrintJob;
+  /** Since when a queue could know of it, by the service's clock, ms. */
+  since: number;
+}
+
+/**
+ * Oracle of the plates: what lies on the plate of each machine, from the simulator's own truth. A machine is an object of
+ * the simulator, so it stays the same under another id, in another group and after a power cycle. No print of the queue
+ * may be sent to a plate with a part on it, or begin there (print queue, rules 2 and 3).
+ */
+export class Floor {
+  readonly #parts = new Map<Printer, Part>();
+  /** When the queue has read the printer at the earliest before it sent a print, by the print's id. */
+  readonly #readAt = new Map<string, number>();
+  #broken: Broken | undefined;
+
+  constructor(
+    private readonly world: World,
+    private readonly mode: QueueRules['gate'],
+  ) {
+    for (const { printers } of world.simulator.world.clusters()) for (const printer of printers) this.#watch(printer);
+    world.onPrinted.push((printed, job) => this.#sent(printed, job));
+  }
+
+  /** Takes the part off a printer, or off all of its cluster; false while one of them prints. */
+  clear(clusterId: string, printerId: string | null = null): boolean {
+    const { world } = this.world.simulator;
+    const cluster = world.cluster(clusterId);
+    const printers = cluster.printers.filter(({ uuid }) => printerId === null || uuid === printerId);
+    const busy = cluster.queue.filter((job) => printers.some((printer) => occupies(job, printer)));
+    if (!busy.every(awaitsCleanup)) return false;
+    for (const { uuid } of busy) world.clean(clusterId, uuid);
+    for (const printer of printers) this.#parts.delete(printer);
+    return true;
+  }
+
+  /** A print that leaves no trace leaves its part all the same. */
+  vanished(job: PrintJob): void {
+    const isWaiting = awaitsCleanup(job);
+    const isEjected = this.mode === 'automatic' && isWaiting && job.printed >= job.timeTotal;
+    // The end of the cleanup state says that a person was there.
+    const isCleaned = this.mode === 'printer' && isWaiting;
+    const printer = this.#listed.flatMap(({ printers }) => printers).find((one) => one.uuid === job.printerUuid);
+    if (printer && job.printed > 0 && !isEjected && !isCleaned) this.#leave(printer, job);
+  }
+
+  /**
+   * Switches a printer off while it waits for a clear plate: it does not ask any more, and the part lies there still. A
+   * member of a group does so alone. Returns the function that switches it on again; null if no printer of the cluster waits.
+   */
+  switchOff(clusterId: string): (() => void) | null {
+    const { world } = this.world.simulator;
+    const cluster = world.cluster(clusterId);
+    const job = cluster.queue.find(awaitsCleanup);
+    const printer = job && cluster.printers.find((one) => occupies(job, one));
+    if (!job || !printer) return null;
+    const isEjected = this.mode === 'automatic' && job.printed >= job.timeTotal;
+    const isAlone = cluster.printers.length === 1;
+    if (isAlone) world.setOnline(clusterId, false);
+    else printer.trouble = 'unreachable';
+    world.clean(clusterId, job.uuid);
+    if (!isEjected) this.#leave(printer, job);
+    return () => {
+      if (isAlone) return world.setOnline(cluster.clusterId, true);
+      Object.assign(printer, { trouble: null, freeSince: world.moment().at });
+    };
+  }
+
+  check(): void {
+    if (this.#broken) throw this.#broken;
+  }
+
+  /** The clusters, without an update: this may happen within one. */
+  get #listed(): Cluster[] {
+    return this.world.simulator.world.listed();
+  }
+
+  /** Follows what the printer notes of its plate: the job that left a part there; null when the next one begins. */
+  #watch(printer: Printer): void {
+    let left = printer.left ?? null;
+    Object.defineProperty(printer, 'left', {
+      enumerable: true,
+      configurable: true,
+      get: () => left,
+      set: (value: string | null) => {
+        left = value;
+        const cluster = this.#listed.find(({ printers }) => printers.includes(printer));
+        if (!cluster) return;
+        const { queue, history } = cluster;
+        if (value === null) {
+          const job = queue.find(({ status, printerUuid }) => status === 'queued' && printerUuid === printer.uuid);
+          if (job) this.#begins(printer, job);
+        } else {
+          const job = [...queue, ...history].find(({ uuid }) => uuid === value);
+          if (job) this.#ends(printer, job, cluster);
+        }
+      },
+    });
+  }
+
+  #sent({ clusterId, jobName, left }: Printed, job: PrintJob): void {
+    const { time, wire } = this.world;
+    const readAt = time.truth() - (time.elapsed - left.at) - ROUND_TRIPS * wire.latency;
+    this.#readAt.set(job.uuid, readAt);
+    const cluster = this.#listed.find((one) => one.clusterId === clusterId);
+    if (!cluster) return;
+    const { printers, queue } = cluster;
+    const busyWith = (printer: Printer) => queue.find((other) => occupies(other, printer));
+    for (const printer of printers) {
+      const part = this.#parts.get(printer);
+      if (part && part.since < readAt && !busyWith(printer))
+        this.#break(`${jobName} is sent to ${printer.name}, where the part of ${part.job.name} lies`);
+    }
+    const others = printers.map((printer) => busyWith(printer));
+    if (others.every((other) => other && other.createdAt < readAt))
+      this.#break(`${jobName} is sent where ${others[0]?.name} is (${others[0]?.status})`);
+  }
+
+  #begins(printer: Printer, job: PrintJob): void {
+    const part = this.#parts.get(printer);
+    if (!part) return;
+    this.world.trace.add(`printer ${printer.name}: ${job.name} begins on the part of ${part.job.name}`);
+    // A print by hand may begin after the queue has read the printer, and end before the queue can recall its own job.
+    const readAt = this.#readAt.get(job.uuid) ?? -Infinity;
+    if (part.since < readAt) this.#break(`${job.name} begins on the part of ${part.job.name} (${part.job.status})`);
+    this.#parts.delete(printer);
+  }
+
+  #ends(printer: Printer, job: PrintJob, { printers }: Cluster): void {
+    // The machine ejects what is finished; a person at the printer ends the cleanup state.
+    const isEjected = this.mode === 'automatic' && hasLeft(job) && job.printed >= job.timeTotal;
+    const isCleaned = this.mode === 'printer' && awaitsCleanup(job);
+    if (isEjected || isCleaned || job.printed === 0) return;
+    const { world } = this.world.simulator;
+    const { at, now } = world.moment();
+    const freeAt = now - (at - printer.freeSince) / world.timeFactor;
+    // A group may be sent a print while one of its members prints.
+    this.#parts.set(printer, { job, since: printers.length === 1 ? job.createdAt : freeAt });
+  }
+
+  #leave(printer: Printer, job: PrintJob): void {
+    this.#parts.set(printer, { job, since: this.world.time.truth() });
+  }
+
+  #break(sentence: string): void {
+    this.world.trace.add(`broken: ${sentence}`);
+    this.#broken ??= new Broken(2, sentence);
+  }
+}

@@ -1,0 +1,229 @@
+import type { Client } from '../../lib/client';
+import type { ItemChanges, QueueItem } from '../../lib/queue/model/types';
+import type { PrintQueue } from '../../lib/queue/print-queue';
+import type { QueueRules } from '../../lib/queue/model/rules';
+import { asPrintingError } from '../../lib/service/errors';
+import { Deadline } from '../../lib/time/deadline';
+import type { PrintJob } from '../../simulator';
+import type { Chance } from './chance';
+import type { Floor } from './floor';
+import { SECOND } from './life';
+import type { Machine, World } from './machine';
+import { Broken } from './trace';
+import type { Request, Words } from './words';
+
+/** Rounds of the operator after the faults, and the time between them. */
+const ROUNDS = 60;
+const ROUND = 120 * SECOND;
+
+/** Item that was added, or may have been. */
+export interface Added {
+  key: string;
+  copies: number;
+  /** Of the printer's time. */
+  seconds: number;
+}
+
+/** The people of a queue: they add items and change them, clear plates, and settle what is in doubt. */
+export class People {
+  readonly added: Added[] = [];
+  /** Keys of items that people removed, or tried to. */
+  readonly removed = new Set<string>();
+  /** Prints that left all lists, and whether they have left a part. */
+  readonly vanished = new Map<string, boolean>();
+  queue: PrintQueue | undefined;
+  machine: Machine | undefined;
+
+  constructor(
+    private readonly world: World,
+    private readonly chance: Chance,
+    private readonly oracles: { rules: QueueRules; floor: Floor; words: Words },
+  ) {}
+
+  open(client: Client, machine: Machine): void {
+    this.queue = client.queue({ queueId: 'queue', name: 'Queue', rules: this.oracles.rules });
+    this.queue.subscribe((events) => {
+      for (const { id, item } of events) {
+        if (!machine.alive) return;
+        this.world.trace.add(`event ${id}`);
+        if (item) this.oracles.words.see(item);
+      }
+    });
+    this.machine = machine;
+  }
+
+  close(): void {
+    this.queue = undefined;
+  }
+
+  async add(item: Added): Promise<void> {
+    const { key, copies, seconds } = item;
+    const bytes = Buffer.from(`;TIME:${seconds}\n${`;${key}\n`.repeat(40)}G28\n`);
+    const source = () => Promise.resolve({ kind: 'bytes' as const, bytes, name: `${key}.gcode` });
+    const request = { source, jobId: null, jobName: `${key}.gcode`, queueKey: key, copies, onProgress: () => undefined };
+    await this.ask({ kind: 'add', key, copies }, (queue, deadline) => queue.add({ ...request, deadline }));
+  }
+
+  update(key: string, given: Extract<Request, { kind: 'update' }>['changes']): Promise<void> {
+    const changes = given as ItemChanges;
+    return this.ask({ kind: 'update', key, changes: given }, (queue, deadline) =>
+      queue.update({ queueKey: key }, changes, deadline),
+    );
+  }
+
+  change(kind: 'hold' | 'release' | 'remove' | 'retry', key: string): Promise<void> {
+    if (kind === 'remove') this.removed.add(key);
+    return this.ask({ kind, key }, (queue, deadline) => queue[kind]({ queueKey: key }, deadline));
+  }
+
+  move(key: string): Promise<void> {
+    return this.ask({ kind: 'move', key }, (queue, deadline) => queue.move({ queueKey: key }, { position: 1 }, deadline));
+  }
+
+  settle(key: string, copy: number, outcome: 'printed' | 'not-printed'): Promise<void> {
+    return this.ask({ kind: 'settle', key, copy, outcome }, (queue, deadline) =>
+      queue.settle({ queueKey: key }, { outcome, copy }, deadline),
+    );
+  }
+
+  pause(clusterId: string | null, until: number | null): Promise<void> {
+    const printer = clusterId === null ? null : { clusterId, printerId: null };
+    return this.ask({ kind: 'pause', clusterId, until }, (queue, deadline) =>
+      queue.pause({ printer, until, reason: null }, deadline),
+    );
+  }
+
+  resume(clusterId: string | null): Promise<void> {
+    const printer = clusterId === null ? null : { clusterId, printerId: null };
+    return this.ask({ kind: 'resume', clusterId }, (queue, deadline) => queue.resume(printer, deadline));
+  }
+
+  plate(clusterId: string, printerId: string | null, good: boolean): Promise<void> {
+    return this.ask({ kind: 'plate', clusterId, printerId, good }, (queue, deadline) =>
+      queue.plateCleared({ clusterId, printerId }, good, deadline),
+    );
+  }
+
+  /** Stops a print of the queue at its printer, as job control does. */
+  async stop(client: Client | undefined, { clusterId, jobName, uuid }: World['printed'][number]): Promise<void> {
+    const { machine } = this;
+    if (!client || !machine?.alive) return;
+    const what = `stop of ${jobName}`;
+    const deadline = new Deadline(machine.clock, { ms: 60 * SECOND });
+    const request = { action: 'abort', data: {}, onStage: () => undefined, clusterId, clusterJobId: uuid, deadline };
+    this.world.trace.add(`person: ${what}`);
+    await client.jobControl.run(request).then(
+      () => {
+        if (!machine.alive) return;
+        this.world.trace.add(`person: ${what} done`);
+        const job = this.jobOf(uuid);
+        if (job && !/^abort/.test(job.status) && job.printed >= job.timeTotal)
+          throw new Broken(7, `${jobName} has finished (${job.status}), though its stop was answered as done`);
+        if (job && /^(pre_print|printing|paus|resum)/.test(job.status))
+          throw new Broken(7, `${jobName} goes on (${job.status}), though its stop was answered as done`);
+        this.oracles.words.stopped(jobName.replace(/\.gcode$/, ''));
+      },
+      (thrown: unknown) => {
+        const { code, message } = asPrintingError(thrown);
+        if (machine.alive) this.world.trace.add(`person: ${what} refused: ${message}`);
+        const job = this.jobOf(uuid);
+        if (machine.alive && code === 'NOT_ACCEPTED' && job?.status === 'aborting')
+          throw new Broken(7, `${jobName} is aborting, though its stop was not accepted`);
+      },
+    );
+    deadline.end();
+  }
+
+  /** Makes a request; its refusal is one more fact of life. */
+  async ask(request: Request, work: (queue: PrintQueue, deadline: Deadline) => Promise<unknown>): Promise<void> {
+    const { trace, time } = this.world;
+    const { queue, machine } = this;
+    if (!queue || !machine?.alive) return;
+    const what = JSON.stringify(request);
+    const deadline = new Deadline(machine.clock, { ms: 600 * SECOND });
+    trace.add(`person: ${what}`);
+    const begun = this.oracles.words
+      .ask(request, machine, () => work(queue, deadline))
+      .then(
+        () => machine.alive && trace.add(`person: ${what} done`),
+        (thrown: unknown) => machine.alive && trace.add(`person: ${what} refused: ${asPrintingError(thrown).message}`),
+      );
+    await Promise.race([begun, new Promise<void>((resolve) => time.after(601 * SECOND, resolve))]);
+    deadline.end();
+  }
+
+  /** Takes the parts off that the board shows, with this probability each, and tells the queue of it. */
+  async clearPlates(share: number, bad = 0): Promise<void> {
+    const board = await this.queue?.explainQueue().catch(() => null);
+    for (const { clusterId, printerId, plate } of board?.printers ?? []) {
+      if (plate !== 'awaiting' || !this.chance.is(share)) continue;
+      const isHere = this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId);
+      // A printer that prints can't be cleared.
+      if (!isHere || !this.oracles.floor.clear(clusterId, printerId)) continue;
+      await this.plate(clusterId, printerId, !this.chance.is(bad));
+    }
+  }
+
+  async list(): Promise<QueueItem[]> {
+    const items = (await this.queue?.list({ from: 0, limit: 100 })) ?? [];
+    for (const item of items) this.oracles.words.see(item);
+    return items;
+  }
+
+  /** Looks after everything until nothing is left to do. */
+  async finish(): Promise<void> {
+    const { time, trace } = this.world;
+    await time.until(this.resume(null), 700 * SECOND);
+    for (const { clusterId } of this.world.simulator.world.listed())
+      await time.until(this.resume(clusterId), 700 * SECOND);
+    for (const item of this.added) await time.until(this.add(item), 700 * SECOND);
+    for (let round = 0; round < ROUNDS; round++) {
+      await time.until(this.clearPlates(1), 700 * SECOND);
+      const items = await this.list();
+      if (items.length !== this.added.length) throw new Broken(1, `${items.length} items of ${this.added.length}`);
+      if (items.every((item) => this.#isOver(item))) return;
+      for (const item of items) await time.until(this.help(item), 700 * SECOND);
+      await time.pass(ROUND);
+    }
+    trace.add(JSON.stringify(await this.queue?.explainQueue()));
+    const left = (await this.list()).filter((item) => !this.#isOver(item));
+    throw new Broken(
+      4,
+      `not finished: ${left.map(({ queueKey, state, copies, prints }) => `${queueKey} ${state} ${JSON.stringify({ copies, prints })}`).join('; ')}`,
+    );
+  }
+
+  #isOver({ state, queueKey }: QueueItem): boolean {
+    return state === 'finished' || (this.removed.has(queueKey ?? '') && (state === 'cancelled' || state === 'failed'));
+  }
+
+  /** Does for an item what only a person can do. */
+  async help({ queueKey, state, held, copies, prints, waitingFor }: QueueItem): Promise<void> {
+    const key = queueKey ?? '';
+    if (waitingFor.some(({ code }) => code === 'UPLOAD')) return this.change('remove', key);
+    if (held || copies.held > 0) await this.change('release', key);
+    if (copies.failed > 0 || state === 'blocked') await this.change('retry', key);
+    const named = prints.flatMap((print) => print.clusterJobId ?? []);
+    for (const { copy, state: print, clusterJobId, clusterId } of prints) {
+      if (print !== 'unknown') continue;
+      const made = this.world.printed.filter(
+        (one) => one.jobName === `${key}.gcode` && (one.uuid === clusterJobId || !named.includes(one.uuid)),
+      );
+      // Whatever a poll can show, it shows.
+      if (made.some(({ uuid }) => this.jobOf(uuid))) continue;
+      const hasPart = made.some(({ uuid }) => this.vanished.get(uuid));
+      // Something may lie on the plate, if not the part; a part closes the gate.
+      if (!hasPart && this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId))
+        this.oracles.floor.clear(clusterId);
+      await this.settle(key, copy, hasPart ? 'printed' : 'not-printed');
+    }
+  }
+
+  /** A print that the service still shows. */
+  jobOf(uuid: string): PrintJob | undefined {
+    return this.world.simulator.world
+      .clusters()
+      .flatMap(({ queue, history }) => [...queue, ...history])
+      .find((job) => job.uuid === uuid && job.deletedAt === null);
+  }
+}

@@ -1,0 +1,298 @@
+import type { QueueExplanation, QueueItem } from '../../lib/queue/model/types';
+import { asPrintingError } from '../../lib/service/errors';
+import type { Machine, Printed, World } from './machine';
+import { Broken } from './trace';
+
+/** A request of a person to a queue. `key`: of the item that it names. */
+export type Request =
+  | { kind: 'add'; key: string; copies: number }
+  | { kind: 'hold' | 'release' | 'remove' | 'retry' | 'move'; key: string }
+  | { kind: 'update'; key: string; changes: Partial<Record<Field, number | boolean>> & { notBefore?: number } }
+  | { kind: 'settle'; key: string; copy: number; outcome: 'printed' | 'not-printed' }
+  | { kind: 'pause'; clusterId: string | null; until: number | null }
+  | { kind: 'resume'; clusterId: string | null }
+  | { kind: 'plate'; clusterId: string; printerId: string | null; good: boolean };
+
+/** What people alone decide of an item. */
+type Field = 'held' | 'copies' | 'priority';
+
+/** Values that a field may have, as far as the answers say. */
+interface Known {
+  possible: Set<unknown>;
+  /** Requests that may change it at this moment. */
+  open: number;
+  /** Number of requests so far. */
+  asked: number;
+}
+
+/** A promise that nothing is sent. Places in the order of `World.next`. */
+interface Quiet {
+  what: string;
+  /** Null: no item at all. */
+  key: string | null;
+  /** Null: nowhere. */
+  clusterId: string | null;
+  from: number;
+  /** `elapsed`. */
+  madeAt: number;
+  /** The request that ends it. */
+  to: number;
+  /** Time of the machine's clock that ends it; null: none does. */
+  until: number | null;
+  /** Prints that may still appear, though their calls left before: the answer says that they are in doubt. */
+  late: number;
+}
+
+/** Refusals after which nothing has changed. */
+const UNCHANGED = ['QUEUE_ITEM_BUSY', 'QUEUE_ITEM_NOT_FOUND', 'NOT_ACCEPTED', 'INVALID_INPUT'];
+/** States of attempts whose print may still show up. */
+const IN_DOUBT = ['unknown', 'recalled'];
+/** States of attempts that stand for their copy: only one of them may do so. */
+const STANDING = ['assigned', 'dispatched', 'printing', 'unknown', 'finished'];
+/** Latencies until a call that leaves has a connection: a pause does not stop it any more. */
+const CONNECTING = 3;
+
+/**
+ * Oracle of the answers: each one promises something to the person who got it, and what happens after it must keep that
+ * (print queue, 3 to 5). It knows the answers, the calls that left the machine, and the prints that the service made.
+ */
+export class Words {
+  readonly #fields = new Map<string, Record<Field, Known>>();
+  readonly #quiet: Quiet[] = [];
+  /** Ids of the items whose `add` was answered, by key. */
+  readonly #added = new Map<string, string>();
+  /** Attempts that a person has settled as printed, by item: the copy, and its last attempt. */
+  readonly #settled = new Map<string, { copy: number; attempt: number }[]>();
+  /** Reasons to print an item once more, which people gave. */
+  readonly #more = new Map<string, number>();
+  /** Largest number of copies that each item may ever have had. */
+  readonly #most = new Map<string, number>();
+  /** Number of answers that were held against what followed. */
+  checked = 0;
+  #broken: Broken | undefined;
+
+  constructor(private readonly world: World) {
+    world.onPrinted.push((printed) => this.#printed(printed));
+  }
+
+  /** Makes a request. Rejects as it does; a machine that has ended meanwhile has answered nothing. */
+  async ask<T>(request: Request, machine: Machine, work: () => Promise<T>): Promise<T> {
+    const opened = this.#open(request);
+    this.#weaken(request);
+    try {
+      const answer = await work();
+      if (machine.alive) this.#answered(request, answer, machine);
+      for (const close of opened) close(!machine.alive ? 'lost' : isMoot(request, answer) ? 'unchanged' : 'done');
+      return answer;
+    } catch (thrown) {
+      const isUnchanged = machine.alive && UNCHANGED.includes(asPrintingError(thrown).code);
+      for (const close of opened) close(isUnchanged ? 'unchanged' : 'lost');
+      throw thrown;
+    }
+  }
+
+  /** Compares an item as the queue shows it now with what it has answered. */
+  see(item: QueueItem): void {
+    const key = item.queueKey ?? '';
+    const known = this.#fields.get(key);
+    const shown = { held: item.held, copies: item.copies.total, priority: item.priority };
+    for (const field of ['held', 'copies', 'priority'] as const)
+      if (known && !known[field].possible.has(shown[field]))
+        this.#break(`${key}: ${field} is ${shown[field]}, but was answered as ${[...known[field].possible].join(' or ')}`);
+    const itemId = this.#added.get(key);
+    if (itemId !== undefined && itemId !== item.itemId) this.#break(`${key} is another item than its answer named`);
+    for (let copy = 1; copy <= item.copies.total; copy++) {
+      const standing = item.prints.filter((print) => print.copy === copy && STANDING.includes(print.state));
+      if (standing.length > 1) this.#break(`${key}/${copy} has ${standing.length} attempts that stand for it`);
+      const settled = this.#settled.get(key)?.find((one) => one.copy === copy);
+      const last = item.prints.findLast((print) => print.copy === copy);
+      if (settled && last && last.attempt > settled.attempt)
+        this.#break(`${key}/${copy} is sent again, though it was settled as printed`);
+    }
+  }
+
+  /** A person has stopped the only print of an item, and the answer said that it was done: nothing is sent for it. */
+  stopped(key: string): void {
+    if ([...(this.#fields.get(key)?.copies.possible ?? [])].every((copies) => copies === 1))
+      this.#promise({ what: `the stop of ${key}`, key });
+  }
+
+  check(): void {
+    if (this.#broken) throw this.#broken;
+  }
+
+  /** Notes the values that a request may give to an item's fields. The returned functions end that. */
+  #open(request: Request): ((how: 'done' | 'unchanged' | 'lost') => void)[] {
+    if (request.kind === 'add' && !this.#fields.has(request.key)) {
+      const known = (value: unknown): Known => ({ possible: new Set([value]), open: 0, asked: 0 });
+      this.#fields.set(request.key, { held: known(false), copies: known(request.copies), priority: known(0) });
+      this.#most.set(request.key, request.copies);
+    }
+    return Object.entries(wantedBy(request)).map(([field, value]) => {
+      const known = this.#fields.get((request as { key: string }).key)?.[field as Field];
+      if (!known) return () => undefined;
+      const before = new Set(known.possible);
+      const asked = ++known.asked;
+      const wasAlone = known.open++ === 0;
+      known.possible.add(value);
+      return (how) => {
+        known.open--;
+        // Of several at a time, nobody knows which came last.
+        if (!wasAlone || known.asked !== asked) return;
+        if (how === 'unchanged') known.possible = before;
+        if (how === 'done') known.possible = new Set([value]);
+      };
+    });
+  }
+
+  /** Ends the promises that a request takes back: it may have its effect before its answer. */
+  #weaken(request: Request): void {
+    const to = this.world.next();
+    const end = (applies: (quiet: Quiet) => boolean) => {
+      for (const quiet of this.#quiet) if (quiet.to === Infinity && applies(quiet)) quiet.to = to;
+    };
+    const more = (key: string, count = 1) => this.#more.set(key, (this.#more.get(key) ?? 0) + count);
+    if (request.kind === 'resume')
+      end(({ key, clusterId }) => key === null && (clusterId === request.clusterId || request.clusterId === null));
+    if (request.kind === 'pause') end(({ key, clusterId }) => key === null && clusterId === request.clusterId);
+    if (request.kind === 'plate' && !request.good) {
+      // Whose part it was, the person does not say.
+      end(({ what }) => what.startsWith('remove'));
+      this.#settled.clear();
+      for (const key of this.#fields.keys()) more(key);
+    }
+    if (request.kind === 'settle' && request.outcome === 'not-printed') more(request.key);
+    if (request.kind === 'update') {
+      const { copies } = request.changes;
+      if (typeof copies === 'number')
+        this.#most.set(request.key, Math.max(copies, this.#most.get(request.key) ?? copies));
+    }
+    if (['release', 'retry', 'update'].includes(request.kind))
+      end(({ key }) => key === (request as { key: string }).key);
+  }
+
+  #answered(request: Request, answer: unknown, machine: Machine): void {
+    this.checked++;
+    if (request.kind === 'plate') return this.#cleared(request, answer as QueueExplanation);
+    if (request.kind === 'pause') {
+      const { clusterId, until } = request;
+      const what = `the pause of ${clusterId ?? 'the queue'}`;
+      this.#promise({ what, key: null, clusterId, until, late: Infinity });
+    }
+    if (request.kind === 'add') return this.#known(request.key, answer as { item: QueueItem; duplicate: boolean });
+    if (!('key' in request)) return;
+    const [item] = answer as QueueItem[];
+    if (!item) return this.#break(`${request.kind} of ${request.key} was answered with nothing`);
+    const { kind, key } = request;
+    const late = item.prints.filter(({ state }) => IN_DOUBT.includes(state)).length;
+    const hasEnded = item.endedAt !== null;
+    if (kind === 'hold' && !item.held && !hasEnded) this.#break(`${key} is not held after the answer to hold`);
+    if (kind === 'release' && (item.held || item.copies.held > 0))
+      this.#break(`${key} is held after the answer to release`);
+    if (kind === 'retry' && item.copies.failed > 0) this.#break(`${key} has failed copies after the answer to retry`);
+    if (kind === 'remove' && item.copies.waiting + item.copies.held > 0)
+      this.#break(`${key} has copies that wait after the answer to remove`);
+    if (kind === 'hold' || kind === 'remove') this.#promise({ what: `${kind} of ${key}`, key, late });
+    if (kind === 'update' && request.changes.held === true) this.#promise({ what: `hold of ${key}`, key, late });
+    const { notBefore } = kind === 'update' ? request.changes : {};
+    if (notBefore !== undefined && notBefore > machine.clock.now())
+      this.#promise({ what: `the start of ${key}`, key, late, until: notBefore });
+    if (kind === 'settle') this.#settles(request, item);
+  }
+
+  #settles({ key, copy, outcome }: Extract<Request, { kind: 'settle' }>, item: QueueItem): void {
+    const prints = item.prints.filter((print) => print.copy === copy);
+    const last = prints.at(-1);
+    if (!last || prints.some(({ state }) => state === 'unknown'))
+      return this.#break(`${key}/${copy} is in doubt after it was settled`);
+    if (outcome === 'not-printed' && last.state === 'finished')
+      this.#break(`${key}/${copy} is finished, though it was settled as not printed`);
+    if (outcome === 'printed' && last.state === 'finished')
+      this.#settled.set(key, [...(this.#settled.get(key) ?? []), { copy, attempt: last.attempt }]);
+    if (outcome === 'printed' && last.state === 'recalled')
+      this.#break(`${key}/${copy} is owed again, though it was settled as printed`);
+  }
+
+  #cleared({ clusterId, printerId }: Extract<Request, { kind: 'plate' }>, { printers }: QueueExplanation): void {
+    const found = printers.find((one) => one.clusterId === clusterId && one.printerId === printerId);
+    if (found?.plate === 'awaiting') this.#break(`the plate of ${found.clusterName} waits after it was confirmed`);
+  }
+
+  #known(key: string, { item, duplicate }: { item: QueueItem; duplicate: boolean }): void {
+    const itemId = this.#added.get(key);
+    if (itemId !== undefined && !duplicate) this.#break(`${key} was added twice`);
+    this.#added.set(key, itemId ?? item.itemId);
+    this.see(item);
+  }
+
+  #promise(quiet: Pick<Quiet, 'what' | 'key'> & Partial<Quiet>): void {
+    const made = { from: this.world.next(), madeAt: this.world.time.elapsed, to: Infinity };
+    this.#quiet.push({ clusterId: null, until: null, late: 0, ...made, ...quiet });
+  }
+
+  /** Holds a print of the service against everything that was promised before. */
+  #printed(printed: Printed): void {
+    const { jobName, clusterId, left, order } = printed;
+    const key = jobName.replace(/\.gcode$/, '');
+    for (const quiet of this.#quiet) {
+      const concerns = (quiet.key ?? key) === key && (quiet.clusterId ?? clusterId) === clusterId;
+      if (!concerns || order < quiet.from || left.first > quiet.to || this.#isOver(quiet)) continue;
+      const isAfter = left.last > quiet.from;
+      const isLeaving = quiet.key === null && left.at <= quiet.madeAt + CONNECTING * this.world.wire.latency;
+      if (isAfter && !isLeaving) this.#break(`${jobName} was sent after the answer to ${quiet.what}`);
+      else if (!isAfter && --quiet.late < 0) this.#break(`${jobName} was on its way at the answer to ${quiet.what}`);
+    }
+    this.#count(key);
+  }
+
+  /** No item is printed more often than its copies and what has become of their prints explain. */
+  #count(key: string): void {
+    const most = this.#most.get(key);
+    if (most === undefined) return;
+    const all = this.world.printed.filter(({ jobName }) => jobName === `${key}.gcode`);
+    const jobs = new Map(
+      this.world.simulator.world.listed().flatMap(({ queue, history }) => [...queue, ...history].map((job) => [job.uuid, job])),
+    );
+    const lost = all.filter(({ uuid }) => {
+      const job = jobs.get(uuid);
+      return !job || job.deletedAt !== null || /^(abort|fail|error)/.test(job.status) || isPartial(job);
+    });
+    const owed = most + lost.length + (this.#more.get(key) ?? 0);
+    if (all.length > owed) this.#break(`${key}: ${all.length} prints, but only ${owed} were owed`);
+  }
+
+  /** Whether the clock of the machine has ended a promise, or was wrong since. */
+  #isOver({ until }: Quiet): boolean {
+    if (until === null) return false;
+    return this.world.machines.some(({ clock }) => clock.offset !== 0 || clock.jumps > 0 || clock.now() >= until);
+  }
+
+  #break(sentence: string): void {
+    this.world.trace.add(`broken: ${sentence}`);
+    this.#broken ??= new Broken(7, sentence);
+  }
+}
+
+/** Values that a request gives to the fields of its item. */
+function wantedBy(request: Request): Partial<Record<Field, number | boolean>> {
+  switch (request.kind) {
+    case 'hold':
+      return { held: true };
+    case 'release':
+      return { held: false };
+    case 'update': {
+      const { notBefore: _, ...fields } = request.changes;
+      return fields;
+    }
+    default:
+      return {};
+  }
+}
+
+/** Whether an answer says that its item has ended, so that there is nothing to hold. */
+const isMoot = ({ kind }: Request, answer: unknown): boolean =>
+  kind === 'hold' && (answer as QueueItem[])[0]?.endedAt !== null;
+
+/** Whether a print has ended, or waits for a clear plate, before its time was over. */
+const isPartial = ({ status, printed, timeTotal }: { status: string; printed: number; timeTotal: number }): boolean =>
+  status.endsWith('wait_cleanup') && printed < timeTotal;
