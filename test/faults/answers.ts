@@ -2,7 +2,7 @@ import { readRules } from '../../lib/queue/model/rules';
 import type { Fault } from '../../simulator';
 import { Chance } from './chance';
 import { Floor } from './floor';
-import { diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import { diskHazard, serviceHazard, slowHazard, wireHazard, type Hazard } from './hazards';
 import { Life, SECOND } from './life';
 import { signIn, World } from './machine';
 import { People } from './people';
@@ -13,7 +13,8 @@ const FACTOR = 16;
 /** What people ask for, as often as it stands here. */
 const ASKS = [
   ...['hold', 'hold', 'hold', 'release', 'release', 'remove', 'retry', 'move', 'copies', 'priority', 'held', 'later'],
-  ...['pause', 'pause', 'pause of a printer', 'resume', 'resume of a printer', 'add', 'stop', 'stop', 'list', 'settle'],
+  ...['pause', 'pause', 'pause of a printer', 'resume', 'resume of a printer', 'add', 'stop', 'stop', 'list'],
+  ...['settle', 'settle', 'settle'],
 ];
 
 /** Runs a print queue whose people ask for changes at all moments, most of all while a print is being sent. */
@@ -58,25 +59,25 @@ class AnswersRun {
     const life = this.#life;
     const people = this.#people;
     world.wire.latency = chance.pick([0, 5, 150, 1500]);
-    const horizon = chance.spread(150_000, 600_000);
-    life.start(startOffset(world, chance));
-    for (let number = chance.whole(2, 4); number > 0; number--) {
+    const horizon = chance.spread(250_000, 700_000);
+    life.start();
+    for (let number = chance.whole(2, 3); number > 0; number--) {
       const key = `item-${people.added.length + 1}`;
-      const item = { key, copies: chance.pick([1, 1, 2, 3]), seconds: chance.pick([300, 600, 2000]) };
+      const item = { key, copies: chance.pick([1, 2, 3, 4]), seconds: chance.pick([150, 150, 2000]) };
       people.added.push(item);
-      const at = chance.is(0.5) ? 0 : chance.whole(0, horizon * 0.6);
+      const at = chance.is(0.6) ? 0 : chance.whole(0, horizon * 0.6);
       life.at(at, () => void people.add(item));
       // A shop repeats what it got no answer to.
       if (chance.is(0.5)) life.at(at + chance.spread(100, 100_000), () => void people.add(item));
     }
-    for (let count = chance.whole(4, 10); count > 0; count--) life.at(chance.whole(0, horizon), () => this.#ask());
-    // At a call, a step of a write, or at some moment.
+    for (let count = chance.whole(2, 6); count > 0; count--) life.at(chance.whole(0, horizon), () => this.#ask());
+    // As data arrives, or at a step of a write.
     for (let count = chance.whole(0, 4); count > 0; count--) life.when(chance.whole(0, horizon), () => this.#ask());
-    for (let count = chance.whole(2, 6); count > 0; count--) this.#askAtCall(chance.whole(0, horizon * 0.8));
+    this.#askAtCalls();
     for (let count = chance.pick([0, 0, 1, 2]); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     for (let count = chance.pick([0, 0, 1]); count > 0; count--) life.planEnd(chance.whole(0, horizon * 0.9));
-    if (chance.is(0.4)) this.#loseAnswer(chance.whole(0, horizon * 0.6));
-    for (let at = 100_000; at < horizon; at += 100_000) life.at(at, () => void people.clearPlates(0.7, 0.3));
+    for (let count = chance.whole(0, 2); count > 0; count--) this.#loseAnswer(chance.whole(0, horizon * 0.8));
+    for (let at = 60_000; at < horizon; at += 60_000) life.at(at, () => void people.clearPlates(0.8, 0.3));
     await world.time.pass(horizon);
     await life.recover();
     await people.finish();
@@ -87,33 +88,41 @@ class AnswersRun {
     await life.leave();
   }
 
-  /** Has a person ask while a call of a dispatch is open: before the service acts, or before its answer. */
-  #askAtCall(at: number): void {
+  /** Has people ask while the queue reads a printer, and while a call that prints is under way: before and after its work. */
+  #askAtCalls(): void {
     const chance = this.#chance;
-    const endpoint = chance.pick(['print', 'print', 'print', 'clusterStatus'] as const);
-    const when = chance.pick(['before', 'after'] as const);
-    const ms = chance.spread(20, 40_000);
-    const count = chance.pick([1, 1, 2]);
-    const until = () =>
+    const { world } = this;
+    const { faults } = world.simulator;
+    const slowly = (share: number, ms: () => number, key?: () => string | undefined) => () =>
       new Promise<void>((resolve) => {
-        if (this.#life.over) return resolve();
-        for (let left = count; left > 0; left--) this.world.time.after(chance.whole(0, ms), () => this.#ask());
-        this.world.time.after(ms, resolve);
+        if (this.#life.over || !chance.is(share)) return resolve();
+        const wait = ms();
+        world.time.after(chance.whole(0, wait), () => this.#ask(key?.()));
+        world.time.after(wait, resolve);
       });
-    this.#life.at(at, () => this.world.simulator.faults.add({ endpoint, when, times: 1, until }));
+    const short = () => chance.spread(5, 8_000);
+    const long = () => chance.spread(20, 20_000);
+    let sent: string | undefined;
+    world.onCall = (jobId) => {
+      sent = world.simulator.world.storedJobs().find((job) => job.jobId === jobId)?.jobName.replace(/\.gcode$/, '');
+      const key = sent;
+      if (chance.is(0.2)) world.time.after(chance.whole(0, 2 * world.wire.latency), () => this.#ask(key));
+    };
+    const its = () => (chance.is(0.7) ? sent : undefined);
+    faults.add({ endpoint: 'clusterStatus', when: 'before', times: 'always', until: slowly(0.25, short) });
+    faults.add({ endpoint: 'print', when: 'before', times: 'always', until: slowly(0.3, long, its) });
+    faults.add({ endpoint: 'print', when: 'after', times: 'always', until: slowly(0.3, long, its) });
   }
 
-  #ask(): void {
+  #ask(key?: string): void {
     if (this.#life.over) return;
-    this.#request().catch((thrown: unknown) => this.#broken.push(thrown));
+    this.#request(key ?? this.#chance.pick(this.#people.added).key).catch((thrown: unknown) => this.#broken.push(thrown));
   }
 
-  async #request(): Promise<void> {
+  async #request(key: string): Promise<void> {
     const chance = this.#chance;
     const { world } = this;
     const people = this.#people;
-    const item = chance.pick(people.added);
-    const { key } = item;
     const kind = chance.pick(ASKS);
     const clusterId = world.clusterId(chance.whole(1, 2));
     const soon = (people.machine?.clock.now() ?? 0) + chance.pick([5, 30, 120]) * SECOND;
@@ -131,9 +140,11 @@ class AnswersRun {
     if (kind === 'pause of a printer') return people.pause(clusterId, until);
     if (kind === 'resume') return people.resume(null);
     if (kind === 'resume of a printer') return people.resume(clusterId);
-    if (kind === 'add') return people.add(item);
+    const item = people.added.find((one) => one.key === key);
+    if (kind === 'add' && item) return people.add(item);
     if (kind === 'settle') {
-      for (const one of await people.list()) if (one.copies.unknown > 0) await people.help(one);
+      const outcome = chance.pick(['printed', 'not-printed'] as const);
+      for (const one of await people.list()) if (one.copies.unknown > 0) await people.help(one, outcome);
       return;
     }
     if (kind === 'list') return void (await people.list());
@@ -157,12 +168,14 @@ class AnswersRun {
     const { faults } = this.world.simulator;
     const answer = chance.pick<Partial<Fault>>([{ reset: true }, { status: 500 }, { status: 504 }]);
     const when = chance.pick(['before', 'after', 'after'] as const);
-    const away = chance.spread(60_000, 400_000);
+    const away = chance.spread(200_000, 500_000);
     this.#life.at(at, () => {
       this.world.trace.add(`service: the answer to the next print will be lost (${when}): ${JSON.stringify(answer)}`);
       faults.add({ endpoint: 'print', when, ...answer });
       this.world.onPrint = () => {
         this.world.onPrint = () => undefined;
+        if (this.#life.over) return;
+        if (chance.is(0.3)) this.#life.kill(chance.spread(50, 60_000));
         const hidden = faults.add({ endpoint: 'clusterStatus', times: 'always', status: 503 });
         this.world.time.after(away, () => hidden.remove());
       };

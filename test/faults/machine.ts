@@ -55,6 +55,8 @@ export class World {
   readonly printed: Printed[] = [];
   /** Called when the service has started a print, before it answers. */
   onPrint: (clusterId: string) => void = () => undefined;
+  /** Called when a call that prints a stored job leaves the machine, whether or not it arrives. */
+  onCall: (jobId: string) => void = () => undefined;
   /** Called for each print that the service has started for a call of the pack. */
   readonly onPrinted: ((printed: Printed, job: PrintJob) => void)[] = [];
   /** Uncaught errors, which would end a real Node-RED. */
@@ -146,6 +148,7 @@ export class World {
       if (clusterId === '') return;
       const call = `${decodeURIComponent(clusterId)} ${decodeURIComponent(jobId)}`;
       this.#calls.set(call, [...(this.#calls.get(call) ?? []), { at: this.time.elapsed, order: this.next() }]);
+      this.onCall(decodeURIComponent(jobId));
     };
     const print = world.print.bind(world);
     world.print = (...args): PrintJob => {

@@ -136,7 +136,7 @@ export class People {
 
   /** Makes a request; its refusal is one more fact of life. */
   async ask(request: Request, work: (queue: PrintQueue, deadline: Deadline) => Promise<unknown>): Promise<void> {
-    const { trace, time } = this.world;
+    const { trace } = this.world;
     const { queue, machine } = this;
     if (!queue || !machine?.alive) return;
     const what = JSON.stringify(request);
@@ -148,9 +148,11 @@ export class People {
         () => machine.alive && trace.add(`person: ${what} done`),
         (thrown: unknown) => machine.alive && trace.add(`person: ${what} refused: ${asPrintingError(thrown).message}`),
       );
-    await Promise.race([begun, new Promise<void>((resolve) => time.after(601 * SECOND, resolve))]);
+    await Promise.race([begun, this.#limit(601 * SECOND)]);
     deadline.end();
   }
+
+  #limit = (ms: number): Promise<void> => new Promise((resolve) => this.world.time.after(ms, resolve));
 
   /** Takes the parts off that the board shows, with this probability each, and tells the queue of it. */
   async clearPlates(share: number, bad = 0): Promise<void> {
@@ -165,7 +167,8 @@ export class People {
   }
 
   async list(): Promise<QueueItem[]> {
-    const items = (await this.queue?.list({ from: 0, limit: 100 })) ?? [];
+    const asked = this.queue?.list({ from: 0, limit: 100 }) ?? Promise.resolve([]);
+    const items = await Promise.race([asked, this.#limit(100 * SECOND).then(() => [])]);
     for (const item of items) this.oracles.words.see(item);
     return items;
   }
@@ -179,26 +182,35 @@ export class People {
     for (const item of this.added) await time.until(this.add(item), 700 * SECOND);
     for (let round = 0; round < ROUNDS; round++) {
       await time.until(this.clearPlates(1), 700 * SECOND);
-      const items = await this.list();
+      const items = await this.#listed();
       if (items.length !== this.added.length) throw new Broken(1, `${items.length} items of ${this.added.length}`);
       if (items.every((item) => this.#isOver(item))) return;
       for (const item of items) await time.until(this.help(item), 700 * SECOND);
       await time.pass(ROUND);
     }
     trace.add(JSON.stringify(await this.queue?.explainQueue()));
-    const left = (await this.list()).filter((item) => !this.#isOver(item));
+    const left = (await this.#listed()).filter((item) => !this.#isOver(item));
     throw new Broken(
       4,
       `not finished: ${left.map(({ queueKey, state, copies, prints }) => `${queueKey} ${state} ${JSON.stringify({ copies, prints })}`).join('; ')}`,
     );
   }
 
+  async #listed(): Promise<QueueItem[]> {
+    let items: QueueItem[] = [];
+    await this.world.time.until(this.list().then((all) => (items = all)), 200 * SECOND);
+    return items;
+  }
+
   #isOver({ state, queueKey }: QueueItem): boolean {
     return state === 'finished' || (this.removed.has(queueKey ?? '') && (state === 'cancelled' || state === 'failed'));
   }
 
-  /** Does for an item what only a person can do. */
-  async help({ queueKey, state, held, copies, prints, waitingFor }: QueueItem): Promise<void> {
+  /** Does for an item what only a person can do. `word`: what the person says of a print that nothing shows, if not the truth. */
+  async help(
+    { queueKey, state, held, copies, prints, waitingFor }: QueueItem,
+    word?: 'printed' | 'not-printed',
+  ): Promise<void> {
     const key = queueKey ?? '';
     if (waitingFor.some(({ code }) => code === 'UPLOAD')) return this.change('remove', key);
     if (held || copies.held > 0) await this.change('release', key);
@@ -211,7 +223,7 @@ export class People {
       );
       // Whatever a poll can show, it shows.
       if (made.some(({ uuid }) => this.jobOf(uuid))) continue;
-      const hasPart = made.some(({ uuid }) => this.vanished.get(uuid));
+      const hasPart = word ? word === 'printed' : made.some(({ uuid }) => this.vanished.get(uuid));
       // Something may lie on the plate, if not the part; a part closes the gate.
       if (!hasPart && this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId))
         this.oracles.floor.clear(clusterId);
