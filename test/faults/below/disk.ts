@@ -266,7 +266,10 @@ export class Mount {
     return this.#crashed;
   }
 
-  /** Crashes the machine: from now on, nothing reaches the disk and no step is answered. */
+  /**
+   * Crashes the machine: from now on, nothing reaches the disk. A call of an ended process never returns. Here it fails,
+   * because the next process shares this one's threads.
+   */
   crash(): void {
     this.#crashed = true;
   }
@@ -313,10 +316,7 @@ export class Mount {
         this.onStep(step);
         if (this.crashed) half?.();
       }
-      if (this.crashed) {
-        end();
-        return await new Promise<never>(() => undefined);
-      }
+      if (this.crashed) throw failure('EIO', step.name, join(this.at, step.path));
       if (fault?.code) {
         if (fault.code === 'ENOSPC') half?.();
         this.onFault(step, fault.code);
@@ -331,7 +331,7 @@ export class Mount {
   async after<T>(step: Step, result: T): Promise<T> {
     const late = this.#faultAt(step)?.late;
     if (late !== undefined) await new Promise<void>((resolve) => this.time.after(late, resolve));
-    if (this.#crashed) return new Promise<never>(() => undefined);
+    if (this.#crashed) throw failure('EIO', step.name, join(this.at, step.path));
     return result;
   }
 
