@@ -74,7 +74,8 @@ class AnswersRun {
     // As data arrives, or at a step of a write.
     for (let count = chance.whole(0, 4); count > 0; count--) life.when(chance.whole(0, horizon), () => this.#ask());
     this.#askAtCalls();
-    for (let count = chance.pick([0, 0, 1, 2]); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
+    for (let count = chance.pick([0, 0, 1, 2]); count > 0; count--)
+      life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     for (let count = chance.pick([0, 0, 1]); count > 0; count--) life.planEnd(chance.whole(0, horizon * 0.9));
     for (let count = chance.whole(0, 2); count > 0; count--) this.#loseAnswer(chance.whole(0, horizon * 0.8));
     for (let at = 60_000; at < horizon; at += 60_000) life.at(at, () => void people.clearPlates(0.8, 0.3));
@@ -104,7 +105,10 @@ class AnswersRun {
     const long = () => chance.spread(20, 20_000);
     let sent: string | undefined;
     world.onCall = (jobId) => {
-      sent = world.simulator.world.storedJobs().find((job) => job.jobId === jobId)?.jobName.replace(/\.gcode$/, '');
+      sent = world.simulator.world
+        .storedJobs()
+        .find((job) => job.jobId === jobId)
+        ?.jobName.replace(/\.gcode$/, '');
       const key = sent;
       if (chance.is(0.2)) world.time.after(chance.whole(0, 2 * world.wire.latency), () => this.#ask(key));
     };
@@ -116,7 +120,9 @@ class AnswersRun {
 
   #ask(key?: string): void {
     if (this.#life.over) return;
-    this.#request(key ?? this.#chance.pick(this.#people.added).key).catch((thrown: unknown) => this.#broken.push(thrown));
+    this.#request(key ?? this.#chance.pick(this.#people.added).key).catch((thrown: unknown) =>
+      this.#broken.push(thrown),
+    );
   }
 
   async #request(key: string): Promise<void> {
@@ -159,7 +165,9 @@ class AnswersRun {
     if (kind < 0.35) return diskHazard(world, chance, () => this.#life.machine);
     if (kind < 0.6) return wireHazard(world, chance, ['api', 'api', 'storage']);
     const endpoints = ['print', 'print', 'clusterStatus', 'jobAction', 'printJob'] as const;
-    return kind < 0.85 ? serviceHazard(world, chance, endpoints) : slowHazard(world, chance, ['print', 'clusterStatus']);
+    return kind < 0.85
+      ? serviceHazard(world, chance, endpoints)
+      : slowHazard(world, chance, ['print', 'clusterStatus']);
   }
 
   /** Loses the answer to the next print, or the print itself, and hides the printers for a while. */

@@ -16,6 +16,9 @@ import type { Request, Words } from './words';
 const ROUNDS = 60;
 const ROUND = 120 * SECOND;
 
+/** Time after which a confirmed plate is clear in every view, ms. */
+const LATER = 5 * SECOND;
+
 /** Item that was added, or may have been. */
 export interface Added {
   key: string;
@@ -31,6 +34,8 @@ export class People {
   readonly removed = new Set<string>();
   /** Prints that left all lists, and whether they have left a part. */
   readonly vanished = new Map<string, boolean>();
+  /** Prints that people tried to stop. */
+  readonly #stopped = new Set<string>();
   queue: PrintQueue | undefined;
   machine: Machine | undefined;
 
@@ -60,7 +65,14 @@ export class People {
     const { key, copies, seconds } = item;
     const bytes = Buffer.from(`;TIME:${seconds}\n${`;${key}\n`.repeat(40)}G28\n`);
     const source = () => Promise.resolve({ kind: 'bytes' as const, bytes, name: `${key}.gcode` });
-    const request = { source, jobId: null, jobName: `${key}.gcode`, queueKey: key, copies, onProgress: () => undefined };
+    const request = {
+      source,
+      jobId: null,
+      jobName: `${key}.gcode`,
+      queueKey: key,
+      copies,
+      onProgress: () => undefined,
+    };
     await this.ask({ kind: 'add', key, copies }, (queue, deadline) => queue.add({ ...request, deadline }));
   }
 
@@ -77,7 +89,9 @@ export class People {
   }
 
   move(key: string): Promise<void> {
-    return this.ask({ kind: 'move', key }, (queue, deadline) => queue.move({ queueKey: key }, { position: 1 }, deadline));
+    return this.ask({ kind: 'move', key }, (queue, deadline) =>
+      queue.move({ queueKey: key }, { position: 1 }, deadline),
+    );
   }
 
   settle(key: string, copy: number, outcome: 'printed' | 'not-printed'): Promise<void> {
@@ -98,16 +112,36 @@ export class People {
     return this.ask({ kind: 'resume', clusterId }, (queue, deadline) => queue.resume(printer, deadline));
   }
 
-  plate(clusterId: string, printerId: string | null, good: boolean): Promise<void> {
-    return this.ask({ kind: 'plate', clusterId, printerId, good }, (queue, deadline) =>
-      queue.plateCleared({ clusterId, printerId }, good, deadline),
-    );
+  async plate(clusterId: string, printerId: string | null, good: boolean): Promise<void> {
+    const { queue, machine } = this;
+    let isConfirmed = false;
+    await this.ask({ kind: 'plate', clusterId, printerId, good }, async (now, deadline) => {
+      await now.plateCleared({ clusterId, printerId }, good, deadline);
+      isConfirmed = true;
+    });
+    const before = this.#lastPrints(clusterId);
+    if (isConfirmed)
+      this.world.time.after(LATER, () => {
+        const isSame = this.queue === queue && machine?.alive && machine.mount.faults.size === 0;
+        if (!isSame || before === null || this.#lastPrints(clusterId) !== before) return;
+        void queue?.explainQueue().then(
+          (board) => machine?.alive && this.oracles.words.seeClear({ clusterId, printerId }, board),
+          () => undefined,
+        );
+      });
+  }
+
+  /** Names the last print of a cluster; null while one is there. */
+  #lastPrints(clusterId: string): string | null {
+    const cluster = this.world.simulator.world.listed().find((one) => one.clusterId === clusterId);
+    return cluster?.queue.length === 0 ? (cluster.history[0]?.uuid ?? '') : null;
   }
 
   /** Stops a print of the queue at its printer, as job control does. */
   async stop(client: Client | undefined, { clusterId, jobName, uuid }: World['printed'][number]): Promise<void> {
     const { machine } = this;
-    if (!client || !machine?.alive) return;
+    if (!client || !machine?.alive || this.#stopped.has(uuid)) return;
+    this.#stopped.add(uuid);
     const what = `stop of ${jobName}`;
     const deadline = new Deadline(machine.clock, { ms: 60 * SECOND });
     const request = { action: 'abort', data: {}, onStage: () => undefined, clusterId, clusterJobId: uuid, deadline };
@@ -198,7 +232,10 @@ export class People {
 
   async #listed(): Promise<QueueItem[]> {
     let items: QueueItem[] = [];
-    await this.world.time.until(this.list().then((all) => (items = all)), 200 * SECOND);
+    await this.world.time.until(
+      this.list().then((all) => (items = all)),
+      200 * SECOND,
+    );
     return items;
   }
 

@@ -13,6 +13,8 @@ export type Request =
   | { kind: 'resume'; clusterId: string | null }
   | { kind: 'plate'; clusterId: string; printerId: string | null; good: boolean };
 
+type Plate = Extract<Request, { kind: 'plate' }>;
+
 /** What people alone decide of an item. */
 type Field = 'held' | 'copies' | 'priority';
 
@@ -98,7 +100,9 @@ export class Words {
     const shown = { held: item.held, copies: item.copies.total, priority: item.priority };
     for (const field of ['held', 'copies', 'priority'] as const)
       if (known && !known[field].possible.has(shown[field]))
-        this.#break(`${key}: ${field} is ${shown[field]}, but was answered as ${[...known[field].possible].join(' or ')}`);
+        this.#break(
+          `${key}: ${field} is ${shown[field]}, but was answered as ${[...known[field].possible].join(' or ')}`,
+        );
     const itemId = this.#added.get(key);
     if (itemId !== undefined && itemId !== item.itemId) this.#break(`${key} is another item than its answer named`);
     for (let copy = 1; copy <= item.copies.total; copy++) {
@@ -173,7 +177,6 @@ export class Words {
 
   #answered(request: Request, answer: unknown, machine: Machine): void {
     this.checked++;
-    if (request.kind === 'plate') return this.#cleared(request, answer as QueueExplanation);
     if (request.kind === 'pause') {
       const { clusterId, until } = request;
       const what = `the pause of ${clusterId ?? 'the queue'}`;
@@ -213,7 +216,8 @@ export class Words {
       this.#break(`${key}/${copy} is owed again, though it was settled as printed`);
   }
 
-  #cleared({ clusterId, printerId }: Extract<Request, { kind: 'plate' }>, { printers }: QueueExplanation): void {
+  /** Holds a later view of the printers against a confirmed plate, on which nothing has been printed since. */
+  seeClear({ clusterId, printerId }: Pick<Plate, 'clusterId' | 'printerId'>, { printers }: QueueExplanation): void {
     const found = printers.find((one) => one.clusterId === clusterId && one.printerId === printerId);
     if (found?.plate === 'awaiting') this.#break(`the plate of ${found.clusterName} waits after it was confirmed`);
   }
@@ -251,7 +255,9 @@ export class Words {
     if (most === undefined) return;
     const all = this.world.printed.filter(({ jobName }) => jobName === `${key}.gcode`);
     const jobs = new Map(
-      this.world.simulator.world.listed().flatMap(({ queue, history }) => [...queue, ...history].map((job) => [job.uuid, job])),
+      this.world.simulator.world
+        .listed()
+        .flatMap(({ queue, history }) => [...queue, ...history].map((job) => [job.uuid, job])),
     );
     const lost = all.filter(({ uuid }) => {
       const job = jobs.get(uuid);
