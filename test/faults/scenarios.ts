@@ -1,6 +1,7 @@
 import { oauthLibrary } from '../../lib/sign-in/token-endpoint';
 import { answersRun } from './answers';
 import { flowsRun } from './flows';
+import { platesRun } from './plates';
 import { printsRun } from './prints';
 import { queueRun } from './queue';
 import { sharedRun } from './shared';
@@ -27,6 +28,11 @@ export const SCENARIOS: Record<string, Scenario> = {
     run: queueRun,
     count: 200,
     rule: 'prints each owed copy once on a clear plate, and reports each event once',
+  },
+  plates: {
+    run: platesRun,
+    count: 70,
+    rule: 'prints on no plate with a part on it, whatever becomes of the printer and its group',
   },
   answers: {
     run: answersRun,

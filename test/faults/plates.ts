@@ -1,0 +1,325 @@
+import { type QueueRules, readRules } from '../../lib/queue/model/rules';
+import type { NewCluster } from '../../simulator/world/models';
+import { NIL_UUID } from '../../simulator/world/ids';
+import type { Cluster, Printer } from '../../simulator/world/state';
+import type { Fault, PrintJob } from '../../simulator';
+import { seeded } from '../helpers/seeded';
+import { Chance } from './chance';
+import { awaitsCleanup, Floor } from './floor';
+import { serviceHazard, wireHazard } from './hazards';
+import { Life, SECOND } from './life';
+import { signIn, World } from './machine';
+import { People } from './people';
+import { Words } from './words';
+
+/** Speed of the printers’ time: a print lasts less than a minute of the run, and the polls are a minute apart. */
+const FACTOR = 16;
+/** How long a printer is off, ms: longer than a queue that sees nothing takes a cleared plate for granted. */
+const OFF = { least: 150_000, most: 300_000 };
+/** The same while the process is down: after a start, nothing is taken for granted. */
+const BRIEFLY_OFF = { least: 1_000, most: 60_000 };
+
+const RULES = readRules({ match: 'lenient', material: 'any', gate: 'printer' });
+
+/** Kinds of what happens to the printers, as often as they stand here. */
+const KINDS = [
+  ...['off while its plate waits', 'off while its plate waits', 'off while its plate waits', 'off while the process is down'],
+  ...['off while the process is down', 'a print by hand', 'a print by hand', 'a print by hand while offline', 'abort', 'abort'],
+  ...['fail', 'vanish', 'offline', 'another cluster id', 'another printer id', 'other electronics', 'another name'],
+  ...['a member leaves', 'a member leaves for a while', 'a member becomes a printer of its own', 'a printer joins the group'],
+  ...['the answer to the next print is lost', 'cleared at the printer alone', 'cleared at the printer alone'],
+] as const;
+type Kind = (typeof KINDS)[number];
+
+/** Two printers, or one and a group, one of which may be of a brand whose printers have no id of their own. */
+function farmOf(chance: Chance): NewCluster[] {
+  const endWords = () => chance.pick(['long', 'short'] as const);
+  const single = { model: chance.pick(['simulated_maker_one', 'simulated_maker_one', 'simulated_reproducer_z']) };
+  const group = { model: 'simulated_maker_one', printers: chance.pick([1, 2, 2, 3]) };
+  return [
+    { ...single, endWords: endWords() },
+    { ...group, endWords: endWords() },
+  ];
+}
+
+/** Runs a print queue on plates that nobody clears for long, while printers are switched off, moved, renamed and regrouped. */
+export async function platesRun(seed: number): Promise<void> {
+  // The farm has draws of its own: it comes before the world.
+  const farm = farmOf(new Chance(seeded(seed + 3e6)));
+  const world = await World.make(seed, { farm, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  await world.run(async () => {
+    await signIn(world);
+    await new PlatesRun(world).go();
+  });
+}
+
+class PlatesRun {
+  readonly #chance: Chance;
+  readonly #life: Life;
+  readonly #rules: QueueRules;
+  readonly #floor: Floor;
+  readonly #words: Words;
+  readonly #people: People;
+
+  constructor(private readonly world: World) {
+    const chance = (this.#chance = new Chance(world.random));
+    const gate = chance.pick(['printer', 'printer', 'confirm', 'automatic'] as const);
+    this.#rules = { ...RULES, gate, startWithin: chance.pick([0, 900]) * SECOND };
+    this.#floor = new Floor(world, gate);
+    this.#words = new Words(world);
+    this.#people = new People(world, chance, { rules: this.#rules, floor: this.#floor, words: this.#words });
+    this.#life = new Life(world, chance, {
+      open: (client, machine) => this.#people.open(client, machine),
+      close: () => this.#people.close(),
+    });
+  }
+
+  async go(): Promise<void> {
+    const { world } = this;
+    const chance = this.#chance;
+    const life = this.#life;
+    const people = this.#people;
+    world.wire.latency = chance.pick([0, 5, 150]);
+    world.trace.add(`gate ${this.#rules.gate}`);
+    for (const { clusterId } of this.#clusters)
+      world.simulator.world.setCleaning(clusterId, chance.pick(['manual', 'manual', 'manual', 'automatic', 'none']));
+    const horizon = chance.whole(600_000, 1_500_000);
+    // What was printed before the first start is history.
+    if (chance.is(0.3)) this.#printByHand();
+    life.start();
+    for (let number = 1; number <= 2; number++) {
+      const item = { key: `item-${number}`, copies: chance.whole(2, 5), seconds: chance.pick([60, 200, 600]) };
+      people.added.push(item);
+      life.at(number === 1 ? 0 : chance.whole(0, horizon * 0.5), () => void people.add(item));
+    }
+    for (let count = chance.whole(5, 10); count > 0; count--)
+      life.at(chance.whole(20_000, horizon), () => this.#happen(chance.pick(KINDS)));
+    if (chance.is(0.3)) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
+    if (chance.is(0.4)) life.planEnd(chance.whole(0, horizon * 0.9));
+    for (let at = 60_000; at < horizon; at += chance.whole(50_000, 120_000))
+      life.at(at, () => void this.#visit());
+    await world.time.pass(horizon);
+    await this.#recover();
+    await people.finish();
+    this.#floor.check();
+    this.#words.check();
+    life.checkUncaught();
+    await life.leave();
+  }
+
+  get #clusters(): Cluster[] {
+    const { world } = this.world.simulator;
+    const [first] = world.listed();
+    return world.clusters(first?.organizationId);
+  }
+
+  /** Somebody comes by, takes parts off, and tells the queue of it. What is in doubt is settled at times. */
+  async #visit(): Promise<void> {
+    const chance = this.#chance;
+    const people = this.#people;
+    await people.clearPlates(0.5, 0.2);
+    if (!chance.is(0.4)) return;
+    for (const item of await people.list()) if (item.copies.unknown + item.copies.held > 0) await people.help(item);
+  }
+
+  async #recover(): Promise<void> {
+    const { world } = this.world.simulator;
+    for (const { clusterId, printers } of this.#clusters) {
+      world.setOnline(clusterId, true);
+      world.setCleaning(clusterId, 'automatic');
+      for (const printer of printers) printer.trouble = null;
+    }
+    await this.#life.recover();
+  }
+
+  #happen(kind: Kind): void {
+    const { trace } = this.world;
+    const cluster = this.#chance.pick(this.#clusters);
+    trace.add(`${cluster.clusterId.slice(0, 6)}: ${kind}`);
+    try {
+      this.#do(kind, cluster);
+    } catch (thrown) {
+      trace.add(`${cluster.clusterId.slice(0, 6)}: not now, ${(thrown as Error).message}`);
+    }
+  }
+
+  #do(kind: Kind, cluster: Cluster): void {
+    const chance = this.#chance;
+    const { simulator, time } = this.world;
+    const { world } = simulator;
+    const { clusterId } = cluster;
+    const off = chance.whole(OFF.least, OFF.most);
+    switch (kind) {
+      case 'off while its plate waits':
+        return this.#soon(() => this.#switchOff(off));
+      case 'off while the process is down':
+        return this.#soon(() => this.#switchOffUnseen(chance.whole(BRIEFLY_OFF.least, BRIEFLY_OFF.most)));
+      case 'a print by hand':
+        return void this.#printByHand(cluster);
+      case 'a print by hand while offline':
+        world.setOnline(clusterId, false);
+        this.#printByHand(cluster);
+        return void time.after(off, () => world.setOnline(cluster.clusterId, true));
+      case 'abort':
+        return this.#soon(() => this.#change('abort'));
+      case 'fail':
+        return this.#soon(() => this.#change('fail'));
+      case 'vanish':
+        return this.#vanish(cluster);
+      case 'offline':
+        world.setOnline(clusterId, false);
+        return void time.after(chance.spread(5_000, 300_000), () => world.setOnline(cluster.clusterId, true));
+      case 'another cluster id':
+        return void world.rebind(clusterId);
+      case 'another printer id':
+        return this.#rename(cluster);
+      case 'other electronics':
+        if (!cluster.printers.some(({ uuid }) => uuid === NIL_UUID)) cluster.hostGuid = newId(chance);
+        return;
+      case 'another name':
+        return world.setName(clusterId, `Printer ${chance.whole(1, 99)}`);
+      case 'a member leaves':
+        return void this.#takeOut();
+      case 'a member leaves for a while': {
+        const { printer, group } = this.#takeOut();
+        return void time.after(chance.spread(5_000, 200_000), () => void group.printers.push(printer));
+      }
+      case 'a member becomes a printer of its own':
+        return this.#separate();
+      case 'a printer joins the group':
+        return this.#join();
+      case 'the answer to the next print is lost':
+        return this.#loseAnswer();
+      case 'cleared at the printer alone':
+        return this.#soon(() => this.#clearAlone());
+    }
+  }
+
+  /** Tries something every two seconds, until it could be done or five minutes have passed. */
+  #soon(work: () => boolean, tries = 150): void {
+    if (this.#life.over || work() || tries === 0) return;
+    this.world.time.after(2 * SECOND, () => this.#soon(work, tries - 1));
+  }
+
+  #switchOff(ms: number): boolean {
+    const switchOn = this.#clusters
+      .map(({ clusterId, online }) => (online ? this.#floor.switchOff(clusterId) : null))
+      .find((found) => found !== null);
+    if (!switchOn) return false;
+    this.world.trace.add(`a printer is off for ${ms / SECOND} s while its plate waits`);
+    this.world.time.after(ms, switchOn);
+    return true;
+  }
+
+  /** Switches a printer off and on while the process is down. */
+  #switchOffUnseen(ms: number): boolean {
+    const isWaiting = this.#clusters.some(({ queue, online }) => online && queue.some(awaitsCleanup));
+    if (!isWaiting || !this.#life.machine) return false;
+    this.#life.kill(ms + 3 * SECOND);
+    return this.#switchOff(ms);
+  }
+
+  #printByHand(cluster = this.#chance.pick(this.#clusters)): PrintJob {
+    const seconds = this.#chance.spread(20, 600);
+    return this.world.simulator.world.printLocally(cluster.clusterId, { name: 'by hand', seconds });
+  }
+
+  /** Ends a print under way before its time. */
+  #change(how: 'abort' | 'fail'): boolean {
+    const { world } = this.world.simulator;
+    const found = this.#clusters.find(({ queue }) => queue.some(({ status }) => status === 'printing'));
+    const job = found?.queue.find(({ status }) => status === 'printing');
+    if (found && job) world[how](found.clusterId, job.uuid);
+    return job !== undefined;
+  }
+
+  #vanish({ clusterId, queue }: Cluster): void {
+    const job = queue.find(({ sentFrom, printerUuid }) => sentFrom === 'cloud' && printerUuid !== null);
+    // A foreign print that vanishes between two polls leaves a part of which nothing can know.
+    if (!job) return;
+    this.#floor.vanished(job);
+    this.#people.vanished.set(job.uuid, job.printed > 0);
+    this.world.simulator.world.vanish(clusterId, job.uuid);
+  }
+
+  /** A factory reset gives a printer another id. One that works has no time for it. */
+  #rename({ printers, queue, history }: Cluster): void {
+    const printer = printers[0];
+    if (!printer || printer.uuid === NIL_UUID || printers.length > 1 || isUsed(queue, printer)) return;
+    const before = printer.uuid;
+    printer.uuid = newId(this.#chance);
+    for (const job of history) if (job.printerUuid === before) job.printerUuid = printer.uuid;
+  }
+
+  /** Takes an idle member out of the group, with whatever lies on its plate. Never the host. */
+  #takeOut(): { printer: Printer; group: Cluster } {
+    const group = this.#clusters.find(({ printers }) => printers.length > 1);
+    const printer = group?.printers.slice(1).find((one) => !isUsed(group.queue, one));
+    if (!group || !printer) throw new Error('no member is idle');
+    group.printers.splice(group.printers.indexOf(printer), 1);
+    this.world.trace.add(`printer ${printer.uuid.slice(0, 6)} has left its group`);
+    return { printer, group };
+  }
+
+  #separate(): void {
+    const { world } = this.world.simulator;
+    const { printer, group } = this.#takeOut();
+    const { organizationId, model, cleaning } = group;
+    const clusterId = world.addCluster({ organizationId, model });
+    Object.assign(world.cluster(clusterId), { printers: [printer], cleaning });
+  }
+
+  /** A printer of its own becomes a member of another cluster, which is a group then. */
+  #join(): void {
+    const { world } = this.world.simulator;
+    const alone = this.#clusters.find(
+      ({ printers, queue }) => printers.length === 1 && queue.length === 0 && printers[0]?.uuid !== NIL_UUID,
+    );
+    const [printer] = alone?.printers ?? [];
+    const group = this.#clusters.find((other) => other !== alone && other.printers[0]?.uuid !== NIL_UUID);
+    if (!alone || !printer || !group || this.#clusters.length < 2) throw new Error('no printer is free for it');
+    world.removeCluster(alone.clusterId);
+    group.printers.push(printer);
+  }
+
+  /** Somebody takes a part off and confirms it at the printer, and says nothing to the queue. */
+  #clearAlone(): boolean {
+    const { world } = this.world.simulator;
+    const found = this.#clusters.find(({ queue, online }) => online && queue.some(awaitsCleanup));
+    const job = found?.queue.find(awaitsCleanup);
+    if (found && job) world.clean(found.clusterId, job.uuid);
+    return job !== undefined;
+  }
+
+  #loseAnswer(): void {
+    const chance = this.#chance;
+    const { faults } = this.world.simulator;
+    const answer = chance.pick<Partial<Fault>>([{ reset: true }, { status: 500 }]);
+    faults.add({ endpoint: 'print', when: chance.pick(['before', 'after', 'after']), ...answer });
+    const away = chance.spread(100_000, 300_000);
+    this.world.onPrint = (clusterId) => {
+      this.world.onPrint = () => undefined;
+      if (this.#life.over) return;
+      const hidden = faults.add({ endpoint: 'clusterStatus', times: 'always', status: 503 });
+      this.world.time.after(away, () => hidden.remove());
+      const cluster = this.#clusters.find((one) => one.clusterId === clusterId);
+      // Nothing will ever show it.
+      if (cluster && chance.is(0.6)) this.world.time.after(away * 0.8, () => this.#vanish(cluster));
+    };
+  }
+
+  #hazard() {
+    const { world } = this;
+    const endpoints = ['print', 'clusterStatus', 'clusters'] as const;
+    return this.#chance.is(0.5)
+      ? wireHazard(world, this.#chance, ['api'])
+      : serviceHazard(world, this.#chance, endpoints);
+  }
+}
+
+/** Whether a job is at a printer, or may come to it. */
+const isUsed = (queue: readonly PrintJob[], { uuid }: Printer): boolean =>
+  queue.some(({ printerUuid }) => printerUuid === null || printerUuid === uuid);
+
+const newId = (chance: Chance): string =>
+  `${chance.whole(1e7, 9e7)}-${chance.whole(1000, 9000)}-4000-8000-${chance.whole(1e11, 9e11)}`;
