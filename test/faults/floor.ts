@@ -82,7 +82,7 @@ export class Floor {
     world.clean(clusterId, job.uuid);
     if (!isEjected) this.#leave(printer, job);
     return () => {
-      if (isAlone) return world.setOnline(cluster.clusterId, true);
+      if (isAlone) return this.#listed.includes(cluster) ? world.setOnline(cluster.clusterId, true) : undefined;
       Object.assign(printer, { trouble: null, freeSince: world.moment().at });
     };
   }
@@ -129,7 +129,8 @@ export class Floor {
     const busyWith = (printer: Printer) => queue.find((other) => occupies(other, printer));
     for (const printer of printers) {
       const part = this.#parts.get(printer);
-      if (part && part.since < readAt && !busyWith(printer))
+      const isIdle = printer.trouble === null && !busyWith(printer);
+      if (part && part.since < readAt && isIdle)
         this.#break(`${jobName} is sent to ${printer.name}, where the part of ${part.job.name} lies`);
     }
     const others = printers.map((printer) => busyWith(printer));

@@ -16,8 +16,8 @@ import type { Request, Words } from './words';
 const ROUNDS = 60;
 const ROUND = 120 * SECOND;
 
-/** Time after which a confirmed plate is clear in every view, ms. */
-const LATER = 5 * SECOND;
+/** Time after which a confirmed plate is clear in every view, ms: two polls have shown the printer. */
+const LATER = 130 * SECOND;
 
 /** Item that was added, or may have been. */
 export interface Added {

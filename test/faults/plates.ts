@@ -23,10 +23,27 @@ const RULES = readRules({ match: 'lenient', material: 'any', gate: 'printer' });
 
 /** Kinds of what happens to the printers, as often as they stand here. */
 const KINDS = [
-  ...['off while its plate waits', 'off while its plate waits', 'off while its plate waits', 'off while the process is down'],
-  ...['off while the process is down', 'a print by hand', 'a print by hand', 'a print by hand while offline', 'abort', 'abort'],
+  ...[
+    'off while its plate waits',
+    'off while its plate waits',
+    'off while its plate waits',
+    'off while the process is down',
+  ],
+  ...[
+    'off while the process is down',
+    'a print by hand',
+    'a print by hand',
+    'a print by hand while offline',
+    'abort',
+    'abort',
+  ],
   ...['fail', 'vanish', 'offline', 'another cluster id', 'another printer id', 'other electronics', 'another name'],
-  ...['a member leaves', 'a member leaves for a while', 'a member becomes a printer of its own', 'a printer joins the group'],
+  ...[
+    'a member leaves',
+    'a member leaves for a while',
+    'a member becomes a printer of its own',
+    'a printer joins the group',
+  ],
   ...['the answer to the next print is lost', 'cleared at the printer alone', 'cleared at the printer alone'],
 ] as const;
 type Kind = (typeof KINDS)[number];
@@ -96,8 +113,7 @@ class PlatesRun {
       life.at(chance.whole(20_000, horizon), () => this.#happen(chance.pick(KINDS)));
     if (chance.is(0.3)) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     if (chance.is(0.4)) life.planEnd(chance.whole(0, horizon * 0.9));
-    for (let at = 60_000; at < horizon; at += chance.whole(50_000, 120_000))
-      life.at(at, () => void this.#visit());
+    for (let at = 60_000; at < horizon; at += chance.whole(50_000, 120_000)) life.at(at, () => void this.#visit());
     await world.time.pass(horizon);
     await this.#recover();
     await people.finish();
@@ -159,7 +175,7 @@ class PlatesRun {
       case 'a print by hand while offline':
         world.setOnline(clusterId, false);
         this.#printByHand(cluster);
-        return void time.after(off, () => world.setOnline(cluster.clusterId, true));
+        return void time.after(off, () => this.#connect(cluster));
       case 'abort':
         return this.#soon(() => this.#change('abort'));
       case 'fail':
@@ -168,7 +184,7 @@ class PlatesRun {
         return this.#vanish(cluster);
       case 'offline':
         world.setOnline(clusterId, false);
-        return void time.after(chance.spread(5_000, 300_000), () => world.setOnline(cluster.clusterId, true));
+        return void time.after(chance.spread(5_000, 300_000), () => this.#connect(cluster));
       case 'another cluster id':
         return void world.rebind(clusterId);
       case 'another printer id':
@@ -193,6 +209,11 @@ class PlatesRun {
       case 'cleared at the printer alone':
         return this.#soon(() => this.#clearAlone());
     }
+  }
+
+  /** Connects a cluster again, unless its printer has become a member of another one. */
+  #connect(cluster: Cluster): void {
+    if (this.#clusters.includes(cluster)) this.world.simulator.world.setOnline(cluster.clusterId, true);
   }
 
   /** Tries something every two seconds, until it could be done or five minutes have passed. */
@@ -273,7 +294,8 @@ class PlatesRun {
   #join(): void {
     const { world } = this.world.simulator;
     const alone = this.#clusters.find(
-      ({ printers, queue }) => printers.length === 1 && queue.length === 0 && printers[0]?.uuid !== NIL_UUID,
+      ({ printers, queue, online }) =>
+        online && printers.length === 1 && queue.length === 0 && printers[0]?.uuid !== NIL_UUID,
     );
     const [printer] = alone?.printers ?? [];
     const group = this.#clusters.find((other) => other !== alone && other.printers[0]?.uuid !== NIL_UUID);
