@@ -221,6 +221,19 @@ class PrintsRun {
       const { length } = printed.filter((other) => other.jobName === jobName && other.clusterId === clusterId);
       if (length > 1) throw new Broken(1, `${length} prints of ${jobName}`);
     }
+    for (const print of printed) this.#checkCause(print);
+  }
+
+  /** Nothing is printed for a message after it was told that it was not sent, or refused. */
+  #checkCause({ jobName, clusterId, at }: World['printed'][number]): void {
+    const isCause = ({ key, clusterIds, begunAt, endedAt, results, error, machine }: Message) => {
+      if (`${key}.gcode` !== jobName || !clusterIds.includes(clusterId) || begunAt > at) return false;
+      if (endedAt === undefined || at <= endedAt || machine.mount.crashed) return true;
+      const result = results.find((one) => one.clusterId === clusterId) ?? { error };
+      return result.error !== undefined && !['not-sent', 'refused'].includes(result.error.outcome ?? '');
+    };
+    if (!this.#messages.some(isCause))
+      throw new Broken(1, `${jobName} is printed, though each message was told that it was not`);
   }
 
   async #repeat(keys: string[], clusterIds: string[]): Promise<void> {

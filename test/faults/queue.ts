@@ -13,6 +13,7 @@ import { Life, SECOND } from './life';
 import { signIn, World, type Machine, type Printed } from './machine';
 import { Floor } from './floor';
 import { Broken } from './trace';
+import { type Request, Words } from './words';
 
 /** Speed of the printers’ time. Prints last about a minute of it: some begin and end between two polls. */
 const FACTOR = 16;
@@ -83,8 +84,6 @@ interface Added {
   /** Whether it needs the material of the station. */
   needsStation: boolean;
   copies: number;
-  /** Whether an answer said so. */
-  answered: boolean;
 }
 
 /**
@@ -101,6 +100,7 @@ class QueueRun {
   readonly #numbers: readonly number[];
   readonly #rules: QueueRules;
   readonly #floor: Floor;
+  readonly #words: Words;
   readonly #added: Added[] = [];
   readonly #events: QueueEvent[] = [];
   readonly #vanished = new Set<string>();
@@ -125,6 +125,7 @@ class QueueRun {
     const printers = chance.is(0.5) ? this.#numbers.map((number) => world.clusterId(number)) : [];
     this.#rules = { ...RULES, gate, retries, startWithin, stagger, printers, maxPrinting: chance.pick([0, 0, 1]) };
     this.#floor = new Floor(world, gate);
+    this.#words = new Words(world);
     this.#life = new Life(world, chance, {
       open: (client, machine) => this.#open(client, machine),
       close: () => (this.#queue = undefined),
@@ -201,7 +202,6 @@ class QueueRun {
       key: `item-${this.#added.length + 1}`,
       needsStation: chance.is(0.3),
       copies: chance.pick([1, 1, 2, 3]),
-      answered: false,
     };
     this.#added.push(item);
     this.#life.at(at, () => void this.#add(item));
@@ -211,29 +211,35 @@ class QueueRun {
 
   async #add(item: Added): Promise<void> {
     const { key, copies, needsStation } = item;
-    await this.#do(`add ${key}`, async (queue, deadline) => {
-      const seconds = 600 + 60 * this.#added.indexOf(item);
-      const head = needsStation ? stationHead(seconds) : `;TIME:${seconds}\n`;
-      const bytes = Buffer.from(`${head}${`;${key}\n`.repeat(40)}G28\n`);
-      const source = () => Promise.resolve({ kind: 'bytes' as const, bytes, name: `${key}.gcode` });
-      const request = { source, jobId: null, jobName: `${key}.gcode`, queueKey: key, copies, deadline };
-      const { duplicate } = await queue.add({ ...request, onProgress: () => undefined });
-      item.answered = true;
-      return duplicate ? 'known' : 'new';
-    });
+    const seconds = 600 + 60 * this.#added.indexOf(item);
+    const head = needsStation ? stationHead(seconds) : `;TIME:${seconds}\n`;
+    const bytes = Buffer.from(`${head}${`;${key}\n`.repeat(40)}G28\n`);
+    const source = () => Promise.resolve({ kind: 'bytes' as const, bytes, name: `${key}.gcode` });
+    const request = {
+      source,
+      jobId: null,
+      jobName: `${key}.gcode`,
+      queueKey: key,
+      copies,
+      onProgress: () => undefined,
+    };
+    await this.#do({ kind: 'add', key, copies }, (queue, deadline) => queue.add({ ...request, deadline }));
   }
 
-  /** Runs an operation of a person, whose refusal is one more fact of life. */
-  async #do(what: string, work: (queue: PrintQueue, deadline: Deadline) => Promise<unknown>): Promise<void> {
+  /** Makes a request of a person, whose refusal is one more fact of life. */
+  async #do(request: Request, work: (queue: PrintQueue, deadline: Deadline) => Promise<unknown>): Promise<void> {
     const { trace, time } = this.world;
     const [queue, machine] = [this.#queue, this.#machine];
     if (!queue || !machine?.alive) return;
     const deadline = new Deadline(machine.clock, { ms: 600 * SECOND });
+    const what = JSON.stringify(request);
     trace.add(`person: ${what}`);
-    const begun = work(queue, deadline).then(
-      (result) => machine.alive && trace.add(`person: ${what} done ${typeof result === 'string' ? result : ''}`),
-      (thrown: unknown) => machine.alive && trace.add(`person: ${what} refused: ${asPrintingError(thrown).message}`),
-    );
+    const begun = this.#words
+      .ask(request, machine, () => work(queue, deadline))
+      .then(
+        () => machine.alive && trace.add(`person: ${what} done`),
+        (thrown: unknown) => machine.alive && trace.add(`person: ${what} refused: ${asPrintingError(thrown).message}`),
+      );
     await Promise.race([begun, new Promise<void>((resolve) => time.after(601 * SECOND, resolve))]);
     deadline.end();
   }
@@ -241,31 +247,36 @@ class QueueRun {
   /** Requests of people about items, at any time. */
   async #ask(): Promise<void> {
     const chance = this.#chance;
-    const item = chance.pick(this.#added);
-    const target = { queueKey: item.key };
+    const { key } = chance.pick(this.#added);
+    const target = { queueKey: key };
     const kind = chance.whole(0, 7);
     const wanted = { priority: chance.whole(-2, 2) };
     const copies = chance.whole(1, 4);
     const limit = chance.pick([1, 30]) * SECOND;
-    if (kind === 0) await this.#do(`hold ${item.key}`, (queue, deadline) => queue.hold(target, deadline));
-    if (kind === 1) await this.#do(`release ${item.key}`, (queue, deadline) => queue.release(target, deadline));
-    if (kind === 2) await this.#do(`update ${item.key}`, (queue, deadline) => queue.update(target, wanted, deadline));
+    const until = (this.#machine?.clock.now() ?? 0) + limit;
+    if (kind === 0) await this.#do({ kind: 'hold', key }, (queue, deadline) => queue.hold(target, deadline));
+    if (kind === 1) await this.#do({ kind: 'release', key }, (queue, deadline) => queue.release(target, deadline));
+    if (kind === 2) await this.#update(key, wanted);
     if (kind === 3)
-      await this.#do(`move ${item.key}`, (queue, deadline) => queue.move(target, { position: 1 }, deadline));
+      await this.#do({ kind: 'move', key }, (queue, deadline) => queue.move(target, { position: 1 }, deadline));
     if (kind === 4)
-      await this.#do('pause', (queue, deadline) => {
-        const until = (this.#machine?.clock.now() ?? 0) + limit;
-        return queue.pause({ printer: null, until, reason: null }, deadline);
-      });
-    if (kind === 5) await this.#do('list', (queue) => queue.list({ from: 0, limit: 10 }));
-    if (kind === 6)
-      await this.#do(`copies of ${item.key}`, (queue, deadline) => queue.update(target, { copies }, deadline));
-    if (kind === 7) await this.#remove(item.key);
+      await this.#do({ kind: 'pause', clusterId: null, until }, (queue, deadline) =>
+        queue.pause({ printer: null, until, reason: null }, deadline),
+      );
+    if (kind === 5) await this.#queue?.list({ from: 0, limit: 10 }).catch(() => undefined);
+    if (kind === 6) await this.#update(key, { copies });
+    if (kind === 7) await this.#remove(key);
+  }
+
+  #update(key: string, changes: { priority: number } | { copies: number }): Promise<void> {
+    return this.#do({ kind: 'update', key, changes }, (queue, deadline) =>
+      queue.update({ queueKey: key }, changes, deadline),
+    );
   }
 
   async #remove(key: string): Promise<void> {
     this.#removed.add(key);
-    await this.#do(`remove ${key}`, (queue, deadline) => queue.remove({ queueKey: key }, deadline));
+    await this.#do({ kind: 'remove', key }, (queue, deadline) => queue.remove({ queueKey: key }, deadline));
   }
 
   /** Events at the printers and in the service. */
@@ -425,7 +436,7 @@ class QueueRun {
       if (!this.#floor.clear(clusterId, printerId)) continue;
       const good = !this.#life.over && this.#chance.is(0.15) ? false : true;
       const press = () =>
-        this.#do(`plate of ${clusterId.slice(0, 6)} ${good ? 'good' : 'bad'}`, (now, deadline) =>
+        this.#do({ kind: 'plate', clusterId, printerId, good }, (now, deadline) =>
           now.plateCleared({ clusterId, printerId }, good, deadline),
         );
       const pressedAt = this.world.time.elapsed;
@@ -439,7 +450,7 @@ class QueueRun {
   async #finish(): Promise<void> {
     const { time, trace } = this.world;
     for (const item of this.#added) await time.until(this.#add(item), 700 * SECOND);
-    await this.#do('resume', (queue, deadline) => queue.resume(null, deadline));
+    await this.#do({ kind: 'resume', clusterId: null }, (queue, deadline) => queue.resume(null, deadline));
     for (let round = 0; round < ROUNDS; round++) {
       await time.until(this.#clearPlates(1), 700 * SECOND);
       const items = await this.#list();
@@ -461,17 +472,19 @@ class QueueRun {
 
   async #list(): Promise<QueueItem[]> {
     const items = (await this.#queue?.list({ from: 0, limit: 100 })) ?? [];
+    for (const item of items) this.#words.see(item);
     if (items.length !== this.#added.length) throw new Broken(1, `${items.length} items of ${this.#added.length}`);
     return items;
   }
 
   async #help({ itemId, queueKey, state, held, copies, prints, waitingFor }: QueueItem): Promise<void> {
     const target = { itemId };
+    const key = queueKey ?? '';
     if (waitingFor.some(({ code }) => code === 'UPLOAD')) return this.#remove(queueKey ?? '');
     if (held || copies.held > 0)
-      await this.#do(`release ${queueKey}`, (queue, deadline) => queue.release(target, deadline));
+      await this.#do({ kind: 'release', key }, (queue, deadline) => queue.release(target, deadline));
     if (copies.failed > 0 || state === 'blocked')
-      await this.#do(`retry ${queueKey}`, (queue, deadline) => queue.retry(target, deadline));
+      await this.#do({ kind: 'retry', key }, (queue, deadline) => queue.retry(target, deadline));
     for (const { copy, attempt, state: print, clusterJobId, clusterId } of prints) {
       if (print !== 'unknown') continue;
       // Whatever a poll can show, it shows: the operator settles the rest.
@@ -488,7 +501,7 @@ class QueueRun {
       // Something may lie on the plate, if not the part. A part closes the gate: then the board asks for a clear plate.
       if (outcome === 'not-printed') this.#floor.clear(clusterId);
       this.#settled.add(`${itemId}/${copy}/${attempt}`);
-      await this.#do(`settle ${queueKey}/${copy}`, (queue, deadline) =>
+      await this.#do({ kind: 'settle', key, copy, outcome }, (queue, deadline) =>
         queue.settle(target, { outcome, copy }, deadline),
       );
     }
@@ -506,6 +519,7 @@ class QueueRun {
     const { printed } = this.world;
     this.#life.checkUncaught();
     this.#floor.check();
+    this.#words.check();
     const clusters = this.world.simulator.world.clusters();
     const left = clusters
       .flatMap(({ queue }) => queue)
