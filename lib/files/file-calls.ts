@@ -77,16 +77,6 @@ export class FileCalls {
  */
 export const inTurn = <T>(call: () => Promise<T>): Promise<T> => enter(Symbol('state'), call).result;
 
-/**
- * Forgets every call that has not returned. The threads of a process end with it, but those of a simulated process, whose
- * calls never return, would stay occupied.
- */
-export function forgetCalls(): void {
-  running.clear();
-  waiting.length = 0;
-  tidying.clear();
-}
-
 /** Waits briefly until the leftovers of abandoned work are removed. Never throws. */
 export async function tidied(clock: Clock): Promise<void> {
   if (tidying.size === 0) return;
@@ -117,7 +107,7 @@ async function occupy<T>(turn: Turn, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } finally {
-    if (running.get(turn.folder) === turn) running.delete(turn.folder);
+    running.delete(turn.folder);
     beginNext();
   }
 }

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
-import { forgetCalls } from '../../lib/files/file-calls';
 import { Http } from '../../lib/http/http';
 import { grantKey, newestGrant, type Grant, type Grants } from '../../lib/sign-in/grant';
 import { FileStore, Sweeper } from '../../lib/state/file-store';
@@ -262,7 +261,6 @@ export class Machine {
     this.alive = false;
     this.world.trace.add(power ? 'the machine loses its power' : 'the process is killed');
     this.mount.crash();
-    forgetCalls();
     if (power) this.mount.cutPower(this.world.random);
     this.clock.stop();
     this.world.wire.cut({ silently: true });
@@ -274,7 +272,6 @@ export class Machine {
   halt(): void {
     this.alive = false;
     this.mount.crash();
-    forgetCalls();
     this.clock.stop();
     this.world.wire.cut();
     for (const { http } of this.#clients) http.destroy().catch(() => undefined);
@@ -284,7 +281,6 @@ export class Machine {
   async bury(): Promise<void> {
     this.alive = false;
     this.mount.crash();
-    forgetCalls();
     this.clock.stop();
     for (const { http } of this.#clients) await http.destroy().catch(() => undefined);
     this.world.disks.unmount(this.mount);

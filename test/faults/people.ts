@@ -151,7 +151,7 @@ export class People {
         if (!machine.alive) return;
         this.world.trace.add(`person: ${what} done`);
         const job = this.jobOf(uuid);
-        if (job && !/^abort/.test(job.status) && job.printed >= job.timeTotal)
+        if (job && !job.status.startsWith('abort') && job.printed >= job.timeTotal)
           throw new Broken(7, `${jobName} has finished (${job.status}), though its stop was answered as done`);
         if (job && /^(pre_print|printing|paus|resum)/.test(job.status))
           throw new Broken(7, `${jobName} goes on (${job.status}), though its stop was answered as done`);

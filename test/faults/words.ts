@@ -261,7 +261,8 @@ export class Words {
     );
     const lost = all.filter(({ uuid }) => {
       const job = jobs.get(uuid);
-      return !job || job.deletedAt !== null || /^(abort|fail|error)/.test(job.status) || isPartial(job);
+      if (!job) return true;
+      return job.deletedAt !== null || /^(abort|fail|error)/.test(job.status) || isPartial(job);
     });
     const owed = most + lost.length + (this.#more.get(key) ?? 0);
     if (all.length > owed) this.#break(`${key}: ${all.length} prints, but only ${owed} were owed`);

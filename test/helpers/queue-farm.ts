@@ -263,9 +263,13 @@ export class Runtime {
         held.add(clusterId);
         return () => held.delete(clusterId);
       },
-      markGate: (scope: Scope, clusterId: string, machines: readonly string[]) =>
-        farm.marks.set(clusterId, [...new Set([...(farm.marks.get(clusterId) ?? []), ...machines])]) &&
-        void store.put(['checkpoint', ...scope, clusterId], { gates: farm.marks.get(clusterId) }),
+      markGate: (scope: Scope, clusterId: string, machines: readonly string[]) => {
+        const marked = farm.marks.get(clusterId) ?? [];
+        const all = [...new Set([...marked, ...machines])];
+        if (all.length === marked.length) return;
+        farm.marks.set(clusterId, all);
+        void store.put(['checkpoint', ...scope, clusterId], { gates: all });
+      },
       onObservation: (listener: ObservationListener) => {
         listeners.add(listener);
         return () => listeners.delete(listener);

@@ -156,8 +156,8 @@ export const isCleared = (ended: EndedPrint, mode: Mode): boolean =>
 // The facts
 
 /** Ends and verdicts that a gate remembers: more than the service lists. */
-const KNOWN_KEPT = 16;
-const VERDICTS_KEPT = 5;
+const KNOWN_KEPT = 12;
+const VERDICTS_KEPT = 3;
 /** The same for the ids of its printer, of which a factory reset makes another one. */
 const IDS_KEPT = 10;
 

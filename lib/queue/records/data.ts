@@ -158,8 +158,7 @@ export class QueueData {
     const itemId = (after ?? before)?.itemId ?? '';
     this.lived.see(after?.createdLived);
     const known = new Set(before?.prints);
-    for (const attempt of after?.prints ?? [])
-      if (!known.has(attempt)) this.#count(itemId, attempt, before?.prints.find(isSame(attempt)));
+    for (const attempt of after?.prints ?? []) if (!known.has(attempt)) this.#count(itemId, attempt);
     const { open, withEvents, blocked, withDeadline, unread } = this;
     for (const index of [open, withEvents, blocked, withDeadline, unread, this.#unsettled]) index.update(itemId, after);
     if (this.#isLoaded) this.#owner.changed();
@@ -275,8 +274,6 @@ class SavedQueue {
     await this.#records.update(ONLY, (current) => ({ ...(current ?? NEW_QUEUE), lived: this.#lived.now }), PLANNER);
   }
 }
-
-const isSame = (one: Attempt) => (other: Attempt) => one.copy === other.copy && one.attempt === other.attempt;
 
 /** Whether a print was sent, or is being sent, and has not begun. */
 const isToBegin = (attempt: Attempt): boolean =>

@@ -25,7 +25,7 @@ export class LivedTime {
     const at = this.#clock.monotonic();
     this.#lived += Math.min(LONGEST_STEP, Math.max(0, at - this.#at));
     this.#at = at;
-    return this.#lived;
+    return Math.round(this.#lived);
   }
 
   /** Call at least as often as something is watched. */

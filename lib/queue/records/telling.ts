@@ -8,8 +8,8 @@ interface Claim {
   /** Number of the lease. */
   lease: string;
   ids: readonly string[];
-  /** Whether they were told, for certain; otherwise only the runtime itself knows. */
-  areTold: boolean;
+  /** Present if they were told, for certain; otherwise only the runtime itself knows. */
+  areTold?: true;
 }
 
 /** Saved under `['queue-telling', ...scope, queueId]`. */
@@ -66,7 +66,7 @@ export class Telling {
         .map((claim) => ({ ...claim, ids: claim.ids.filter((id) => open.has(id) && !ids.includes(id)) }))
         .filter((claim) => claim.ids.length > 0);
       const own = left.find((claim) => claim.lease === lease && !claim.areTold);
-      return [...left.filter((claim) => claim !== own), { lease, ids: [...(own?.ids ?? []), ...ids], areTold: false }];
+      return [...left.filter((claim) => claim !== own), { lease, ids: [...(own?.ids ?? []), ...ids] }];
     }, PLANNER);
   }
 
@@ -109,5 +109,5 @@ const readClaims = (stored: unknown): Claim[] =>
     const { lease, ids, areTold } = record(entry) ?? {};
     const number = text(lease);
     const words = list(ids).filter((id) => typeof id === 'string');
-    return number === null ? [] : [{ lease: number, ids: words, areTold: areTold === true }];
+    return number === null ? [] : [{ lease: number, ids: words, ...(areTold === true && { areTold }) }];
   });
