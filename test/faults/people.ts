@@ -4,6 +4,7 @@ import type { PrintQueue } from '../../lib/queue/print-queue';
 import type { QueueRules } from '../../lib/queue/model/rules';
 import { asPrintingError } from '../../lib/service/errors';
 import { Deadline } from '../../lib/time/deadline';
+import type { Cluster } from '../../simulator/world/state';
 import type { PrintJob } from '../../simulator';
 import type { Chance } from './chance';
 import type { Floor } from './floor';
@@ -34,6 +35,8 @@ export class People {
   readonly removed = new Set<string>();
   /** Prints that left all lists, and whether they have left a part. */
   readonly vanished = new Map<string, boolean>();
+  /** Clusters with another number of printers than before: one that is left alone counts all prints of its group as its own. */
+  readonly regrouped = new Set<Cluster>();
   /** Prints that people tried to stop. */
   readonly #stopped = new Set<string>();
   queue: PrintQueue | undefined;
@@ -131,10 +134,14 @@ export class People {
       });
   }
 
-  /** Names the last print of a cluster; null while one is there. */
+  /** Names the last print of a cluster; null while one is there, and while the queue may not have seen its end. */
   #lastPrints(clusterId: string): string | null {
     const cluster = this.world.simulator.world.listed().find((one) => one.clusterId === clusterId);
-    return cluster?.queue.length === 0 ? (cluster.history[0]?.uuid ?? '') : null;
+    if (!cluster || this.regrouped.has(cluster)) return null;
+    const { queue, log, online } = cluster;
+    const last = log.at(-1);
+    if (!online || queue.length > 0 || this.world.time.truth() - (last?.endedAt ?? 0) < LATER) return null;
+    return last?.uuid ?? '';
   }
 
   /** Stops a print of the queue at its printer, as job control does. */

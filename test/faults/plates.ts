@@ -278,6 +278,7 @@ class PlatesRun {
     const printer = group?.printers.slice(1).find((one) => !isUsed(group.queue, one));
     if (!group || !printer) throw new Error('no member is idle');
     group.printers.splice(group.printers.indexOf(printer), 1);
+    this.#people.regrouped.add(group);
     this.world.trace.add(`printer ${printer.uuid.slice(0, 6)} has left its group`);
     return { printer, group };
   }
@@ -302,6 +303,7 @@ class PlatesRun {
     if (!alone || !printer || !group || this.#clusters.length < 2) throw new Error('no printer is free for it');
     world.removeCluster(alone.clusterId);
     group.printers.push(printer);
+    this.#people.regrouped.add(group);
   }
 
   /** Somebody takes a part off and confirms it at the printer, and says nothing to the queue. */

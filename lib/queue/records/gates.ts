@@ -263,7 +263,9 @@ export class PlateGates {
       if (printerId !== null || clusterJobId === null) continue;
       const knowing = shown.filter(({ gate }) => gate !== undefined && knows(gate, clusterJobId));
       const hasEnded = history.includes(job) || isOver(job);
-      if (knowing.length > 0 || (hasEnded && mayHavePrinted(job)))
+      // A member that has left its group since has taken the print's plate along.
+      const isElsewhere = () => this.all.some((gate) => knows(gate, clusterJobId));
+      if (knowing.length > 0 || (hasEnded && mayHavePrinted(job) && !isElsewhere()))
         found.set(
           job,
           knowing.map(({ gateId }) => gateId),

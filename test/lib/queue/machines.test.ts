@@ -408,6 +408,15 @@ describe('queue: the plate of a machine', () => {
       await one.clear(true, 'C1', 'P2');
       assert.deepEqual(await see('C1', ended), { P1: 'clear', P2: 'clear' });
     });
+
+    it('leaves the others of a group open after a member has left it with its print', async () => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2', 'P3')));
+      await start(onlyC1);
+      await see('C1', { ...group('P1', 'P2', 'P3'), ...past(failed('P3')) });
+      // Without the member, its job has lost its printer.
+      const left = { ...group('P1', 'P2'), ...past(at('x', 'failed', 50)) };
+      assert.deepEqual(await see('C1', left), { P1: 'clear', P2: 'clear' });
+    });
   });
 
   describe('in a group', () => {
