@@ -55,14 +55,18 @@ export class Floor {
     return true;
   }
 
-  /** A print that leaves no trace leaves its part all the same. */
-  vanished(job: PrintJob): void {
+  /** Removes a print from all lists. It leaves its part all the same; returns whether there is one. */
+  vanish(clusterId: string, job: PrintJob): boolean {
+    const { world } = this.world.simulator;
     const isWaiting = awaitsCleanup(job);
+    const printer = world.cluster(clusterId).printers.find(({ uuid }) => uuid === job.printerUuid);
+    world.vanish(clusterId, job.uuid);
     const isEjected = this.mode === 'automatic' && isWaiting && job.printed >= job.timeTotal;
     // The end of the cleanup state says that a person was there.
     const isCleaned = this.mode === 'printer' && isWaiting;
-    const printer = this.#listed.flatMap(({ printers }) => printers).find((one) => one.uuid === job.printerUuid);
-    if (printer && job.printed > 0 && !isEjected && !isCleaned) this.#leave(printer, job);
+    if (!printer || job.printed === 0 || isEjected || isCleaned) return false;
+    this.#leave(printer, job);
+    return true;
   }
 
   /**
@@ -151,7 +155,7 @@ export class Floor {
   #ends(printer: Printer, job: PrintJob, { printers }: Cluster): void {
     // The machine ejects what is finished; a person at the printer ends the cleanup state.
     const isEjected = this.mode === 'automatic' && hasLeft(job) && job.printed >= job.timeTotal;
-    const isCleaned = this.mode === 'printer' && awaitsCleanup(job);
+    const isCleaned = this.mode === 'printer' && printer.uncleared !== true;
     if (isEjected || isCleaned || job.printed === 0) return;
     const { world } = this.world.simulator;
     const { at, now } = world.moment();

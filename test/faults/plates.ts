@@ -44,7 +44,12 @@ const KINDS = [
     'a member becomes a printer of its own',
     'a printer joins the group',
   ],
-  ...['the answer to the next print is lost', 'cleared at the printer alone', 'cleared at the printer alone'],
+  ...[
+    'the answer to the next print is lost',
+    'the answer to the next print is lost',
+    'cleared at the printer alone',
+    'cleared at the printer alone',
+  ],
 ] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -258,9 +263,7 @@ class PlatesRun {
     const job = queue.find(({ sentFrom, printerUuid }) => sentFrom === 'cloud' && printerUuid !== null);
     // A foreign print that vanishes between two polls leaves a part of which nothing can know.
     if (!job) return;
-    this.#floor.vanished(job);
-    this.#people.vanished.set(job.uuid, job.printed > 0);
-    this.world.simulator.world.vanish(clusterId, job.uuid);
+    this.#people.vanished.set(job.uuid, this.#floor.vanish(clusterId, job));
   }
 
   /** A factory reset gives a printer another id. One that works has no time for it. */
@@ -328,7 +331,7 @@ class PlatesRun {
       this.world.time.after(away, () => hidden.remove());
       const cluster = this.#clusters.find((one) => one.clusterId === clusterId);
       // Nothing will ever show it.
-      if (cluster && chance.is(0.6)) this.world.time.after(away * 0.8, () => this.#vanish(cluster));
+      if (cluster && chance.is(0.7)) this.world.time.after(chance.whole(8_000, 20_000), () => this.#vanish(cluster));
     };
   }
 

@@ -366,12 +366,11 @@ class QueueRun {
     const job = world.cluster(number).queue[0];
     // A foreign print that vanishes between two polls leaves a part of which nothing can know.
     if (job?.sentFrom !== 'cloud') return;
-    this.#floor.vanished(job);
     this.#vanished.add(job.uuid);
     const named = /^(aborted|failed)/.exec(job.status)?.[0];
     if (named) this.#named.set(job.uuid, named);
     else if (job.printed >= 0.95 * job.timeTotal) this.#unlisted.add(job.uuid);
-    world.vanish(number, job.uuid);
+    this.#floor.vanish(this.world.clusterId(number), job);
   }
 
   #hazard(): Hazard {
