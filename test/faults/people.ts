@@ -35,6 +35,8 @@ export class People {
   readonly removed = new Set<string>();
   /** Prints that left all lists, and whether they have left a part. */
   readonly vanished = new Map<string, boolean>();
+  /** Printers that left their group for good, which no board shows any more. */
+  readonly gone: { clusterId: string; printerId: string }[] = [];
   /** Clusters with another number of printers than before: one that is left alone counts all prints of its group as its own. */
   readonly regrouped = new Set<Cluster>();
   /** Prints that people tried to stop. */
@@ -227,6 +229,8 @@ export class People {
       if (items.length !== this.added.length) throw new Broken(1, `${items.length} items of ${this.added.length}`);
       if (items.every((item) => this.#isOver(item))) return;
       for (const item of items) await time.until(this.help(item), 700 * SECOND);
+      for (const { clusterId, printerId } of this.gone)
+        await time.until(this.plate(clusterId, printerId, true), 700 * SECOND);
       await time.pass(ROUND);
     }
     trace.add(JSON.stringify(await this.queue?.explainQueue()));

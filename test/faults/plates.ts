@@ -199,8 +199,10 @@ class PlatesRun {
         return;
       case 'another name':
         return world.setName(clusterId, `Printer ${chance.whole(1, 99)}`);
-      case 'a member leaves':
-        return void this.#takeOut();
+      case 'a member leaves': {
+        const { printer, group } = this.#takeOut();
+        return void this.#people.gone.push({ clusterId: group.clusterId, printerId: printer.uuid });
+      }
       case 'a member leaves for a while': {
         const { printer, group } = this.#takeOut();
         return void time.after(chance.spread(5_000, 200_000), () => void group.printers.push(printer));
