@@ -14,7 +14,6 @@ const FACTOR = 16;
 const ASKS = [
   ...['hold', 'hold', 'hold', 'release', 'release', 'remove', 'retry', 'move', 'copies', 'priority', 'held', 'later'],
   ...['pause', 'pause', 'pause of a printer', 'resume', 'resume of a printer', 'add', 'stop', 'stop', 'list'],
-  ...['settle', 'settle', 'settle'],
 ];
 
 /** Runs a print queue whose people ask for changes at all moments, most of all while a print is being sent. */
@@ -118,18 +117,17 @@ class AnswersRun {
     faults.add({ endpoint: 'print', when: 'after', times: 'always', until: slowly(0.3, long, its) });
   }
 
-  #ask(key?: string): void {
+  #ask(key?: string, kind = this.#chance.pick(ASKS)): void {
     if (this.#life.over) return;
-    this.#request(key ?? this.#chance.pick(this.#people.added).key).catch((thrown: unknown) =>
+    this.#request(kind, key ?? this.#chance.pick(this.#people.added).key).catch((thrown: unknown) =>
       this.#broken.push(thrown),
     );
   }
 
-  async #request(key: string): Promise<void> {
+  async #request(kind: string, key: string): Promise<void> {
     const chance = this.#chance;
     const { world } = this;
     const people = this.#people;
-    const kind = chance.pick(ASKS);
     const clusterId = world.clusterId(chance.whole(1, 2));
     const soon = (people.machine?.clock.now() ?? 0) + chance.pick([5, 30, 120]) * SECOND;
     const copies = chance.whole(1, 4);
@@ -186,6 +184,9 @@ class AnswersRun {
         if (chance.is(0.3)) this.#life.kill(chance.spread(50, 60_000));
         const hidden = faults.add({ endpoint: 'clusterStatus', times: 'always', status: 503 });
         this.world.time.after(away, () => hidden.remove());
+        // By then it is in doubt.
+        for (let left = 3; left > 0; left--)
+          this.world.time.after(chance.whole(180_000, away + 60_000), () => this.#ask(undefined, 'settle'));
       };
     });
   }

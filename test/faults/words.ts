@@ -240,7 +240,7 @@ export class Words {
     const key = jobName.replace(/\.gcode$/, '');
     for (const quiet of this.#quiet) {
       const concerns = (quiet.key ?? key) === key && (quiet.clusterId ?? clusterId) === clusterId;
-      if (!concerns || order < quiet.from || left.first > quiet.to || this.#isOver(quiet)) continue;
+      if (!concerns || order < quiet.from || left.last > quiet.to || this.#isOver(quiet)) continue;
       const isAfter = left.last > quiet.from;
       const isLeaving = quiet.key === null && left.at <= quiet.madeAt + CONNECTING * this.world.wire.latency;
       if (isAfter && !isLeaving) this.#break(`${jobName} was sent after the answer to ${quiet.what}`);
