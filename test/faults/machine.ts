@@ -33,8 +33,8 @@ export interface Printed {
   jobName: string;
   uuid: string;
   at: number;
-  /** When its call left the machine: of several calls alike that were open, the first and the last. In order of `World.next`. */
-  left: { at: number; first: number; last: number };
+  /** When its call left the machine; its place in the order of `World.next`, of several calls alike that of the last. */
+  left: { at: number; order: number };
   /** Its place in the order of `World.next`. */
   order: number;
 }
@@ -168,8 +168,8 @@ export class World {
     const call = `${clusterId} ${jobId}`;
     const calls = this.#calls.get(call) ?? [];
     this.#calls.delete(call);
-    const [first = { at: this.time.elapsed, order }] = calls;
-    return { order, left: { at: first.at, first: first.order, last: calls.at(-1)?.order ?? order } };
+    const [first = { at: this.time.elapsed }] = calls;
+    return { order, left: { at: first.at, order: calls.at(-1)?.order ?? order } };
   }
 
   #fixChance(): () => void {

@@ -240,8 +240,8 @@ export class Words {
     const key = jobName.replace(/\.gcode$/, '');
     for (const quiet of this.#quiet) {
       const concerns = (quiet.key ?? key) === key && (quiet.clusterId ?? clusterId) === clusterId;
-      if (!concerns || order < quiet.from || left.last > quiet.to || this.#isOver(quiet)) continue;
-      const isAfter = left.last > quiet.from;
+      if (!concerns || order < quiet.from || left.order > quiet.to || this.#isOver(quiet)) continue;
+      const isAfter = left.order > quiet.from;
       const isLeaving = quiet.key === null && left.at <= quiet.madeAt + CONNECTING * this.world.wire.latency;
       if (isAfter && !isLeaving) this.#break(`${jobName} was sent after the answer to ${quiet.what}`);
       else if (!isAfter && --quiet.late < 0) this.#break(`${jobName} was on its way at the answer to ${quiet.what}`);
@@ -261,8 +261,8 @@ export class Words {
     );
     const lost = all.filter(({ uuid }) => {
       const job = jobs.get(uuid);
-      if (!job) return true;
-      return job.deletedAt !== null || /^(abort|fail|error)/.test(job.status) || isPartial(job);
+      // What is gone from all lists has no end.
+      return job?.deletedAt !== null || /^(abort|fail|error)/.test(job.status) || isPartial(job);
     });
     const owed = most + lost.length + (this.#more.get(key) ?? 0);
     if (all.length > owed) this.#break(`${key}: ${all.length} prints, but only ${owed} were owed`);
