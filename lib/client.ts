@@ -201,7 +201,7 @@ export class Client {
       },
       choices: () => {
         const { Choices } = require('./query/choices') as typeof import('./query/choices');
-        return new Choices({ ...common, overrides, closing: this.#closing.signal });
+        return new Choices({ ...common, overrides, signIn: credentials, closing: this.#closing.signal });
       },
     });
   }

@@ -6,6 +6,7 @@ import { type Cluster, readClusterStatus, statusRecord } from '../service/cluste
 import type { PathOverrides } from '../service/paths';
 import { pagesOf } from '../account/pages';
 import { readPrintJob, type PrintJob } from '../service/print-job';
+import type { SignInWatch } from '../sign-in/sign-in-state';
 import { isoTime, type Clock } from '../time/clock';
 import { Turns } from '../time/concurrency';
 import { underDeadline, type Deadline } from '../time/deadline';
@@ -24,8 +25,18 @@ export class Choices {
   readonly #recent = new Map<string, { at: number; answer: Promise<unknown> }>();
 
   constructor(
-    private readonly deps: { service: ApiClient; clock: Clock; overrides: PathOverrides; closing: AbortSignal },
-  ) {}
+    private readonly deps: {
+      service: ApiClient;
+      clock: Clock;
+      overrides: PathOverrides;
+      signIn: Pick<SignInWatch, 'onChange'>;
+      closing: AbortSignal;
+    },
+  ) {
+    // Another user must not see what the one before was shown.
+    const end = deps.signIn.onChange(() => this.#recent.clear());
+    deps.closing.addEventListener('abort', end, { once: true });
+  }
 
   async clusters(): Promise<Cluster[]> {
     return this.#shared('clusters', (deadline) => readClusters(this.deps.service, deadline));

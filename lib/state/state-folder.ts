@@ -33,6 +33,8 @@ export class StateFolder {
   #id: string | undefined;
   #preparing: Promise<void> | undefined;
   #checking: Promise<void> | undefined;
+  #isSigning = false;
+  /** Whether this process has signed, so that whoever signs later uses the folder at the same time. */
   #isSigned = false;
   /** Ids of the other processes that were met. */
   readonly #others = new Set<string>();
@@ -67,9 +69,9 @@ export class StateFolder {
   async #begin(): Promise<void> {
     await makeFolder(this.path);
     const { id } = await this.#read();
-    if (id !== undefined) return this.#meet(undefined);
-    this.#isSigned = true;
+    if (id !== undefined) return this.#signBeside(id);
     await this.#sign(randomUUID());
+    this.#isSigned = true;
     // Another process may have written its own id at the same time: the last one counts.
     await this.#read();
   }
@@ -79,25 +81,34 @@ export class StateFolder {
     return replaceFile(join(this.path, ID_FILE), `${id}\n${SELF} ${process.pid} ${hostname()}\n`);
   }
 
-  /**
-   * Signs at the start. Later, reports a process that signed after this one, and signs once more, so that it meets this
-   * one too. A process that signed before the start may have ended since.
-   */
-  #meet(user: FolderUser | undefined): void {
-    const isOther = user !== undefined && user.id !== SELF && !this.#others.has(user.id);
-    if (this.#id === undefined || (this.#isSigned && !isOther)) return;
-    if (this.#isSigned && user) {
-      this.#others.add(user.id);
-      this.onOther(user.host, user.pid);
-    }
-    this.#isSigned = true;
-    // A folder that can't be written is reported by whoever writes a value.
-    void this.#sign(this.#id).catch(() => undefined);
+  /** Signs without a wait. A folder that can't be written is reported by whoever writes a value. */
+  #signBeside(id: string): void {
+    if (this.#isSigning) return;
+    this.#isSigning = true;
+    this.#sign(id)
+      .then(() => (this.#isSigned = true))
+      .catch(() => undefined)
+      .finally(() => (this.#isSigning = false));
+  }
+
+  /** Reports a process that has signed after this one, and signs once more, so that it meets this one too. */
+  #meet(id: string, user: FolderUser | undefined): void {
+    if (!user || user.id === SELF || this.#others.has(user.id)) return;
+    this.#others.add(user.id);
+    this.onOther(user.host, user.pid);
+    this.#signBeside(id);
   }
 
   async #compare(): Promise<void> {
+    // What is read from now on was written after this process has signed.
+    const isSigned = this.#isSigned;
     const { id, user } = await this.#read();
-    if (id === this.#id) return this.#meet(user);
+    if (id === this.#id) {
+      // A process that signed before may have ended since.
+      if (id !== undefined && isSigned) this.#meet(id, user);
+      else if (id !== undefined) this.#signBeside(id);
+      return;
+    }
     throw Object.assign(new Error('The folder is not the one of the start.'), { code: AWAY });
   }
 

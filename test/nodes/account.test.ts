@@ -68,7 +68,7 @@ describe('nodes/account', () => {
     // Only a node that has polled shows since when its figures are stale.
     while (/^(status\.(polling|signIn))?$/.test(flow.statuses('watch').at(-1)?.text ?? '')) await turn();
     simulator.tokens.revokeGrants();
-    const { body } = await flow.get('accounts/account/clusters').expect(400);
+    const { body } = await flow.get('accounts/account/workspaces').expect(400);
     assert.equal(body.code, 'NOT_SIGNED_IN');
     const ended = await state();
     assert.equal(ended.state, 'sign-in-needed');
@@ -148,7 +148,7 @@ describe('nodes/account', () => {
       await works();
       // Fails every endpoint, since a successful poll would restore the state.
       simulator.faults.add({ endpoint: '*', status: 401, times: 'always' });
-      await flow.get('accounts/account/clusters').expect(400);
+      await flow.get('accounts/account/workspaces').expect(400);
       assert.equal((await state()).state, 'sign-in-needed');
       simulator.faults.clear();
       await works();

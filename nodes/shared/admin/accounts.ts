@@ -219,7 +219,7 @@ async function withSettings<T>(
   const { overrides } = settings.paths;
   const closing = new AbortController();
   try {
-    return await choose(new Choices({ service, clock, overrides, closing: closing.signal }));
+    return await choose(new Choices({ service, clock, overrides, signIn: credentials, closing: closing.signal }));
   } finally {
     closing.abort();
     await credentials.close();

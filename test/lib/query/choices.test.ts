@@ -3,11 +3,13 @@ import { Choices } from '../../../lib/query/choices';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
 
+const signIn = { onChange: () => () => undefined };
+
 describe('query/choices', () => {
   it('requests one list a second for any number of dialogs', async () => {
     const service = new ScriptedService([[{ cluster_id: 'c' }]]);
     const clock = new ManualClock();
-    const choices = new Choices({ service, clock, overrides: {}, closing: new AbortController().signal });
+    const choices = new Choices({ service, clock, overrides: {}, signIn, closing: new AbortController().signal });
     const ids = async () => (await choices.clusters()).map(({ clusterId }) => clusterId);
     const opened = await Promise.all(Array.from({ length: 60 }, ids));
     assert.deepEqual(opened.flat(), Array(60).fill('c'));
@@ -22,7 +24,9 @@ describe('query/choices', () => {
     const jobs = Array.from({ length: 1_200 }, (_, nth) => ({ uuid: `${nth}`, created_at: dated(nth) }));
     const service = new ScriptedService([[{ uuid: 'undated' }, ...jobs]]);
     const closing = new AbortController().signal;
-    const offered = await new Choices({ service, clock: new ManualClock(), overrides: {}, closing }).jobs(undefined);
+    const offered = await new Choices({ service, clock: new ManualClock(), overrides: {}, signIn, closing }).jobs(
+      undefined,
+    );
     assert.deepEqual([offered.length, offered[0]?.clusterJobId, offered.at(-1)?.clusterJobId], [1_000, '1199', '200']);
   });
 });
