@@ -112,9 +112,20 @@ class AnswersRun {
       if (chance.is(0.2)) world.time.after(chance.whole(0, 2 * world.wire.latency), () => this.#ask(key));
     };
     const its = () => (chance.is(0.7) ? sent : undefined);
-    faults.add({ endpoint: 'clusterStatus', when: 'before', times: 'always', until: slowly(0.25, short) });
-    faults.add({ endpoint: 'print', when: 'before', times: 'always', until: slowly(0.3, long, its) });
-    faults.add({ endpoint: 'print', when: 'after', times: 'always', until: slowly(0.3, long, its) });
+    const asking: Fault[] = [
+      { endpoint: 'clusterStatus', when: 'before', times: 'always', until: slowly(0.25, short) },
+      { endpoint: 'print', when: chance.pick(['before', 'after']), times: 'always', until: slowly(0.4, long, its) },
+    ];
+    // A request meets the first fault that fits: these come after all others.
+    const add = faults.add.bind(faults);
+    let added = asking.map((fault) => add(fault));
+    faults.add = (fault) => {
+      const other = add(fault);
+      if (this.#life.over) return other;
+      for (const one of added) one.remove();
+      added = asking.map((one) => add(one));
+      return other;
+    };
   }
 
   #ask(key?: string, kind = this.#chance.pick(ASKS)): void {
@@ -173,7 +184,7 @@ class AnswersRun {
     const chance = this.#chance;
     const { faults } = this.world.simulator;
     const answer = chance.pick<Partial<Fault>>([{ reset: true }, { status: 500 }, { status: 504 }]);
-    const when = chance.pick(['before', 'after', 'after'] as const);
+    const when = chance.pick(['before', 'after', 'after', 'after'] as const);
     const away = chance.spread(200_000, 500_000);
     this.#life.at(at, () => {
       this.world.trace.add(`service: the answer to the next print will be lost (${when}): ${JSON.stringify(answer)}`);

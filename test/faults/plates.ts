@@ -116,6 +116,7 @@ class PlatesRun {
     }
     for (let count = chance.whole(5, 10); count > 0; count--)
       life.at(chance.whole(20_000, horizon), () => this.#happen(chance.pick(KINDS)));
+    if (chance.is(0.5)) life.at(chance.whole(0, horizon * 0.5), () => this.#loseAnswer());
     if (chance.is(0.3)) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     if (chance.is(0.4)) life.planEnd(chance.whole(0, horizon * 0.9));
     for (let at = 60_000; at < horizon; at += chance.whole(50_000, 120_000)) life.at(at, () => void this.#visit());
@@ -324,8 +325,8 @@ class PlatesRun {
     const chance = this.#chance;
     const { faults } = this.world.simulator;
     const answer = chance.pick<Partial<Fault>>([{ reset: true }, { status: 500 }]);
-    faults.add({ endpoint: 'print', when: chance.pick(['before', 'after', 'after']), ...answer });
-    const away = chance.spread(100_000, 300_000);
+    faults.add({ endpoint: 'print', when: 'after', ...answer });
+    const away = chance.whole(200_000, 320_000);
     this.world.onPrint = (clusterId) => {
       this.world.onPrint = () => undefined;
       if (this.#life.over) return;
