@@ -40,7 +40,7 @@ for (const runtime of editors) {
         .locator('#node-input-action option')
         .evaluateAll((options) => options.map((option) => (option as unknown as { value: string }).value));
       assert.deepEqual(offered, [
-        ...['pause', 'resume', 'abort', 'remove', 'force', 'move', 'duplicate'],
+        ...['pause', 'resume', 'abort', 'remove', 'force', 'move', 'duplicate', 'stop'],
         'msg.action',
       ]);
       await page.selectOption('#node-input-action', 'msg.action');

@@ -148,7 +148,7 @@ describe('nodes/account', () => {
       await works();
       // Fails every endpoint, since a successful poll would restore the state.
       simulator.faults.add({ endpoint: '*', status: 401, times: 'always' });
-      await flow.get('accounts/account/workspaces').expect(400);
+      await flow.get('accounts/account/stored-jobs?search=new').expect(400);
       assert.equal((await state()).state, 'sign-in-needed');
       simulator.faults.clear();
       await works();

@@ -34,7 +34,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
   const logged = (level: number) =>
     (helper.log() as unknown as { args: [{ level: number; msg: unknown }][] }).args
       .map(([entry]) => entry)
-      .filter((entry) => entry.level === level && /can’t be read|again after|sign/i.test(String(entry.msg)))
+      .filter((entry) => entry.level === level && /can’t be read|again after|sign(ed|-in is)/i.test(String(entry.msg)))
       .map(({ msg }) => String(msg));
   const names = (text = '') =>
     clustersOf(simulator).filter(({ friendlyName }) => friendlyName && text.includes(friendlyName)).length;
