@@ -94,7 +94,7 @@ export function flowsOf(simulator: Simulator): object[] {
       note(
         id,
         'queue-event',
-        `id: msg.payload.id, type: msg.payload.type, ${item}, print: msg.payload.print, ${cluster}`,
+        `id: msg.payload.id, type: msg.payload.type, ${item}, print: msg.payload.print, clusterId: msg.payload.clusterId`,
       ),
       ...entry('await', MAKE_ITEM, [`await-${id}`], ['answer']),
       queueNode('await', { ...add, waitFor: 'finished' }, [`${id}-queue-end`], []),

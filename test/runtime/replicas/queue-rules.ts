@@ -193,8 +193,9 @@ export const QUEUE_RULES: Rule[] = [
       ...QUEUES.flatMap((queue) =>
         platesOf(seen, queue).flatMap(({ clusterId, count }) =>
           ['plate.awaiting', 'plate.cleared'].flatMap((type) => {
-            const ids = [...eventsOf(seen, queue.id).keys()].filter((id) =>
-              id.startsWith(`${queue.id}/${type}/${clusterId}/`),
+            // The id names the machine, which may be elsewhere by now.
+            const ids = [...eventsOf(seen, queue.id).values()].filter(
+              ([event]) => event?.type === type && event.clusterId === clusterId,
             );
             return ids.length >= count
               ? []
