@@ -49,7 +49,7 @@ export class Floor {
     const cluster = world.cluster(clusterId);
     const printers = cluster.printers.filter(({ uuid }) => printerId === null || uuid === printerId);
     const busy = cluster.queue.filter((job) => printers.some((printer) => occupies(job, printer)));
-    if (!busy.every(awaitsCleanup)) return false;
+    if (printers.length === 0 || !busy.every(awaitsCleanup)) return false;
     for (const { uuid } of busy) world.clean(clusterId, uuid);
     for (const printer of printers) this.#parts.delete(printer);
     return true;

@@ -269,9 +269,12 @@ export class People {
       const made = this.world.printed.filter(
         (one) => one.jobName === `${key}.gcode` && (one.uuid === clusterJobId || !named.includes(one.uuid)),
       );
-      // Whatever a poll can show, it shows.
-      if (made.some(({ uuid }) => this.jobOf(uuid))) continue;
-      const hasPart = word ? word === 'printed' : made.some(({ uuid }) => this.vanished.get(uuid));
+      const shown = made.flatMap((one) => this.jobOf(one.uuid) ?? []);
+      // Whatever a poll can show, it shows, unless the printer has come back under another id.
+      const isThere = this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId);
+      if (shown.length > 0 && isThere) continue;
+      const hasPrinted = made.some(({ uuid }) => this.vanished.get(uuid)) || shown.some(({ printed }) => printed > 0);
+      const hasPart = word ? word === 'printed' : hasPrinted;
       // Something may lie on the plate, if not the part; a part closes the gate.
       if (!hasPart && this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId))
         this.oracles.floor.clear(clusterId);

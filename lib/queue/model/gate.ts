@@ -242,6 +242,17 @@ export function settledBy(gate: PlateGate, id: string, at: number): PlateGate {
   return closed(gate, id, { outcome: 'finished', source: 'settled', at });
 }
 
+/** Whether a print that may have ended there was followed by another one. */
+export const isFollowed = ({ printing, begun }: PlateGate, id: string, begunBefore: number): boolean =>
+  begun > begunBefore || (printing !== null && printing.id !== id);
+
+/** Records that a person took the part of such a print off for the next one, and did not reject it. */
+export function acceptedBy(gate: PlateGate, id: string, now: number): PlateGate {
+  const { verdicts } = gate;
+  if (verdicts.some((verdict) => verdict.id === id)) return gate;
+  return { ...gate, verdicts: [...verdicts, { id, good: true, at: now }].slice(-VERDICTS_KEPT) };
+}
+
 /**
  * The gate after a person confirmed a clear plate, and judged the part on it. Throws NOT_ACCEPTED while the printer
  * prints: the part of the print before is out of reach then.
@@ -381,9 +392,8 @@ function closed(
 
 /** Records that a person took the part off, and did not reject it: another print follows. */
 function takenOff(gate: PlateGate, now: number): PlateGate {
-  const { ended, verdicts } = gate;
-  if (!ended || SETTLED.slice(1).includes(ended.source) || verdicts.some(({ id }) => id === ended.id)) return gate;
-  return { ...gate, verdicts: [...verdicts, { id: ended.id, good: true, at: now }].slice(-VERDICTS_KEPT) };
+  const { ended } = gate;
+  return !ended || SETTLED.slice(1).includes(ended.source) ? gate : acceptedBy(gate, ended.id, now);
 }
 
 /** Corrects the outcome of the last print: a later status may know it better. */

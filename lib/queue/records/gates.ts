@@ -9,10 +9,12 @@ import type { Clock } from '../../time/clock';
 import { allToTheirEnds } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
 import {
+  acceptedBy,
   closedBy,
   confirmed,
   damagedGate,
   isCleared,
+  isFollowed,
   mayHavePrinted,
   newGate,
   observed,
@@ -346,11 +348,14 @@ export class PlateGates {
     const gate = this.#showing(target, id) ?? this.#aim(target);
     const all = gate ? [gate] : this.#here(target.clusterId).filter(couldTake);
     const now = this.#deps.clock.now();
-    const hasBegunSince = (one: PlateGate) => one.begun > (begun?.[one.gateId] ?? Infinity);
+    const isOver = (one: PlateGate) => isFollowed(one, id, begun?.[one.gateId] ?? Infinity);
+    // Without a plate that waits for it, the part would wait for its verdict for ever.
+    const isTaken = all.every(isOver);
     for (const one of all)
       await this.#update(one.gateId, (current) => {
         const before = current ?? one;
-        return hasBegunSince(before) ? before : settledBy(before, id, now);
+        if (!isOver(before)) return settledBy(before, id, now);
+        return isTaken ? acceptedBy(before, id, now) : before;
       });
     if (all.length > 0 || this.#here(target.clusterId).length > 0) return;
     // Nobody has seen the printer yet: whatever appears there is closed.

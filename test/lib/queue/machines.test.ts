@@ -381,6 +381,19 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C1', { ...group('P1', 'P2'), ...later }), { P1: 'clear', P2: 'awaiting' });
     });
 
+    it('counts as good where a print began later, as nobody is asked about it', async () => {
+      all.farm.changes.set('C1', answer(alone('P1')));
+      await start({ ...onlyC1, gate: 'confirm' });
+      lose(all);
+      await one.add('a');
+      await all.pass(200);
+      await see('C1', alone('P1', past(failed('P1', 'later'))));
+      await one.clear(true, 'C1');
+      await one.settle('a', 'printed');
+      await all.pass(60);
+      assert.equal((await one.item('a')).state, 'finished');
+    });
+
     for (const gate of MODES)
       it(`stays closed in the mode ${gate}, although the printer has shown cleanups`, async () => {
         const cleanup = { print_jobs: [at('x', 'wait_cleanup', 100)] };
