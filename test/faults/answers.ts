@@ -140,7 +140,9 @@ class AnswersRun {
     const { world } = this;
     const people = this.#people;
     const clusterId = world.clusterId(chance.whole(1, 2));
-    const soon = (people.machine?.clock.now() ?? 0) + chance.pick([5, 30, 120]) * SECOND;
+    // By a clock that is years ahead, it would never come.
+    const now = Math.min(people.machine?.clock.now() ?? 0, world.time.truth());
+    const soon = now + chance.pick([5, 30, 120]) * SECOND;
     const copies = chance.whole(1, 4);
     const priority = chance.whole(-2, 2);
     const held = chance.is(0.6);
