@@ -350,12 +350,16 @@ for (const runtime of editors) {
     });
 
     it('says that a path needs the type string', async () => {
-      const id = await editor.add('remote-printing-upload-and-print');
       const { page } = editor;
-      await page.selectOption('#node-input-account', account);
-      await page.fill('#node-input-file-shown', '/prints/part.gcode');
-      await editor.done();
-      const errors = await page.evaluate<string[]>(`RED.nodes.node('${id}').validationErrors`);
+      const node = {
+        ...{ id: 'path', type: 'remote-printing-upload-and-print', z: 'tab', x: 300, y: 100, wires: [[], []], account },
+        ...{ source: 'file', file: '/prints/part.gcode', fileType: 'msg' },
+      };
+      await page.evaluate(`RED.nodes.import(${JSON.stringify([node])})`);
+      const errors = await page.evaluate<string[]>(
+        `(RED.editor.validateNode(RED.nodes.node('path')), RED.nodes.node('path').validationErrors)`,
+      );
+      await page.evaluate(`RED.nodes.remove('path')`);
       assert.deepEqual(errors, ['File: looks like a path: choose the type “string” for it']);
     });
 
