@@ -97,6 +97,8 @@ export interface Sight {
   /** Whether the printer's own status is that of a print. */
   isBusy: boolean;
   isIdle: boolean;
+  /** Whether the gate of another machine knows a print: the list of a printer that was in a group has the others' prints. */
+  isElsewhere: (id: string) => boolean;
   /** Whether it was not watched without a gap since the status before. */
   hasGap: boolean;
   /** Whether the status before showed a print, too, of which no job told, and whether that has lasted for long. */
@@ -199,10 +201,10 @@ export function damagedGate(rest: PlateIds): PlateGate {
 
 /** The gate after a status that shows its machine; the same object if nothing changed. */
 export function observed(before: PlateGate, sight: Sight): PlateGate {
-  const { jobs, history, at } = sight;
+  const { jobs, history, isElsewhere, at } = sight;
   // Most statuses change nothing: then each step returns the gate that it got.
   let gate = withPlace(before, sight);
-  for (const job of history.toReversed()) gate = withPast(gate, job, at);
+  for (const job of history.toReversed()) if (!isOthers(gate, job, isElsewhere)) gate = withPast(gate, job, at);
   // The end of a print is decided before its printer is free, and before it asks for a clear plate.
   for (const job of jobs) if (isCoolingDown(job)) gate = withPast(gate, job, at);
   for (const job of jobs) if (isPlateWaiting(job)) gate = withCleanup(gate, job, at);
@@ -292,6 +294,13 @@ const isCoolingDown = (job: PrintJob): boolean => isEndDecided(job) && !isPlateW
 /** Whether a listed job is the last print, and is still leaving its printer. */
 const isEndOf = ({ ended }: PlateGate, job: PrintJob): boolean =>
   ended !== null && job.clusterJobId === ended.id && isCoolingDown(job);
+
+/** Whether a print that this gate does not know has ended on another machine. */
+const isOthers = (
+  { known, ended, printing }: PlateGate,
+  { clusterJobId: id }: PrintJob,
+  isElsewhere: Sight['isElsewhere'],
+) => id !== null && ended?.id !== id && printing?.id !== id && !known.includes(id) && isElsewhere(id);
 
 function withPast(gate: PlateGate, job: PrintJob, at: number): PlateGate {
   const id = job.clusterJobId;

@@ -250,6 +250,7 @@ export class PlateGates {
       unplaced: unplaced.size === 0 ? NONE : [...unplaced].flatMap(([job, gates]) => (gates.length === 0 ? [job] : [])),
       isBusy,
       isIdle: printers.every((printer) => printer.status === 'idle'),
+      isElsewhere: (id) => this.#isElsewhere(id, gateId),
       hasGap: found.hasGap,
       wasUnlisted: found.wasUnlisted,
       isLongUnlisted: found.isLongUnlisted,
@@ -266,14 +267,18 @@ export class PlateGates {
       const knowing = shown.filter(({ gate }) => gate !== undefined && knows(gate, clusterJobId));
       const hasEnded = history.includes(job) || isOver(job);
       // A member that has left its group since has taken the print's plate along.
-      const isElsewhere = () => this.all.some((gate) => knows(gate, clusterJobId));
-      if (knowing.length > 0 || (hasEnded && mayHavePrinted(job) && !isElsewhere()))
+      if (knowing.length > 0 || (hasEnded && mayHavePrinted(job) && !this.#isElsewhere(clusterJobId)))
         found.set(
           job,
           knowing.map(({ gateId }) => gateId),
         );
     }
     return found;
+  }
+
+  /** Whether the gate of a machine, or of another one than this, knows a print. */
+  #isElsewhere(id: string, gateId?: string): boolean {
+    return this.all.some((gate) => gate.gateId !== gateId && knows(gate, id));
   }
 
   /** Whether a machine without a gate had one, which was lost. Rejects while the store can't be read. */

@@ -422,6 +422,22 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C1', ended), { P1: 'clear', P2: 'clear' });
     });
 
+    it('stays closed after the printer is left alone with the prints of its group', async () => {
+      const cleanup = { print_jobs: [on('P1', at('a', 'wait_cleanup', 100))] };
+      const done = past(on('P2', at('b', 'finished', 100)), on('P1', at('a', 'finished', 100)));
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start({ ...onlyC1, gate: 'printer' });
+      await see(
+        'C1',
+        { ...group('P1', 'P2'), ...cleanup },
+        { is_online: false, printers: [] },
+        { ...group('P1', 'P2'), ...done },
+      );
+      await one.clear(true, 'C1', 'P2');
+      const left = past(at('b', 'finished', 100), at('a', 'finished', 100));
+      assert.deepEqual(await see('C1', alone('P1', left)), { only: 'awaiting' });
+    });
+
     it('leaves the others of a group open after a member has left it with its print', async () => {
       all.farm.changes.set('C1', answer(group('P1', 'P2', 'P3')));
       await start(onlyC1);
