@@ -350,8 +350,11 @@ export class PlateGates {
 
   /** Closes the gate of the machine that showed a print; if none did, of every one that could have taken it. */
   async settle(target: PrinterTarget, { id, begun, couldTake }: Settled): Promise<void> {
-    const gate = this.#showing(target, id) ?? this.#aim(target);
-    const all = gate ? [gate] : this.#here(target.clusterId).filter(couldTake);
+    // The machines that were there when the doubt began, wherever they are now.
+    const then = Object.keys(begun ?? {}).flatMap((gateId) => this.#records.get(gateId) ?? []);
+    const there = then.length > 0 ? then : this.#here(target.clusterId);
+    const gate = this.#showing(target, id) ?? this.#named(target) ?? (there.length === 1 ? there[0] : undefined);
+    const all = gate ? [gate] : there.filter(couldTake);
     const now = this.#deps.clock.now();
     const isOver = (one: PlateGate) => isFollowed(one, id, begun?.[one.gateId] ?? Infinity);
     // Without a plate that waits for it, the part would wait for its verdict for ever.
@@ -362,7 +365,7 @@ export class PlateGates {
         if (!isOver(before)) return settledBy(before, id, now);
         return isTaken ? acceptedBy(before, id, now) : before;
       });
-    if (all.length > 0 || this.#here(target.clusterId).length > 0) return;
+    if (there.length > 0) return;
     // Nobody has seen the printer yet: whatever appears there is closed.
     const { clusterId } = target;
     const ids = { gateId: clusterId, ownIds: [], hostGuid: null, clusterId, printerId: null };

@@ -381,6 +381,22 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C1', { ...group('P1', 'P2'), ...later }), { P1: 'clear', P2: 'awaiting' });
     });
 
+    it('closes the gate of a printer that has another cluster id since', async () => {
+      all.farm.changes.set('C1', answer(alone('P1')));
+      all.farm.changes.set('C2', answer(alone('P2')));
+      await start();
+      await one.pause('C2');
+      lose(all);
+      await one.add('a');
+      await all.pass(200);
+      assert.equal(await one.outcome('a'), 'blocked: unknown; 1 unknown');
+      await see('C1', alone('P2'));
+      await see('C2', alone('P1'));
+      await one.settle('a', 'printed');
+      assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
+      assert.deepEqual(await see('C1', alone('P2')), { only: 'clear' });
+    });
+
     it('counts as good where a print began later, as nobody is asked about it', async () => {
       all.farm.changes.set('C1', answer(alone('P1')));
       await start({ ...onlyC1, gate: 'confirm' });
