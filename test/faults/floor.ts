@@ -22,6 +22,8 @@ interface Part {
   job: PrintJob;
   /** Since when a queue could know of it, by the service's clock, ms. */
   since: number;
+  /** Whether its print vanished in a group, so that nobody can know the member until a person settles it. */
+  isInDoubt: boolean;
 }
 
 /**
@@ -59,14 +61,20 @@ export class Floor {
   vanish(clusterId: string, job: PrintJob): boolean {
     const { world } = this.world.simulator;
     const isWaiting = awaitsCleanup(job);
-    const printer = world.cluster(clusterId).printers.find(({ uuid }) => uuid === job.printerUuid);
+    const { printers } = world.cluster(clusterId);
+    const printer = printers.find(({ uuid }) => uuid === job.printerUuid);
     world.vanish(clusterId, job.uuid);
     const isEjected = this.mode === 'automatic' && isWaiting && job.printed >= job.timeTotal;
     // The end of the cleanup state says that a person was there.
     const isCleaned = this.mode === 'printer' && isWaiting;
     if (!printer || job.printed === 0 || isEjected || isCleaned) return false;
-    this.#leave(printer, job);
+    this.#leave(printer, job, printers.length > 1);
     return true;
+  }
+
+  /** A person has settled these prints as printed: their parts are known from now on. */
+  settle(uuids: readonly string[]): void {
+    for (const part of this.#parts.values()) if (uuids.includes(part.job.uuid)) part.isInDoubt = false;
   }
 
   /**
@@ -134,7 +142,7 @@ export class Floor {
     for (const printer of printers) {
       const part = this.#parts.get(printer);
       const isIdle = printer.trouble === null && !busyWith(printer);
-      if (part && part.since < readAt && isIdle)
+      if (part && !part.isInDoubt && part.since < readAt && isIdle)
         this.#break(`${jobName} is sent to ${printer.name}, where the part of ${part.job.name} lies`);
     }
     const others = printers.map((printer) => busyWith(printer));
@@ -148,7 +156,8 @@ export class Floor {
     this.world.trace.add(`printer ${printer.name}: ${job.name} begins on the part of ${part.job.name}`);
     // A print by hand may begin after the queue has read the printer, and end before the queue can recall its own job.
     const readAt = this.#readAt.get(job.uuid) ?? -Infinity;
-    if (part.since < readAt) this.#break(`${job.name} begins on the part of ${part.job.name} (${part.job.status})`);
+    if (part.since < readAt && !part.isInDoubt)
+      this.#break(`${job.name} begins on the part of ${part.job.name} (${part.job.status})`);
     this.#parts.delete(printer);
   }
 
@@ -161,11 +170,11 @@ export class Floor {
     const { at, now } = world.moment();
     const freeAt = now - (at - printer.freeSince) / world.timeFactor;
     // A group may be sent a print while one of its members prints.
-    this.#parts.set(printer, { job, since: printers.length === 1 ? job.createdAt : freeAt });
+    this.#parts.set(printer, { job, since: printers.length === 1 ? job.createdAt : freeAt, isInDoubt: false });
   }
 
-  #leave(printer: Printer, job: PrintJob): void {
-    this.#parts.set(printer, { job, since: this.world.time.truth() });
+  #leave(printer: Printer, job: PrintJob, isInDoubt = false): void {
+    this.#parts.set(printer, { job, since: this.world.time.truth(), isInDoubt });
   }
 
   #break(sentence: string): void {

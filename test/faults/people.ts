@@ -16,6 +16,8 @@ import type { Request, Words } from './words';
 /** Rounds of the operator after the faults, and the time between them. */
 const ROUNDS = 60;
 const ROUND = 120 * SECOND;
+/** Rounds after which a person decides what polls have left in doubt, such as two prints of one file without a name. */
+const PATIENCE = 5;
 
 /** Time after which a confirmed plate is clear in every view, ms: two polls have shown the printer. */
 const LATER = 130 * SECOND;
@@ -39,6 +41,9 @@ export class People {
   readonly gone: { clusterId: string; printerId: string }[] = [];
   /** Clusters with another number of printers than before: one that is left alone counts all prints of its group as its own. */
   readonly regrouped = new Set<Cluster>();
+  /** Prints that a person has settled: the queue never names them. */
+  readonly #settled = new Set<string>();
+  #round = 0;
   /** Prints that people tried to stop. */
   readonly #stopped = new Set<string>();
   queue: PrintQueue | undefined;
@@ -224,6 +229,7 @@ export class People {
       await time.until(this.resume(clusterId), 700 * SECOND);
     for (const item of this.added) await time.until(this.add(item), 700 * SECOND);
     for (let round = 0; round < ROUNDS; round++) {
+      this.#round = round;
       await time.until(this.clearPlates(1), 700 * SECOND);
       const items = await this.#listed();
       if (items.length !== this.added.length) throw new Broken(1, `${items.length} items of ${this.added.length}`);
@@ -267,17 +273,20 @@ export class People {
     for (const { copy, state: print, clusterJobId, clusterId } of prints) {
       if (print !== 'unknown') continue;
       const made = this.world.printed.filter(
-        (one) => one.jobName === `${key}.gcode` && (one.uuid === clusterJobId || !named.includes(one.uuid)),
+        ({ jobName, uuid }) =>
+          jobName === `${key}.gcode` && (uuid === clusterJobId || (!named.includes(uuid) && !this.#settled.has(uuid))),
       );
       const shown = made.flatMap((one) => this.jobOf(one.uuid) ?? []);
       // Whatever a poll can show, it shows, unless the printer has come back under another id.
       const isThere = this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId);
-      if (shown.length > 0 && isThere) continue;
+      if (shown.length > 0 && isThere && this.#round < PATIENCE) continue;
       const hasPrinted = made.some(({ uuid }) => this.vanished.get(uuid)) || shown.some(({ printed }) => printed > 0);
       const hasPart = word ? word === 'printed' : hasPrinted;
       // Something may lie on the plate, if not the part; a part closes the gate.
       if (!hasPart && this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId))
         this.oracles.floor.clear(clusterId);
+      for (const { uuid } of made) this.#settled.add(uuid);
+      if (hasPart) this.oracles.floor.settle(made.map(({ uuid }) => uuid));
       await this.settle(key, copy, hasPart ? 'printed' : 'not-printed');
     }
   }

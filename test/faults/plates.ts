@@ -16,6 +16,8 @@ import { Words } from './words';
 const FACTOR = 16;
 /** How long a printer is off, ms: longer than a queue that sees nothing takes a cleared plate for granted. */
 const OFF = { least: 150_000, most: 300_000 };
+/** The same with polls that show it: the statuses before and after it may be near enough. */
+const SEEN_OFF = { least: 70_000, most: 110_000 };
 /** The same while the process is down: after a start, nothing is taken for granted. */
 const BRIEFLY_OFF = { least: 1_000, most: 60_000 };
 
@@ -82,6 +84,8 @@ class PlatesRun {
   readonly #floor: Floor;
   readonly #words: Words;
   readonly #people: People;
+  /** Whether each poll shows what there is. */
+  #isCalm = false;
 
   constructor(private readonly world: World) {
     const chance = (this.#chance = new Chance(world.random));
@@ -103,8 +107,13 @@ class PlatesRun {
     const people = this.#people;
     world.wire.latency = chance.pick([0, 5, 150]);
     world.trace.add(`gate ${this.#rules.gate}`);
+    // A machine that ejects its parts ends the cleanup state itself.
+    const byHand = this.#rules.gate === 'automatic' ? ('automatic' as const) : ('manual' as const);
     for (const { clusterId } of this.#clusters)
-      world.simulator.world.setCleaning(clusterId, chance.pick(['manual', 'manual', 'manual', 'automatic', 'none']));
+      world.simulator.world.setCleaning(
+        clusterId,
+        chance.pick([byHand, byHand, byHand, 'manual', 'automatic', 'none']),
+      );
     const horizon = chance.whole(600_000, 1_500_000);
     // What was printed before the first start is history.
     if (chance.is(0.3)) this.#printByHand();
@@ -117,10 +126,12 @@ class PlatesRun {
     for (let count = chance.whole(5, 10); count > 0; count--)
       life.at(chance.whole(20_000, horizon), () => this.#happen(chance.pick(KINDS)));
     if (chance.is(0.5)) life.at(chance.whole(0, horizon * 0.5), () => this.#loseAnswer());
-    if (chance.is(0.3)) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
+    this.#isCalm = chance.is(0.7);
+    if (!this.#isCalm) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     if (chance.is(0.4)) life.planEnd(chance.whole(0, horizon * 0.9));
     for (let at = 60_000; at < horizon; at += chance.whole(50_000, 120_000)) life.at(at, () => void this.#visit());
-    await world.time.pass(horizon);
+    // What is off then comes on in its time.
+    await world.time.pass(horizon + OFF.most);
     await this.#recover();
     await people.finish();
     this.#floor.check();
@@ -171,9 +182,10 @@ class PlatesRun {
     const { world } = simulator;
     const { clusterId } = cluster;
     const off = chance.whole(OFF.least, OFF.most);
+    const seenOff = chance.whole(SEEN_OFF.least, SEEN_OFF.most);
     switch (kind) {
       case 'off while its plate waits':
-        return this.#soon(() => this.#switchOff(off));
+        return this.#soon(() => this.#switchOff(this.#isCalm && chance.is(0.7) ? seenOff : off));
       case 'off while the process is down':
         return this.#soon(() => this.#switchOffUnseen(chance.whole(BRIEFLY_OFF.least, BRIEFLY_OFF.most)));
       case 'a print by hand':
@@ -307,6 +319,8 @@ class PlatesRun {
     const [printer] = alone?.printers ?? [];
     const group = this.#clusters.find((other) => other !== alone && other.printers[0]?.uuid !== NIL_UUID);
     if (!alone || !printer || !group || this.#clusters.length < 2) throw new Error('no printer is free for it');
+    // Whether a printer shows that it waits for a clear plate does not change with its group.
+    if ((alone.cleaning === 'none') !== (group.cleaning === 'none')) throw new Error('they are of another kind');
     world.removeCluster(alone.clusterId);
     group.printers.push(printer);
     this.#people.regrouped.add(group);
@@ -327,6 +341,7 @@ class PlatesRun {
     const answer = chance.pick<Partial<Fault>>([{ reset: true }, { status: 500 }]);
     faults.add({ endpoint: 'print', when: 'after', ...answer });
     const away = chance.whole(200_000, 320_000);
+    this.#isCalm = false;
     this.world.onPrint = (clusterId) => {
       this.world.onPrint = () => undefined;
       if (this.#life.over) return;
