@@ -33,7 +33,7 @@ export class StateFolder {
   #id: string | undefined;
   #preparing: Promise<void> | undefined;
   #checking: Promise<void> | undefined;
-  #isSigning = false;
+  #signing: Promise<void> | undefined;
   /** Whether this process has signed, so that whoever signs later uses the folder at the same time. */
   #isSigned = false;
   /** Ids of the other processes that were met. */
@@ -81,22 +81,21 @@ export class StateFolder {
     return replaceFile(join(this.path, ID_FILE), `${id}\n${SELF} ${process.pid} ${hostname()}\n`);
   }
 
-  /** Signs without a wait. A folder that can't be written is reported by whoever writes a value. */
-  #signBeside(id: string): void {
-    if (this.#isSigning) return;
-    this.#isSigning = true;
-    this.#sign(id)
-      .then(() => (this.#isSigned = true))
+  /** Never rejects: a folder that can't be written is reported by whoever writes a value. */
+  async #signBeside(id: string): Promise<void> {
+    this.#signing ??= this.#sign(id)
+      .then(() => void (this.#isSigned = true))
       .catch(() => undefined)
-      .finally(() => (this.#isSigning = false));
+      .finally(() => (this.#signing = undefined));
+    await this.#signing;
   }
 
   /** Reports a process that has signed after this one, and signs once more, so that it meets this one too. */
-  #meet(id: string, user: FolderUser | undefined): void {
+  async #meet(id: string, user: FolderUser | undefined): Promise<void> {
     if (!user || user.id === SELF || this.#others.has(user.id)) return;
     this.#others.add(user.id);
     this.onOther(user.host, user.pid);
-    this.#signBeside(id);
+    await this.#signBeside(id);
   }
 
   async #compare(): Promise<void> {
@@ -105,8 +104,8 @@ export class StateFolder {
     const { id, user } = await this.#read();
     if (id === this.#id) {
       // A process that signed before may have ended since.
-      if (id !== undefined && isSigned) this.#meet(id, user);
-      else if (id !== undefined) this.#signBeside(id);
+      if (id !== undefined && isSigned) await this.#meet(id, user);
+      else if (id !== undefined) await this.#signBeside(id);
       return;
     }
     throw Object.assign(new Error('The folder is not the one of the start.'), { code: AWAY });
