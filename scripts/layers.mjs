@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { nodeProgram } from './node-versions.mjs';
@@ -111,4 +111,21 @@ export function parts({ folder, processes = 1, weights = {} }, { index, of } = {
   }
   const mine = dealt.slice(index * processes, (index + 1) * processes);
   return mine.map(({ paths }) => paths).filter((paths) => paths.length > 0);
+}
+
+/**
+ * Steps of a layer, one for each runtime; none if its folder is missing.
+ * @param {string} name @param {string} [counts] folder for the coverage data @returns {import('./steps.mjs').Step[]}
+ */
+export function stepsOf(name, counts) {
+  const layer = LAYERS[name];
+  if (!layer || !existsSync(join(root, layer.folder))) return [];
+  const coverage = layer.covers && counts ? { [layer.covers]: counts } : {};
+  const runtimes = runtimesOf(layer);
+  return runtimes.map(({ name: runtime, node, env }, index) => ({
+    name: runtime === '' ? name : `${name}, ${runtime}`,
+    commands: parts(layer, layer.dealt ? { index, of: runtimes.length } : undefined).map((files) => mocha(node, files)),
+    tests: true,
+    env: { ...env, ...coverage },
+  }));
 }

@@ -13,11 +13,12 @@ const INSTALLING = [
   ['scripts/replicas.mjs'],
   ['scripts/layer.mjs', 'unit'],
   ['scripts/layer.mjs', 'runtime'],
+  ['scripts/coverage.mjs'],
   ['scripts/bench.mjs'],
   ['scripts/torture.mjs'],
   ['scripts/screenshots.mjs'],
 ];
-const WITH_MATRIX = INSTALLING.filter((script) => /test|screenshots|runtime/.test(script.join(' ')));
+const WITH_MATRIX = INSTALLING.filter((script) => /test|coverage|screenshots|runtime/.test(script.join(' ')));
 
 describe('an install', () => {
   let base: string;
