@@ -18,6 +18,8 @@ import { awaitUploaded, isUploaded, readStored, send } from './send';
 /** Properties other than the bytes that two uploads must share for one to replace the other. */
 export interface Kind {
   scope: Scope;
+  /** Name of the job: two files with the same bytes stay two jobs, each of which people find under its own name. */
+  name: string;
   /** Type as sent, and whether it was compressed here, as compression changes the bytes. */
   type: string;
   /** Size of the source, bytes. */
@@ -70,12 +72,12 @@ export class ReusableUploads {
     return deadline.wait(this.store.get(key)).catch(() => undefined);
   }
 
-  #key({ scope, type }: Kind, hash: string) {
-    return ['upload', ...scope, hash, type] as const;
+  #key({ scope, type, name }: Kind, hash: string) {
+    return ['upload', ...scope, hash, type, name] as const;
   }
 
-  #sizeKey({ scope, type, size }: Kind) {
-    return ['upload-size', ...scope, type, String(size)] as const;
+  #sizeKey({ scope, type, name, size }: Kind) {
+    return ['upload-size', ...scope, type, name, String(size)] as const;
   }
 }
 
@@ -224,7 +226,7 @@ export class Uploads {
       const { contentType } = toolpath(name, mediaType);
       const scope = await options.deadline.wait(this.deps.scope());
       const content = await openContent(source, options.deadline);
-      const kind = { scope, type: packs ? `${contentType} packed` : contentType, size: content.size };
+      const kind = { scope, name, type: packs ? `${contentType} packed` : contentType, size: content.size };
       const progress = new ProgressReports(this.deps.clock, options.onStage);
       const job = { content, hash: hashOf(content), name, contentType, packs, kind, options, progress };
       const { result, rest } = await this.#run(job).catch(async (error: unknown) => {

@@ -61,6 +61,18 @@ describe('nodes/print-queue: at the simulator', () => {
     assert.equal(caught.all.length, 0);
   });
 
+  it('names two files with the same bytes as each was added', async () => {
+    const added = async (index: number, filename: string) => {
+      flow.send('node', { payload: GCODE, filename });
+      const { state, name, jobId } = (await time.until(answers.at(index))).payload as QueueItem;
+      return [state, name, simulator.world.storedJob(jobId ?? '').jobName];
+    };
+    assert.deepEqual(await added(0, 'left.gcode'), ['finished', 'left.gcode', 'left.gcode']);
+    assert.deepEqual(await added(1, 'right.gcode'), ['finished', 'right.gcode', 'right.gcode']);
+    assert.deepEqual(await added(2, 'left.gcode'), ['finished', 'left.gcode', 'left.gcode']);
+    assert.equal(simulator.requests.count('storagePut'), 2);
+  });
+
   it('prints a file of the type that msg.mediaType gives', async () => {
     const item = { payload: GCODE, filename: 'cube.nc' };
     for (const [index, [msg, code]] of (

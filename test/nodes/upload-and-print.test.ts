@@ -265,7 +265,7 @@ describe('nodes/upload-and-print', () => {
     it('uploads the same content once, even after a redeploy, until the service has lost it', async () => {
       await deploy();
       const first = result(await printed(payload()));
-      const second = result(await printed(payload({ filename: 'other-name.gcode' })));
+      const second = result(await printed(payload({ filename: 'other-name.gcode', jobName: 'cube' })));
       assert.deepEqual([second.jobId, second.reusedUpload, second.jobName], [first.jobId, true, 'cube.gcode']);
       await deploy();
       assert.equal(result(await printed(payload())).reusedUpload, true);
@@ -274,6 +274,17 @@ describe('nodes/upload-and-print', () => {
       const anew = result(await printed(payload()));
       assert.equal(anew.reusedUpload, false);
       assert.notEqual(anew.jobId, first.jobId);
+    });
+
+    it('stores the same content again under another name, which its print bears', async () => {
+      await deploy();
+      for (const _ of [1, 2]) {
+        const names = [];
+        for (const filename of ['left.gcode', 'right.gcode'])
+          names.push(result(await printed(payload({ filename }))).jobName);
+        assert.deepEqual(names, ['left.gcode', 'right.gcode']);
+      }
+      assert.equal(count('storagePut'), 2);
     });
 
     it('uploads the content again when reuse is off', async () => {

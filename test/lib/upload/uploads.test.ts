@@ -550,9 +550,9 @@ describe('upload/uploads', () => {
     const reuse = true;
     const bytes = text(2000);
 
-    it('sends the same bytes once, under any name and from any source', async () => {
+    it('sends the same bytes once, from any source', async () => {
       const first = await send(await file('part.gcode', bytes), { reuse });
-      const second = await send(inMemory(bytes, 'other.gcode'), { reuse });
+      const second = await send(inMemory(bytes, 'part.gcode'), { reuse });
       assert.equal(storage.puts.length, 1);
       assert.equal(first.reusedUpload, false);
       assert.deepEqual(second, { ...first, reusedUpload: true });
@@ -572,11 +572,12 @@ describe('upload/uploads', () => {
       assert.deepEqual(again, { ...packed, reusedUpload: true });
     });
 
-    it('distinguishes other bytes, types, workspaces and accounts', async () => {
+    it('distinguishes other bytes, names, types, workspaces and accounts', async () => {
       await send(await file('part.gcode', bytes), { reuse });
       const anew = async (...given: Parameters<typeof send>) =>
         assert.equal((await send(...given)).reusedUpload, false);
       await anew(inMemory(Buffer.from(bytes).fill(';', 100, 101), 'part.gcode'), { reuse });
+      await anew(inMemory(bytes, 'other.gcode'), { reuse });
       await anew(inMemory(bytes, 'part.ufp'), { reuse });
       await anew(inMemory(bytes, 'part.gcode'), { reuse, mediaType: 'text/x-gcode' });
       await anew(await file('part.gcode', bytes), { reuse: false });
@@ -632,8 +633,7 @@ describe('upload/uploads', () => {
         const uploads = open();
         await send(await file('part.gcode', big), { reuse }, uploads);
         await uploads.settled();
-        assert.equal((await send(await file('other.gcode', big), { reuse })).reusedUpload, true);
-        assert.equal((await send(inMemory(big), { reuse })).reusedUpload, true);
+        assert.equal((await send(inMemory(big, 'part.gcode'), { reuse })).reusedUpload, true);
         assert.equal(storage.puts.length, 1);
       });
 
@@ -658,7 +658,7 @@ describe('upload/uploads', () => {
         await send(await file('part.gcode', other), { reuse, onStage }, uploads);
         await uploads.settled();
         for (const bytesNow of [changed, other]) {
-          const { jobId, reusedUpload } = await send(inMemory(bytesNow), { reuse });
+          const { jobId, reusedUpload } = await send(inMemory(bytesNow, 'part.gcode'), { reuse });
           assert.equal(reusedUpload, false);
           assert.ok(storage.bytes.get(jobId ?? '')?.equals(bytesNow));
         }
@@ -672,7 +672,7 @@ describe('upload/uploads', () => {
       const first = new AbortController();
       const hanging = start(await file('part.gcode', bytes), { reuse, signal: first.signal }, uploads);
       await hung;
-      const { jobId } = await send(await file('other.gcode', other), { reuse }, uploads);
+      const { jobId } = await send(inMemory(other, 'part.gcode'), { reuse }, uploads);
       assert.ok(storage.bytes.get(jobId ?? '')?.equals(other));
       first.abort(new Error('closed'));
       await assert.rejects(hanging, /closed/);
