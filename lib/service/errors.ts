@@ -49,8 +49,8 @@ export interface Ids {
   itemId?: string | undefined;
 }
 
-/** Known cause at the printer. */
-export type Obstacle = 'offline' | 'queue-full';
+/** Cause that the status of a node names, where the code alone says too little. */
+export type Obstacle = 'offline' | 'queue-full' | 'no-printer' | 'no-file' | 'wrong-type';
 
 export interface ErrorDetails {
   cause?: unknown;

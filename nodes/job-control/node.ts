@@ -6,7 +6,7 @@ import { record, type Json } from '../../lib/service/json-readers';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { invalid, ofMessage, readFlag, readText } from '../shared/inputs';
+import { invalid, noPrinter, ofMessage, readFlag, readText } from '../shared/inputs';
 import { translated } from '../shared/language';
 import type { Send } from '../shared/on-input';
 import { copyMessage, readingOf } from '../shared/plain-message';
@@ -56,7 +56,7 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
     if (action === undefined) throw invalid(phrase`Choose an action in the node or set msg.action.`);
     if (action === 'stop') return stop(msg, send, clusterId, { client, marks, deadline, show });
     const filter = readPrinters(msg, clusterId);
-    if (clusterId === undefined && !filter) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
+    if (clusterId === undefined && !filter) throw noPrinter();
     if (clusterJobId === undefined && !jobMayBeMissing)
       throw invalid(
         phrase`The setting for the print job is empty: choose a print job, or leave it blank for the one that is printing.`,

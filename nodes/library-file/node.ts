@@ -5,7 +5,7 @@ import { storedIds, type StoredKind, type StoredRef } from '../../lib/service/st
 import type { UploadProgress, UploadStage } from '../../lib/upload/progress';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { invalid, isBlank, ofMessage, readText } from '../shared/inputs';
+import { isBlank, noFile, ofMessage, readText } from '../shared/inputs';
 import { readSource } from '../shared/print-inputs';
 import { left, percent, rate, type StatusText } from '../shared/status';
 import { workNode, type WorkContext } from '../shared/work-node';
@@ -25,7 +25,7 @@ export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<t
     const id = await readText(RED, this, ofJob ? ofMessage('jobId') : fileId, msg);
     if (id !== undefined) return { kind, id };
     const property = kind === 'job' ? 'msg.jobId' : 'msg.fileId';
-    throw invalid(phrase`Choose a file in the node or set ${property}.`);
+    throw noFile(phrase`Choose a file in the node or set ${property}.`);
   };
 
   const upload = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {

@@ -4,7 +4,7 @@ import { readRequire } from '../../lib/queue/model/requirement';
 import { readMediaType } from '../../lib/service/file-types';
 import { phrase } from '../../lib/words/sentence';
 import type { Settings } from '../shared/definition';
-import { invalid, read, readText } from '../shared/inputs';
+import { noFile, read, readText } from '../shared/inputs';
 import { readSource } from '../shared/print-inputs';
 import type { definition } from './definition';
 import { readCopies, readDetails, readPriority, wordsIn } from './read-message';
@@ -20,7 +20,7 @@ export async function readAddition(
   const jobName = (await readText(RED, node, settings.jobName, msg)) ?? '';
   const isStored = kind === 'stored';
   const jobId = isStored ? wordsIn(msg, 'jobId') : null;
-  if (isStored && !jobId) throw invalid(phrase`The message names no stored job: set msg.jobId.`);
+  if (isStored && !jobId) throw noFile(phrase`The message names no stored job: set msg.jobId.`);
   return {
     ...readDetails(msg),
     source: isStored ? null : () => readSource(RED, node, { kind, file }, msg, jobName),

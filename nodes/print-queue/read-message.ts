@@ -13,7 +13,7 @@ import { TEXT } from '../../lib/rules/limits';
 import { readRangeEnd } from '../../lib/rules/ranges';
 import { record } from '../../lib/service/json-readers';
 import { phrase, type Sentence } from '../../lib/words/sentence';
-import { invalid, isBlank, kindOf, readFlag } from '../shared/inputs';
+import { invalid, isBlank, kindOf, noPrinter, readFlag, wrongType } from '../shared/inputs';
 
 /** Most of what an item may have, and of what an answer lists. */
 const MOST = { copies: 10_000, priority: 100, alternatives: 100, listed: 1_000 };
@@ -107,7 +107,7 @@ export function readNamedPrinter(msg: NodeMessage): PrinterTarget | null {
 /** The same; throws INVALID_INPUT if the message names none. */
 export function needPrinter(msg: NodeMessage): PrinterTarget {
   const printer = readNamedPrinter(msg);
-  if (!printer) throw invalid(phrase`The message names no printer: set msg.clusterId.`);
+  if (!printer) throw noPrinter(phrase`The message names no printer: set msg.clusterId.`);
   return printer;
 }
 
@@ -139,7 +139,7 @@ export function wordsIn(msg: NodeMessage, property: string): string | null | und
   if (isBlank(value)) return null;
   if (typeof value === 'number') return String(value);
   if (typeof value !== 'string')
-    throw invalid(phrase`The property ${property} must be a string, but it is ${kindOf(value)}.`);
+    throw wrongType(phrase`The property ${property} must be a string, but it is ${kindOf(value)}.`);
   if (value.length > TEXT.matched)
     throw invalid(phrase`The property ${property} has more than ${TEXT.matched} characters: shorten it.`);
   return value;

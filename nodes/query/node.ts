@@ -8,7 +8,7 @@ import { Turns } from '../../lib/time/concurrency';
 import { addJobTexts } from '../shared/job-texts';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { invalid, isBlank, read, readText } from '../shared/inputs';
+import { invalid, isBlank, noPrinter, read, readText } from '../shared/inputs';
 import { readClusterIds } from '../shared/print-inputs';
 import { workNode } from '../shared/work-node';
 import { phrase } from '../../lib/words/sentence';
@@ -35,7 +35,7 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
   const readCluster = async (msg: NodeMessage): Promise<string> => {
     const clusterId = await readText(RED, this, cluster, msg);
     if (clusterId !== undefined) return clusterId;
-    throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
+    throw noPrinter();
   };
   const readItem = async (msg: NodeMessage, property: 'clusterJobId' | 'jobId' | 'fileId'): Promise<string> => {
     const id = await readText(RED, this, { ...item, message: property }, msg);

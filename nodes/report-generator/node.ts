@@ -7,7 +7,7 @@ import { PrintingError } from '../../lib/service/errors';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { copierOf } from './copies';
-import { invalid, isBlank, kindOf, read, readText } from '../shared/inputs';
+import { isBlank, kindOf, noFile, noPrinter, read, readText, wrongType } from '../shared/inputs';
 import { checkPrinterCount, withoutPrinters } from '../shared/print-inputs';
 import type { StatusText } from '../shared/status';
 import { workNode } from '../shared/work-node';
@@ -30,9 +30,9 @@ export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Sav
       const format = readFormat(settings.format);
       // A blank setting must not read msg.filename, which may name another file (reference 2.2).
       if (format === 'file' && isBlank(settings.file.value))
-        throw invalid(phrase`Choose a file for the report in the node.`);
+        throw noFile(phrase`Choose a file for the report in the node.`);
       const path = format === 'file' ? await readText(RED, this, settings.file, msg) : '';
-      if (path === undefined) throw invalid(phrase`The setting for the file is empty: choose a file in the node.`);
+      if (path === undefined) throw noFile(phrase`The setting for the file is empty: choose a file in the node.`);
       const from = await read(RED, this, settings.from, msg);
       const to = await read(RED, this, settings.to, msg);
       const named = await read(RED, this, settings.clusters, msg);
@@ -96,12 +96,13 @@ function readReportClusters(value: unknown): string[] | null {
   const named = ids.map((id) => {
     if (typeof id !== 'string') {
       const sentence = phrase`The printers must be a string or an array of strings, but there is ${kindOf(id)}.`;
-      throw invalid(sentence);
+      throw wrongType(sentence);
     }
     return id.trim();
   });
   const wanted = [...new Set(named.filter((id) => !isBlank(id)))];
-  if (wanted.length === 0) throw invalid(phrase`The list of printers is empty: choose at least one, or leave it out.`);
+  if (wanted.length === 0)
+    throw noPrinter(phrase`The list of printers is empty: choose at least one, or leave it out.`);
   return wanted;
 }
 

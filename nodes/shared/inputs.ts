@@ -1,7 +1,7 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { unset } from '../../lib/account/settings';
 import { isFilePath, readAmount } from '../../lib/rules/text';
-import { isOfEngine, PrintingError } from '../../lib/service/errors';
+import { type ErrorDetails, isOfEngine, PrintingError } from '../../lib/service/errors';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 
 /** A setting that a message can supply: a TypedInput, or a text field that may be blank. */
@@ -48,14 +48,14 @@ export async function readText(
   if (found === undefined || typeof found === 'string') return found;
   if (typeof found === 'number') return String(found);
   const property = setting.message ?? setting.name;
-  throw invalid(phrase`The ${property} must be a string, but it is ${kindOf(found)}.`);
+  throw wrongType(phrase`The ${property} must be a string, but it is ${kindOf(found)}.`);
 }
 
 /** Reads a boolean message property; undefined if missing. Throws INVALID_INPUT for any other value. */
 export function readFlag(msg: NodeMessage, property: string): boolean | undefined {
   const value = msg[property] ?? undefined;
   if (value === undefined || typeof value === 'boolean') return value;
-  throw invalid(phrase`msg.${property} must be true or false, but it is ${kindOf(value)}.`);
+  throw wrongType(phrase`msg.${property} must be true or false, but it is ${kindOf(value)}.`);
 }
 
 function evaluate(
@@ -115,5 +115,16 @@ export function kindOf(value: unknown): string | Sentence {
   return typeof value === 'object' ? phrase`an object` : phrase`a ${typeof value}`;
 }
 
-export const invalid = (sentence: Sentence, options?: { cause: unknown }): PrintingError =>
-  new PrintingError('INVALID_INPUT', sentence, options);
+export const invalid = (sentence: Sentence, details?: Pick<ErrorDetails, 'cause' | 'obstacle'>): PrintingError =>
+  new PrintingError('INVALID_INPUT', sentence, details);
+
+/** INVALID_INPUT of a node and a message that choose no printer. */
+export const noPrinter = (
+  sentence: Sentence = phrase`Choose a printer in the node or set msg.clusterId.`,
+): PrintingError => invalid(sentence, { obstacle: 'no-printer' });
+
+/** INVALID_INPUT of a node and a message that choose no file, stored or not. */
+export const noFile = (sentence: Sentence): PrintingError => invalid(sentence, { obstacle: 'no-file' });
+
+/** INVALID_INPUT of a value of another type than its property has. */
+export const wrongType = (sentence: Sentence): PrintingError => invalid(sentence, { obstacle: 'wrong-type' });

@@ -5,7 +5,7 @@ import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/
 import { MESSAGE_PRINTERS } from '../../lib/rules/limits';
 import type { PrintSource } from '../../lib/print/print-request';
 import type { Source } from '../../lib/upload/content';
-import { invalid, isBlank, kindOf, readText, type Setting } from './inputs';
+import { invalid, isBlank, kindOf, noFile, noPrinter, readText, type Setting, wrongType } from './inputs';
 import { phrase } from '../../lib/words/sentence';
 
 /** Refuses more printers than one message may have. Throws INVALID_INPUT. */
@@ -21,10 +21,10 @@ export function readClusterIds(value: unknown): { clusterIds: string[]; many: bo
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   checkPrinterCount(ids);
   for (const id of ids) {
-    if (isBlank(id)) throw invalid(phrase`Choose a printer in the node or set msg.clusterId.`);
-    if (typeof id !== 'string') throw invalid(phrase`The ID of a printer must be a string, but it is ${kindOf(id)}.`);
+    if (isBlank(id)) throw noPrinter();
+    if (typeof id !== 'string') throw wrongType(phrase`The ID of a printer must be a string, but it is ${kindOf(id)}.`);
   }
-  if (ids.length === 0) throw invalid(phrase`The list of printers is empty: choose at least one.`);
+  if (ids.length === 0) throw noPrinter(phrase`The list of printers is empty: choose at least one.`);
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
 }
 
@@ -80,7 +80,7 @@ export async function readPrintSource(
 ): Promise<PrintSource> {
   if (kind !== 'stored') return readSource(RED, node, { kind, file }, msg, jobName);
   const jobId = await readText(RED, node, storedJob, msg);
-  if (jobId === undefined) throw invalid(phrase`Choose a stored job in the node or set msg.jobId.`);
+  if (jobId === undefined) throw noFile(phrase`Choose a stored job in the node or set msg.jobId.`);
   return { kind: 'stored', jobId };
 }
 
@@ -94,7 +94,7 @@ export async function readSource(
 ): Promise<Source> {
   if (kind !== 'payload') {
     const path = await readText(RED, node, file, msg);
-    if (path === undefined) throw invalid(phrase`Choose a file in the node or set msg.filename.`);
+    if (path === undefined) throw noFile(phrase`Choose a file in the node or set msg.filename.`);
     return { kind: 'file', path };
   }
   const name = typeof msg.filename === 'string' && !isBlank(msg.filename) ? basename(msg.filename) : jobName;
@@ -108,5 +108,5 @@ export async function readSource(
       throw invalid(phrase`A stream needs its size in bytes: set msg.fileSize.`);
     return { kind: 'stream', stream: payload, size: fileSize, name };
   }
-  throw invalid(phrase`The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`);
+  throw wrongType(phrase`The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`);
 }

@@ -1,5 +1,5 @@
 import type { Node, NodeAPI, NodeStatusFill, NodeStatusShape } from 'node-red';
-import type { PrintingError } from '../../lib/service/errors';
+import type { Obstacle, PrintingError } from '../../lib/service/errors';
 import type { SignInState } from '../../lib/sign-in/sign-in-state';
 import { shown } from '../../lib/words/shown';
 import { SHARED } from './language';
@@ -54,13 +54,19 @@ export class StatusLine {
 
 export const IDLE: StatusText = { fill: 'grey', shape: 'ring', key: 'idle' };
 
+const OBSTACLES: Record<Obstacle, Pick<StatusText, 'key'>> = {
+  offline: { key: 'printerOffline' },
+  'queue-full': { key: 'queueFull' },
+  'no-printer': { key: 'noPrinter' },
+  'no-file': { key: 'noFile' },
+  'wrong-type': { key: 'wrongType' },
+};
+
 /** Red ring with a short description of the failure. */
-export function failureText({ code, obstacle }: PrintingError): StatusText {
-  const failed = { fill: 'red', shape: 'ring' } as const;
-  if (obstacle === 'offline') return { ...failed, key: 'printerOffline' };
-  if (obstacle === 'queue-full') return { ...failed, key: 'queueFull' };
-  return { ...failed, key: `error.${code}` };
-}
+export const failureText = ({ code, obstacle }: PrintingError): StatusText => ({
+  ...{ fill: 'red', shape: 'ring' },
+  ...(obstacle ? OBSTACLES[obstacle] : { key: `error.${code}` }),
+});
 
 /** Text while an account can't be used, with the time of the last figures (ms); null for a usable account. */
 export function signInText(state: SignInState, lastFigures?: number | null): StatusText | null {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
 import { startSimulator, type Fault, type Simulator, type SimulatorOptions } from '../../simulator';
 import type { PrintResult } from '../../lib/print/print-request';
+import type { Obstacle, PrintingError } from '../../lib/service/errors';
 import { systemClock } from '../../lib/time/clock';
 import { catchNode, Flow, helperNode, Inbox, type Definition } from '../helpers/flow';
 import { TurnedTime } from '../helpers/turned-time';
@@ -181,12 +182,17 @@ export class NodeBench {
   /** The same, and the node's status shows the error. */
   shownFailed = async (msg: NodeMessage, code: string, words?: RegExp): Promise<NodeMessage> => {
     const error = await this.failed(msg, code, words);
-    const isOffline = (error.error as Error).message.includes('printer is offline');
-    const shown = isOffline ? 'status.printerOffline' : `status.error.${code}`;
+    const { obstacle } = error.error as PrintingError;
+    const shown = `status.${obstacle ? CAUSES[obstacle] : `error.${code}`}`;
     assert.equal(this.flow.statuses(this.#node.id).at(-1)?.text, shown);
     return error;
   };
 }
+
+const CAUSES: Record<Obstacle, string> = {
+  ...{ offline: 'printerOffline', 'queue-full': 'queueFull' },
+  ...{ 'no-printer': 'noPrinter', 'no-file': 'noFile', 'wrong-type': 'wrongType' },
+};
 
 type Options = Parameters<Flow['deploy']>[1];
 

@@ -506,6 +506,22 @@ describe('nodes/upload-and-print', () => {
       assert.equal(result(await printed(payload())).printed, true);
     });
 
+    it('shows by words of its own that there is no printer, no file or another type of value', async () => {
+      const shown = async (changes: NodeMessage) => {
+        await failed(payload(changes), 'INVALID_INPUT');
+        return String(flow.statuses('print').at(-1)?.text);
+      };
+      assert.match(await shown({ clusterId: undefined }), /noPrinter/);
+      assert.match(await shown({ clusterId: [] }), /noPrinter/);
+      assert.match(await shown({ clusterId: { id: 1 } }), /wrongType/);
+      assert.match(await shown({ payload: { an: 'object' } }), /wrongType/);
+      assert.match(await shown({ jobName: 'a/b.gcode' }), /error\.INVALID_INPUT/);
+      await deploy({ source: 'file' });
+      assert.match(await shown({ filename: undefined }), /noFile/);
+      await deploy({ source: 'stored' });
+      assert.match(await shown({}), /noFile/);
+    });
+
     it('says that a mesh must be sliced first', async () => {
       await failed(payload({ filename: 'part.3mf' }), 'UNSUPPORTED_FILE_TYPE', /slic/);
     });
