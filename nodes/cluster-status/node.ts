@@ -27,14 +27,13 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
   RED.nodes.createNode(this, saved);
   const status = new StatusLine(RED, this);
   const settings = settingsOf(definition, saved);
-  const { cluster: setting, lowMaterial, plateWait } = settings;
+  const { cluster: setting, milestones, lowMaterial, plateWait } = settings;
   const onlyChanges = settings.send === 'changes';
   const { least } = definition.properties.interval;
   const tooShort = !isBlank(saved.interval) && Number(saved.interval) < least;
   if (tooShort) this.warn(RED._('warning.interval'));
   const interval = tooShort ? least : settings.interval;
-  // A flow without the property has no milestones.
-  const readThresholds = () => ({ milestones: parseMilestones(saved.milestones ?? ''), lowMaterial, plateWait });
+  const readThresholds = () => ({ milestones: parseMilestones(milestones), lowMaterial, plateWait });
   let closed = false;
   const isClosed = () => closed;
   let watch: Watch | undefined;

@@ -504,6 +504,14 @@ describe('nodes/cluster-status', () => {
       assert.equal(ofType('job.queued').length, 1);
     });
 
+    it('has the milestones that its form shows, if the flow was saved without the property', async () => {
+      await watchFirst({ milestones: undefined });
+      print();
+      await later(5 + 90 + 1);
+      await later(300);
+      assert.deepEqual(pluck(ofType('job.progress').map(eventOf), 'value'), [25]);
+    });
+
     it('reports events to every node on the cluster, each with its own milestones', async () => {
       const second = node({ id: 'second', cluster: firstId(), milestones: '10', wires: [[], ['others']] });
       await watchFirst({}, [second, helperNode('others')]);
@@ -699,7 +707,7 @@ describe('nodes/cluster-status', () => {
       });
 
     it('works without milestones', async () => {
-      await watchFirst({ milestones: undefined });
+      await watchFirst({ milestones: '' });
       assert.equal((await ask()).code, undefined);
     });
   });
