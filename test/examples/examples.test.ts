@@ -105,7 +105,7 @@ describe('the examples', () => {
     await bench.untilHeard(/job\.finished square/);
     await bench.settle();
     assert.equal(bench.calls.length, 3);
-    assert.match(texts(bench)[0]!, /^square\.gcode on \w+ printer: 25 %, 0:\d\d h left, done at \d\d:\d\d$/);
+    assert.match(texts(bench)[0]!, /^square\.gcode on \w+ printer: 25 %, \d\d s left, done at \d\d:\d\d$/);
   });
 
   example('drop folder: prints each file once, or after an OK', async (bench) => {
