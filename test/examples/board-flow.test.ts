@@ -9,8 +9,14 @@ interface Row {
   plateKey: string;
   isReachable: boolean;
   isPrinting: boolean;
+  paused: boolean;
   text: string;
   last: { text: string; isPart: boolean } | null;
+}
+
+interface Board {
+  printers: Row[];
+  items: { reasons: string[] }[];
 }
 
 const CLUSTER = 'cluster 1';
@@ -35,14 +41,26 @@ class BoardFlow {
   }
 
   /** Returns the row of the only printer. */
-  show({ printer, prints }: { printer: object; prints: object[] }): Row {
+  show(shown: { printer: object; prints: object[] }): Row {
+    return this.board(shown).printers[0]!;
+  }
+
+  /** Returns the board of one printer and one item. */
+  board({ printer, prints, waitingFor = [] }: { printer: object; prints: object[]; waitingFor?: object[] }): Board {
     const copies = { total: 2, good: 1, active: 0, waiting: 1, held: 0, failed: 0, unknown: 0, rejected: 0 };
     const item = { itemId: 'item 1', name: 'part.gcode', state: 'waiting', position: 1, held: false, copies };
-    const items = [{ ...item, orderId: null, estimate: { seconds: 60 }, endedAt: null, waitingFor: [], prints }];
-    const shown = { clusterId: CLUSTER, printerId: null, clusterName: 'Workbench', text: null, current: null };
-    const explained = { printers: [{ ...shown, ...printer }], paused: null, waiting: 1 };
+    const items = [{ ...item, orderId: null, estimate: { seconds: 60 }, endedAt: null, waitingFor, prints }];
+    const row = {
+      clusterId: CLUSTER,
+      printerId: null,
+      clusterName: 'Workbench',
+      text: null,
+      current: null,
+      paused: null,
+    };
+    const explained = { printers: [{ ...row, ...printer }], paused: null, waiting: 1 };
     const board = this.#run('what the page shows', { payload: { at: TIME, items: [] }, items, explained });
-    return (board as { payload: { printers: Row[] } }).payload.printers[0]!;
+    return (board as { payload: Board }).payload;
   }
 
   #run(name: string, msg: object): unknown {
@@ -129,5 +147,29 @@ describe('the flow of the board', () => {
     flow.see({ online: false });
     assert.deepEqual(show({ code: 'BUSY', text: 'It is printing.' }), ['offline · It is printing.', false]);
     assert.deepEqual(show({ code: null }), ['free', true]);
+  });
+
+  it('offers to resume a printer that was paused while it prints', () => {
+    const busy = { plate: 'clear', code: 'BUSY', text: 'The printer is busy.' };
+    const of = (printer: object) => {
+      const { text, paused } = flow.show({ printer, prints: [] });
+      return [text, paused];
+    };
+    assert.deepEqual(of(busy), ['The printer is busy.', false]);
+    const paused = { until: null, reason: null };
+    assert.deepEqual(of({ ...busy, paused }), ['The printer is busy. · paused: no new prints', true]);
+    const idle = { plate: 'clear', code: 'PAUSED', text: 'The printer is paused.', paused };
+    assert.deepEqual(of(idle), ['The printer is paused.', true]);
+  });
+
+  it('counts the printers of a reason once', () => {
+    const waitingFor = [
+      { code: 'BUSY', printers: 4, text: '4 suitable printers are busy.' },
+      { code: 'MATERIAL', printers: 3, text: 'It needs PLA and has ABS.' },
+      { code: 'MODEL', printers: 1, text: 'It needs another model.' },
+    ];
+    const [item] = flow.board({ printer: { plate: 'clear', code: null }, prints: [], waitingFor }).items;
+    const [busy, material, model] = waitingFor.map(({ text }) => text);
+    assert.deepEqual([...item!.reasons], [busy, `${material} (And 2 more like this.)`, model]);
   });
 });
