@@ -42,6 +42,9 @@ const field = (name: string) => $(`#node-config-input-${name}`);
 const fieldText = (name: string) => typedText(`#node-config-input-${name}`) ?? '';
 const part = (name: string) => $(`#remote-printing-${name}`);
 
+/** Fields whose change makes earlier results meaningless. */
+const SETTINGS = '[id^="node-config-input-"], #remote-printing-paths input';
+
 /** Ends everything that the open dialog started. */
 let close: (() => void) | undefined;
 
@@ -61,20 +64,21 @@ function initialize(node: AccountNode): () => void {
   let closed = false;
   let asking: Promise<void> | undefined;
   let state: ShownState | undefined;
+  /** Error of the account that a later change of the settings, or a test, has overtaken. */
+  let overtaken: string | null = null;
 
   const paths = pathsTable(node.paths);
 
   const simulated = () => fieldText('service') === 'simulator';
   const byToken = () => fieldText('signIn') === 'token';
+  const isBlank = () => fieldText('authUrl') === '' && fieldText('apiUrl') === '';
   function showParts(): void {
     $('.remote-printing-remote').toggle(!simulated());
     $('.remote-printing-simulator').toggle(simulated());
     $('.remote-printing-oauth').toggle(!byToken());
     $('.remote-printing-token').toggle(byToken());
-    showMessage('');
-    part('checks').empty();
-    part('test-note').text('');
-    showState();
+    part('no-account').toggle(!simulated() && isBlank());
+    forget();
     // The choice changes which of these fields is required.
     for (const name of ['authUrl', 'apiUrl']) field(name).trigger('change');
     void askState();
@@ -99,10 +103,20 @@ function initialize(node: AccountNode): () => void {
 
   const showMessage = (sentence: string) => part('said').text(sentence);
 
+  /** Removes what was said about earlier settings. */
+  function forget(): void {
+    overtaken = state?.error ?? null;
+    showMessage('');
+    connection.clear();
+    showState();
+  }
+
   function showState(): void {
     part('state').text(simulated() ? text('state.simulated') : stateText(state, byToken()));
     part('holder').text(simulated() ? '' : holderText());
-    part('state-error').text((!simulated() && state?.error) || '');
+    const error = state?.error ?? null;
+    if (error !== overtaken) overtaken = null;
+    part('state-error').text(simulated() || error === overtaken ? '' : (error ?? ''));
     const page = webAddress(state?.simulatorUrl ?? '');
     part('simulator-page').toggle(page !== null);
     part('open-simulator').attr('href', page?.href ?? '');
@@ -156,7 +170,10 @@ function initialize(node: AccountNode): () => void {
     blank: text('picker.anyWorkspace'),
     load: () => (state?.state === 'signed-in' && !simulated() ? loadWorkspaces() : undefined),
     value: () => fieldText('organizationId'),
-    choose: (id) => field('organizationId').val(id).trigger('change'),
+    choose: (id) => {
+      field('organizationId').val(id).trigger('change');
+      forget();
+    },
   });
 
   /** Single-flight: joins the request in flight. */
@@ -214,7 +231,10 @@ function initialize(node: AccountNode): () => void {
     }
   }
 
-  connectionTest(node, settings, paths);
+  const connection = connectionTest(node, settings, paths, () => {
+    overtaken = state?.error ?? null;
+    showState();
+  });
 
   const topic = `remote-printing/accounts/${node.id}`;
   const onNews = () => void askState();
@@ -224,9 +244,14 @@ function initialize(node: AccountNode): () => void {
   // Reacts to user input only, since `showParts` triggers the event for validation.
   field('authUrl').on('change', (event) => void (event.originalEvent && askState()));
   field('redirectUri').on('input change', showRedirect);
+  // Only what a person changes: the dialog triggers these events, too.
+  $('.remote-printing-form').on('input change', SETTINGS, (event) => {
+    if (event.originalEvent) forget();
+  });
   field('organizationId').on('input change', workspaces.show);
   part('redirect-copy').on('click', () => copy(redirectUri(), part('redirect-copy')));
   part('sign-in').on('click', () => {
+    overtaken = null;
     const isDeployed = RED.nodes.node(node.id) && !node.changed;
     void signIn.begin(isDeployed ? text('account.signedIn') : text('account.signedInDeploy'));
   });

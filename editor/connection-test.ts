@@ -19,24 +19,49 @@ const MARKS = {
 } as const;
 const NAMES = ['apiHost', 'accountHost', 'clock', 'token', 'user', 'workspace', 'clusters', 'description'];
 
-/** Connects the button that tests the settings in the dialog, deployed or not, and shows the result. */
-export function connectionTest(node: EditorNode, settings: () => Record<string, string>, paths: PathsTable): void {
+/** The test's part of the dialog. */
+interface ConnectionTest {
+  /** Removes the result, also that of a test under way: the settings are others now. */
+  clear: () => void;
+}
+
+/**
+ * Connects the button that tests the settings in the dialog, deployed or not, and shows the result. Calls `passed` after
+ * a test without faults.
+ */
+export function connectionTest(
+  node: EditorNode,
+  settings: () => Record<string, string>,
+  paths: PathsTable,
+  passed: () => void,
+): ConnectionTest {
   // Elements of this dialog: another one may be open when the answer arrives.
   const button = $('#remote-printing-test');
   const note = $('#remote-printing-test-note');
   const lines = $('#remote-printing-checks');
 
+  let turn = 0;
+
+  function clear(): void {
+    turn++;
+    note.text('');
+    lines.empty();
+  }
+
   async function test(): Promise<void> {
+    clear();
+    const mine = turn;
     button.prop('disabled', true);
     note.text(text('check.testing'));
-    lines.empty();
     try {
       const { checks } = await request<{ checks: Check[] }>('POST', node.id, '/test', settings());
+      if (mine !== turn) return;
       const bad = checks.filter(({ ok }) => ok === false).length;
       note.text(bad === 0 ? text('check.allGood') : text('check.someBad', { count: bad }));
       show(checks);
+      if (bad === 0) passed();
     } catch (failure) {
-      note.text(reason(failure));
+      if (mine === turn) note.text(reason(failure));
     } finally {
       button.prop('disabled', false);
     }
@@ -85,6 +110,7 @@ export function connectionTest(node: EditorNode, settings: () => Record<string, 
   }
 
   button.on('click', () => void test());
+  return { clear };
 }
 
 function nameOf(name: string): string {

@@ -75,6 +75,31 @@ for (const runtime of editors) {
       return address;
     }
 
+    /** Signs in at the service's page; returns that page, before anything is approved. */
+    async function atService(): Promise<Page> {
+      const opened = editor.context.waitForEvent('page');
+      await editor.page.click('#remote-printing-sign-in');
+      const service = await opened;
+      await service.getByRole('button', { name: 'Sign in' }).click();
+      await service
+        .getByRole('button', { name: 'Continue' })
+        .or(service.getByRole('button', { name: 'Refuse' }))
+        .waitFor();
+      return service;
+    }
+
+    /** Begins a sign-in and refuses it at the service; returns when the dialog shows that. */
+    async function refuse(): Promise<void> {
+      const service = await atService();
+      const proceed = service.getByRole('button', { name: 'Continue' });
+      if (await proceed.isVisible()) await proceed.click();
+      const wrong = editor.page.locator('#remote-printing-state-error');
+      assert.equal(await wrong.textContent(), '');
+      await service.getByRole('button', { name: 'Refuse' }).click();
+      await wrong.filter({ hasText: 'The sign-in was refused' }).waitFor();
+      await service.close();
+    }
+
     /** Opens the dialog of the deployed account, signed in. */
     async function openSignedIn(): Promise<void> {
       await editor.openAlone('account');
@@ -93,8 +118,11 @@ for (const runtime of editors) {
       assert.deepEqual(await unnamed(editor.form), []);
       await editor.assertAccessible('account with an API token');
       assert.equal(await editor.page.isVisible('#remote-printing-sign-in'), false);
+      const noAccount = editor.page.getByText('No account? Choose the simulator');
+      assert.equal(await noAccount.isVisible(), true);
       await editor.page.selectOption('#node-config-input-service', 'simulator');
       assert.equal(await editor.page.isVisible('#node-config-input-apiUrl'), false);
+      assert.equal(await noAccount.isVisible(), false);
       await state('simulated');
       await editor.assertAccessible('account of the simulator');
     });
@@ -135,27 +163,10 @@ for (const runtime of editors) {
       await editor.openAlone();
       await fillIn();
       const wrong = page.locator('#remote-printing-state-error');
-      const atService = async (): Promise<Page> => {
-        const opened = editor.context.waitForEvent('page');
-        await page.click('#remote-printing-sign-in');
-        const service = await opened;
-        await service.getByRole('button', { name: 'Sign in' }).click();
-        await service
-          .getByRole('button', { name: 'Continue' })
-          .or(service.getByRole('button', { name: 'Refuse' }))
-          .waitFor();
-        return service;
-      };
       for (const turn of [1, 2]) {
-        const service = await atService();
-        const proceed = service.getByRole('button', { name: 'Continue' });
-        if (await proceed.isVisible()) await proceed.click();
-        assert.equal(await wrong.textContent(), '');
-        await service.getByRole('button', { name: 'Refuse' }).click();
-        await wrong.filter({ hasText: 'The sign-in was refused' }).waitFor();
+        await refuse();
         if (turn === 1) await editor.assertAccessible('account, refused');
         assert.equal(await page.isVisible('#remote-printing-authorize'), false);
-        await service.close();
       }
       await (await atService()).close();
       await said('window seems to be closed');
@@ -268,6 +279,33 @@ for (const runtime of editors) {
       assert.match((await shown.allTextContents())[0] ?? '', /Printers/);
       const marks = await shown.getByRole('img').allTextContents();
       assert.deepEqual([...marks].sort().reverse(), marks, 'faults first, then corrections by a button');
+    });
+
+    it('removes what it said about earlier settings at the next change', async () => {
+      const { page } = editor;
+      await editor.openAlone();
+      await fillIn();
+      await page.fill('#node-config-input-clientSecret', 'wrong');
+      await signIn();
+      const wrong = page.locator('#remote-printing-state-error');
+      await wrong.filter({ hasText: 'Client ID or secret is wrong' }).waitFor();
+      await runTest();
+      await noted('Problems found');
+      await page.fill('#node-config-input-clientSecret', simulator.client.secret);
+      assert.equal(await wrong.textContent(), '');
+      assert.equal(await page.textContent('#remote-printing-test-note'), '');
+      assert.equal(await page.locator('#remote-printing-checks li').count(), 0);
+    });
+
+    it('removes an error of before when a test finds no problems', async () => {
+      const { page } = editor;
+      await openSignedIn();
+      await refuse();
+      const printJobs = JSON.stringify({ printJobs: 'GET /connect/v1/jobs' });
+      await page.evaluate(`$('#node-config-input-paths').val('${printJobs}').trigger('change').trigger('blur')`);
+      await runTest();
+      await noted('No problems found.');
+      assert.equal(await page.textContent('#remote-printing-state-error'), '');
     });
 
     it('names missing settings in terms of the open dialog', async () => {
