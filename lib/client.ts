@@ -11,6 +11,7 @@ import { Http } from './http/http';
 import type { Library } from './library/library';
 import type { Snapshots } from './picture/snapshots';
 import type { Dispatcher } from './print/dispatcher';
+import { onDemand } from './on-demand';
 import { JobListReader } from './print/job-list-reader';
 import type { LateResults, Waiter } from './print/late-results';
 import type { PendingWaits } from './print/pending-waits';
@@ -22,7 +23,7 @@ import type { PrintQueue, Queues } from './queue/print-queue';
 import type { QueueOptions } from './queue/run/context';
 import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
-import { asPrintingError, PrintingError } from './service/errors';
+import { asPrintingError, PrintingError, upgraded } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
 import { RefreshesUnderWay } from './sign-in/refresh';
 import type { CurrentScope, Scope } from './state/store';
@@ -42,6 +43,32 @@ export type { ClientOptions } from './client-options';
  * account's own close.
  */
 const GRACE = 14_000;
+
+/** A part of the pack that is loaded on its first use. */
+const part = <T>(load: () => T): (() => T) =>
+  onDemand(load, () => {
+    throw upgraded();
+  });
+
+const modules = {
+  requests: part(() => require('./request/requests') as typeof import('./request/requests')),
+  uploads: part(() => require('./upload/uploads') as typeof import('./upload/uploads')),
+  dispatcher: part(() => require('./print/dispatcher') as typeof import('./print/dispatcher')),
+  clusterPrint: part(() => require('./print/cluster-print') as typeof import('./print/cluster-print')),
+  prints: part(() => require('./print/prints') as typeof import('./print/prints')),
+  pendingWaits: part(() => require('./print/pending-waits') as typeof import('./print/pending-waits')),
+  printQueue: part(() => require('./queue/print-queue') as typeof import('./queue/print-queue')),
+  snapshots: part(() => require('./picture/snapshots') as typeof import('./picture/snapshots')),
+  jobControl: part(() => require('./control/job-control') as typeof import('./control/job-control')),
+  reports: part(() => require('./report/reports') as typeof import('./report/reports')),
+  library: part(() => require('./library/library') as typeof import('./library/library')),
+  queries: part(() => require('./query/queries') as typeof import('./query/queries')),
+  choices: part(() => require('./query/choices') as typeof import('./query/choices')),
+  stop: part(() => require('./control/stop') as typeof import('./control/stop')),
+  lateResults: part(() => require('./print/late-results') as typeof import('./print/late-results')),
+  connectionTest: part(() => require('./connection/connection-test') as typeof import('./connection/connection-test')),
+  peers: part(() => require('./watch/replication/peers') as typeof import('./watch/replication/peers')),
+};
 
 /** All operations of one account for flows and the editor. Only this class assembles the layers below. */
 export class Client {
@@ -148,31 +175,31 @@ export class Client {
     const { overrides } = paths;
     this.#made = lazily(this, {
       requests: () => {
-        const { Requests } = require('./request/requests') as typeof import('./request/requests');
+        const { Requests } = modules.requests();
         return new Requests(service, settings);
       },
       uploads: () => {
-        const { Uploads } = require('./upload/uploads') as typeof import('./upload/uploads');
+        const { Uploads } = modules.uploads();
         return new Uploads({ ...common, ...(origin && { origin }) });
       },
       dispatcher: () => {
-        const { Dispatcher } = require('./print/dispatcher') as typeof import('./print/dispatcher');
+        const { Dispatcher } = modules.dispatcher();
         return new Dispatcher({ service, jobListReader, clock, warn });
       },
       prints: () => {
-        const { ClusterPrint } = require('./print/cluster-print') as typeof import('./print/cluster-print');
-        const { Prints } = require('./print/prints') as typeof import('./print/prints');
+        const { ClusterPrint } = modules.clusterPrint();
+        const { Prints } = modules.prints();
         const onUnknown = () => metrics?.dispatchUnknown();
         const { uploads, dispatcher } = this;
         const clusterPrint = new ClusterPrint({ service, dispatcher, unresolvedPrints, onUnknown });
         return new Prints({ ...common, uploads, clusterPrint, watcher, warn });
       },
       pendingWaits: () => {
-        const { PendingWaits } = require('./print/pending-waits') as typeof import('./print/pending-waits');
+        const { PendingWaits } = modules.pendingWaits();
         return new PendingWaits(store, clock, watcher.runtimes);
       },
       queues: () => {
-        const { Queues } = require('./queue/print-queue') as typeof import('./queue/print-queue');
+        const { Queues } = modules.printQueue();
         const { jobControl, dispatcher, uploads } = this;
         return new Queues({
           ...{ ...common, warn, shared: options.store, topic: [accountId, host], runtimeName, meter: metrics?.queues },
@@ -180,27 +207,27 @@ export class Client {
         });
       },
       snapshots: () => {
-        const { Snapshots } = require('./picture/snapshots') as typeof import('./picture/snapshots');
+        const { Snapshots } = modules.snapshots();
         return new Snapshots({ ...common, clusterList });
       },
       jobControl: () => {
-        const { JobControl } = require('./control/job-control') as typeof import('./control/job-control');
+        const { JobControl } = modules.jobControl();
         return new JobControl(service);
       },
       reports: () => {
-        const { Reports } = require('./report/reports') as typeof import('./report/reports');
+        const { Reports } = modules.reports();
         return new Reports({ ...common, leftovers });
       },
       library: () => {
-        const { Library } = require('./library/library') as typeof import('./library/library');
+        const { Library } = modules.library();
         return new Library({ ...common, leftovers, origin: origin || undefined });
       },
       queries: () => {
-        const { Queries } = require('./query/queries') as typeof import('./query/queries');
+        const { Queries } = modules.queries();
         return new Queries({ ...common, clusterList, overrides });
       },
       choices: () => {
-        const { Choices } = require('./query/choices') as typeof import('./query/choices');
+        const { Choices } = modules.choices();
         return new Choices({ ...common, overrides, signIn: credentials, closing: this.#closing.signal });
       },
     });
@@ -218,7 +245,7 @@ export class Client {
   async stop(
     request: Omit<StopRequest, 'quiet'>,
   ): Promise<{ results: CommonActionResult[]; failure: PrintingError | undefined }> {
-    const { firstFailure, stopJobs } = require('./control/stop') as typeof import('./control/stop');
+    const { firstFailure, stopJobs } = modules.stop();
     const { clusterId = null, deadline } = request;
     // A queue that can't be paused is no reason to let its prints go on.
     const paused = this.#made.queues?.pause(clusterId, deadline).catch(asPrintingError);
@@ -229,7 +256,7 @@ export class Client {
 
   /** One node's waits for ends that come after their message (ADR 10). */
   lateResults<Awaited extends object, Result>(waiter: Waiter<Awaited, Result>): LateResults<Awaited, Result> {
-    const { LateResults } = require('./print/late-results') as typeof import('./print/late-results');
+    const { LateResults } = modules.lateResults();
     const { pendingWaits, clock, scope, watcher, credentials: signIn } = this;
     const { runtimes } = watcher;
     return new LateResults({ pendingWaits, clock, scope, runtimes, signIn, warn: this.#warn }, waiter);
@@ -237,7 +264,7 @@ export class Client {
 
   /** Tests the parts of the account and returns a result for each. Never throws. */
   testConnection(): Promise<Check[]> {
-    const { testConnection } = require('./connection/connection-test') as typeof import('./connection/connection-test');
+    const { testConnection } = modules.connectionTest();
     const { clock, credentials } = this;
     return testConnection({ settings: this.#settings, http: this.#http, clock, credentials });
   }
@@ -249,7 +276,7 @@ export class Client {
   async replicas(): Promise<Replica[] | null> {
     const { membership } = this.watcher;
     if (!membership) return null;
-    const { replicasOf } = require('./watch/replication/peers') as typeof import('./watch/replication/peers');
+    const { replicasOf } = modules.peers();
     return replicasOf(membership);
   }
 

@@ -1,5 +1,5 @@
 // The registered js file of a node. It loads the implementation with the first node of the type, so that unused types
-// cost nothing (ADR 7).
+// cost nothing (ADR 7). After an upgrade without a restart, it refuses what is not loaded yet (lib/on-demand.ts).
 
 /** @typedef {import('./nodes.mjs').NodeSources} NodeSources */
 
@@ -11,9 +11,15 @@ export function entry({ name, type, definition }) {
   // The dialog of an account needs its endpoints before the first deploy.
   const endpoints = name === 'account' ? "\n  require('./shared/admin').addAdminEndpoints(RED);" : '';
   return `'use strict';
+const { onDemand } = require('../lib/on-demand');
+const { RefusedNode } = require('./shared/refused');
 module.exports = (RED) => {${endpoints}
+  const implementation = onDemand(
+    () => require('./${name}/node').default,
+    () => RefusedNode,
+  );
   RED.nodes.registerType('${type}', function (saved) {
-    require('./${name}/node').default.call(this, RED, saved);
+    implementation().call(this, RED, saved);
   }${options});
 };
 `;

@@ -274,6 +274,10 @@ export function few(value: unknown, what: Sentence): Json[] {
   );
 }
 
+/** What is first used between an upgrade of the pack and the restart. */
+export const upgraded = (): PrintingError =>
+  new PrintingError('NOT_CONFIGURED', phrase`The pack was upgraded: restart Node-RED.`);
+
 /** A saved value of a newer version of the pack: it is left alone, because the user may return to that version. */
 export class NewerValueError extends PrintingError {
   constructor(kind: string) {

@@ -1,7 +1,8 @@
 import type { Node, NodeAPI } from 'node-red';
 import { readSettings } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
-import { asPrintingError } from '../../lib/service/errors';
+import { onDemand } from '../../lib/on-demand';
+import { asPrintingError, upgraded } from '../../lib/service/errors';
 import { grantKey } from '../../lib/sign-in/grant';
 import { WatchMemory } from '../../lib/watch/checkpoints/memory';
 import { isInFlows, type AccountNode, type OpenAccount } from '../shared/account-link';
@@ -15,6 +16,13 @@ import { settingsOf } from '../shared/settings';
 import { definition } from './definition';
 
 type Account = AccountNode & Node<SavedCredentials<typeof definition>>;
+
+const simulatedService = onDemand(
+  () => require('../shared/simulated-service') as typeof import('../shared/simulated-service'),
+  () => {
+    throw upgraded();
+  },
+);
 
 export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
@@ -42,7 +50,7 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
       const settings = readSettings({ ...saved, ...this.credentials });
       return { client: new Client({ ...shared, settings }), simulated: null };
     }
-    const { openSimulated } = require('../shared/simulated-service') as typeof import('../shared/simulated-service');
+    const { openSimulated } = simulatedService();
     const simulated = await openSimulated(runtime, accountId);
     const { settings } = simulated;
     return { client: new Client({ ...shared, store: runtime.ownStore, settings, simulated: true }), simulated };

@@ -768,6 +768,7 @@ const OTHERS: Record<string, string> = {
   'rules/text.readAmount': 'gets a number',
   'service/errors.printerOffline': 'gets ids',
   'service/errors.revised': 'gets an error',
+  'service/errors.upgraded': 'gets no text',
   'service/errors.withIds': 'gets an error',
   'service/errors.withOutcome': 'gets an error',
   'service/print-job.describeProblem': 'gets an impediment that was read',

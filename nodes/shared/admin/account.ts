@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import type { Request } from 'express';
 import type { NodeAPI } from 'node-red';
 import { credentialsOf } from '../../../lib/account/credentials';
 import type { Client } from '../../../lib/client';
 import type { Check } from '../../../lib/connection/check';
 import { testConnection } from '../../../lib/connection/connection-test';
+import { version } from '../../../lib/on-demand';
 import type { Choices } from '../../../lib/query/choices';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { text } from '../../../lib/service/json-readers';
@@ -174,18 +173,6 @@ export function accountEndpoints(RED: NodeAPI) {
       return { replicas: await asked.replicas(), refreshes: asked.credentials.counters().refreshesInAll ?? 0 };
     }),
   };
-}
-
-/** The pack's version, from the nearest package.json above (the sources and dist/ have different depths). */
-const version: string = find(__dirname);
-
-function find(folder: string): string {
-  try {
-    return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
-  } catch {
-    const above = dirname(folder);
-    return above === folder ? 'unknown' : find(above);
-  }
 }
 
 /** The endpoint that tests the connection of an account, deployed or not (reference 5). */

@@ -1,5 +1,7 @@
 import type { RequestHandler } from 'express';
 import type { NodeAPI } from 'node-red';
+import { onDemand } from '../../../lib/on-demand';
+import { refuseRequest } from '../refused';
 
 /** Path below the editor's admin root (reference 5). */
 const ROOT = '/remote-printing';
@@ -15,10 +17,13 @@ export function addAdminEndpoints(RED: NodeAPI): void {
   const metrics = () => (require('./metrics') as typeof import('./metrics')).metricsEndpoint(RED);
   const queues = () => (require('./queue') as typeof import('./queue')).queueEndpoints(RED);
   const connection = () => (require('./account') as typeof import('./account')).connectionEndpoint(RED);
-  const route = (method: 'get' | 'post', path: string, permission: RequestHandler[], endpoint: () => RequestHandler) =>
+  const refuse = () => refuseRequest(RED);
+  const route = (method: 'get' | 'post', path: string, permission: RequestHandler[], load: () => RequestHandler) => {
+    const endpoint = onDemand(load, refuse);
     RED.httpAdmin[method](`${ROOT}${path}`, ...permission, (request, response, next) =>
       endpoint()(request, response, next),
     );
+  };
 
   route('get', '/accounts/:id', canRead, () => about().state);
   for (const list of ['clusters', 'workspaces', 'jobs', 'stored-jobs'] as const) {

@@ -151,6 +151,8 @@ const OTHERS: Record<string, string> = {
   'printing-text.printingText': 'gets the numbers of a job that was read',
   'queue-link.isQueue': 'gets a node',
   'queue-link.queueOf': 'gets the id of a node',
+  'refused.RefusedNode': 'gets no text',
+  'refused.refuseRequest': 'reads the end of a header, which Node.js limits',
   'runtime.runtimeOf': 'reads settings.js',
   'saved-state.savedState': 'reads settings.js',
   'simulated-service.openSimulated': 'starts a simulator',
