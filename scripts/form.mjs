@@ -14,6 +14,8 @@ const PACK = '@remote-printing/node-red-remote-printing';
 const ACCOUNT = 'remote-printing-account';
 const WIDE = 'style="width: calc(100% - 130px)"';
 const NARROW = 'style="width: 90px"';
+/** Of the nodes: one that no node of Node-RED has, and on which label and icon are legible in light and dark themes. */
+const COLOR = '#A68FE6';
 const PARENT_ICONS = { account: 'user', queue: 'list-ol' };
 
 /** HTML files by node type. @returns {Map<string, string>} */
@@ -195,7 +197,7 @@ function registration({ type, definition, form }, texts) {
   const kinds = Object.entries(credentials ?? {}).map(([name, kind]) => `${name}: { type: '${kind}' }`);
   const members = [
     `category: '${outputs ? 'remote printing' : 'config'}'`,
-    "color: '#87A980'",
+    `color: '${COLOR}'`,
     ...(outputs ? [`icon: '${type}.svg'`, 'inputs: 1', `outputs: ${outputs.length}`] : []),
     block('defaults: {', [defaults.map((line) => `${line},`).join('\n')], '}'),
     ...(credentials ? [block('credentials: {', [kinds.map((line) => `${line},`).join('\n')], '}')] : []),

@@ -9,6 +9,25 @@ import { account, Editor, editors, unnamed, settleAfterEach } from './editor';
 const example = (name: string) =>
   JSON.parse(readFileSync(join(__dirname, `../../examples/${name}.json`), 'utf8')) as { id: string; type: string }[];
 
+const channels = (color: string) => (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+
+/** Distance of two CSS colours in RGB. */
+const distance = (one: string, other: string) =>
+  Math.hypot(...channels(one).map((value, at) => value - channels(other)[at]!));
+
+/** Contrast of two CSS colours (WCAG 2.2). */
+function contrast(one: string, other: string): number {
+  const luminance = (color: string) => {
+    const [red, green, blue] = channels(color).map((value) => {
+      const share = value / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    }) as [number, number, number];
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number];
+  return (light + 0.05) / (dark + 0.05);
+}
+
 for (const runtime of editors) {
   describe(`the editor in ${runtime.name}`, function () {
     let editor: Editor;
@@ -37,6 +56,62 @@ for (const runtime of editors) {
       );
       assert.equal(icons.length, 9);
       for (const icon of icons) assert.match(icon, /^<svg/);
+    });
+
+    it('has icons that differ in most of what they paint, at the size of the palette', async () => {
+      const alike = await editor.page.evaluate<string[]>(`(async () => {
+        const icons = $('.red-ui-palette-node[data-palette-type^=remote-printing]').toArray().map((node) => ({
+          type: node.dataset.paletteType,
+          url: getComputedStyle($(node).find('.red-ui-palette-icon')[0]).backgroundImage.slice(5, -2),
+        }));
+        const painted = await Promise.all(icons.map(async ({ url }) => {
+          const image = Object.assign(new Image(), { src: url });
+          await image.decode();
+          const context = Object.assign(document.createElement('canvas'), { width: 20, height: 30 }).getContext('2d');
+          context.drawImage(image, 0, 0, 20, 30);
+          return context.getImageData(0, 0, 20, 30).data.filter((_, at) => at % 4 === 3);
+        }));
+        const sum = (pairs, of) => pairs.reduce((total, pair) => total + of(...pair), 0);
+        return icons.flatMap(({ type }, one) => icons.slice(one + 1).flatMap((other, after) => {
+          const pairs = [...painted[one]].map((alpha, at) => [alpha, painted[one + 1 + after][at]]);
+          const share = sum(pairs, Math.min) / sum(pairs, Math.max);
+          return share > 0.5 ? [type + ' and ' + other.type + ': ' + share.toFixed(2)] : [];
+        }));
+      })()`);
+      assert.deepEqual(alike, [], 'the shares that two icons have in common');
+    });
+
+    it('has a colour that no other node has, and on which its label is legible', async () => {
+      const { page } = editor;
+      const seen = async () =>
+        page.evaluate<{ ours: string[]; others: string[]; label: string; view: string }>(`(() => {
+          const colorsOf = (nodes) => [...new Set(nodes.toArray().map((node) => getComputedStyle(node).backgroundColor))];
+          const all = $('.red-ui-palette-node');
+          const ours = all.filter('[data-palette-type^=remote-printing]');
+          const root = getComputedStyle(document.documentElement);
+          const probe = $('<i>').appendTo('body');
+          const shown = (name) => probe.css('color', root.getPropertyValue(name)) && getComputedStyle(probe[0]).color;
+          const [label, view] = ['--red-ui-node-label-color', '--red-ui-view-background'].map(shown);
+          probe.remove();
+          return { ours: colorsOf(ours), others: colorsOf(all.not(ours)), label, view };
+        })()`);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        // The browser may apply the scheme a frame later.
+        await editor.until(`(() => {
+          const [red, green, blue] = $('.red-ui-palette-header').css('color').match(/\\d+/g).map(Number);
+          return (red + green + blue > 384) === ${colorScheme === 'dark'};
+        })()`);
+        const { ours, others, label, view } = await seen();
+        const [color = '', ...more] = ours;
+        assert.deepEqual(more, [], 'one colour for all');
+        assert.ok(others.length > 5, 'the other nodes were not read');
+        for (const other of others)
+          assert.ok(distance(color, other) > 40, `${color} is too close to ${other}, the colour of another node`);
+        assert.ok(contrast(color, label) >= 4.5, `label on node, ${colorScheme}: ${contrast(color, label)}`);
+        assert.ok(contrast(color, view) >= 2, `node on the view, ${colorScheme}: ${contrast(color, view)}`);
+      }
+      await page.emulateMedia({ colorScheme: 'light' });
     });
 
     it('finds the nodes in the palette by common search words', async () => {
