@@ -114,6 +114,20 @@ for (const runtime of editors) {
       await page.emulateMedia({ colorScheme: 'light' });
     });
 
+    it('offers to install the pack that an imported example needs', async function () {
+      // Node-RED 5 of the tests finds the dashboard beside itself.
+      if (!runtime.name.includes('4.1')) return this.skip();
+      const { page } = editor;
+      const nodes = JSON.stringify(example('05-wall-dashboard'));
+      const count = () => page.evaluate<number>('RED.nodes.createCompleteNodeSet().length');
+      const before = await count();
+      await page.evaluate(`RED.notifications.hide = false; RED.view.importNodes(${nodes}, { generateIds: true })`);
+      const offer = page.locator('.red-ui-notification', { hasText: '@flowfuse/node-red-dashboard' });
+      await offer.getByRole('button', { name: 'Install all' }).waitFor();
+      await page.evaluate('RED.history.pop(); RED.notifications.hide = true');
+      assert.equal(await count(), before);
+    });
+
     it('finds the nodes in the palette by common search words', async () => {
       const { page } = editor;
       const search = page.locator('#red-ui-palette-search input[type=text]').last();

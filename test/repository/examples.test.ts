@@ -15,6 +15,7 @@ interface FlowNode {
   account?: string;
   queue?: string;
   func?: string;
+  modules?: Record<string, string>;
   scope?: string[] | null;
 }
 
@@ -22,13 +23,15 @@ interface FlowNode {
 const OTHER_PACKS: Record<string, { pack: string; types: RegExp }> = {
   '05-wall-dashboard.json': { pack: '@flowfuse/node-red-dashboard', types: /^ui-/ },
   '06-print-queue-with-a-board.json': { pack: '@flowfuse/node-red-dashboard', types: /^ui-/ },
-  '07-log-of-prints-and-weekly-report.json': { pack: 'node-red-node-email', types: /^e-mail$/ },
 };
 
 const folder = join(root, 'examples');
 const files = readdirSync(folder).sort();
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   'node-red': { nodes: Record<string, string> };
+};
+const { dependencies: tested } = JSON.parse(readFileSync(join(root, 'matrix/package.json'), 'utf8')) as {
+  dependencies: Record<string, string>;
 };
 const ours = Object.keys(manifest['node-red'].nodes);
 const known = new Set(['tab', ...coreTypes(), ...ours]);
@@ -91,6 +94,12 @@ describe('examples', () => {
             nodes.some(({ info }) => info?.includes(`\`${pack}\``)),
             'the comment names the pack',
           );
+      });
+
+      it('lets the editor offer to install other packs, in the versions of the tests', () => {
+        const { pack } = OTHER_PACKS[file] ?? {};
+        const offered = nodes.flatMap(({ type, modules }) => (type === 'global-config' ? [modules] : []));
+        assert.deepEqual(offered, pack ? [{ [pack]: tested[pack] }] : []);
       });
 
       it('is wired only to its own nodes and uses the shared account', () => {
