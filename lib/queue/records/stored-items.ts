@@ -3,10 +3,10 @@ import { type Json, record } from '../../service/json-readers';
 import type { Lock } from '../../state/membership';
 import type { Key } from '../../state/store';
 import { eachInTurn } from '../../time/concurrency';
-import { isOpen } from '../model/item';
+import { eventId, isOpen } from '../model/item';
 import { COPIES } from '../../rules/limits';
 import { isRank } from '../model/rank';
-import type { Attempt, CopyState, ItemRecord, QueueEventDraft } from '../model/types';
+import type { Attempt, CopyState, ItemRecord, QueueEventDraft, QueueEventType } from '../model/types';
 import type { QueueStore } from './records';
 import {
   isCount,
@@ -30,9 +30,6 @@ const VERSION = 2;
 
 /** Members that seldom change: the first record of what is over holds them as well, so that the item's own stays small. */
 const LASTING = ['files', 'require', 'name', 'queueKey', 'orderId', 'owner', 'costCode', 'createdAt'] as const;
-/** Copies from which on that pays. */
-const MANY = 4;
-
 /** What most items have; such members are not written. */
 const USUAL: Partial<ItemRecord> = {
   ...{ queueKey: null, orderId: null, owner: null, costCode: null, name: null, require: null, priority: 0 },
@@ -42,10 +39,28 @@ const USUAL: Partial<ItemRecord> = {
 const USUAL_ATTEMPT: Partial<Attempt> = {
   attempt: 1,
   ...{ file: 0, clusterName: null, printerId: null, clusterJobId: null, dispatchedAt: null, startedAt: null },
-  ...{ endedAt: null, seconds: null, cost: null, reason: null, told: [], counts: false, recall: null, settledAs: null },
+  ...{ endedAt: null, seconds: null, cost: null, reason: null, counts: false, recall: null, settledAs: null },
 };
 
-const USUAL_DRAFT: Partial<QueueEventDraft> = { print: null, clusterId: null, clusterName: null, value: null };
+/** What most attempts have of their other members: a send that was answered, and an event for each step. */
+const usualAttempt = (attempt: Partial<Attempt>): Partial<Attempt> => {
+  const { dispatchedAt = null, startedAt = null, state } = attempt;
+  const told: QueueEventType[] = [];
+  if (dispatchedAt !== null) told.push('print.dispatched');
+  if (startedAt !== null) told.push('print.started');
+  if (state === 'finished') told.push('print.finished');
+  return { ...USUAL_ATTEMPT, told, ...(dispatchedAt !== null && { hasLeft: true }) };
+};
+
+/** Members that an event of an item has in common with its print, if it is about one; they are not written. */
+const usualDraft = (
+  { type, print }: Pick<QueueEventDraft, 'type' | 'print'>,
+  { queueId, itemId, prints }: { queueId: string; itemId: string; prints: ReadonlyMap<string, Attempt> },
+): Partial<QueueEventDraft> => {
+  const { clusterId = null, clusterName = null } = (print && prints.get(nameOf(print))) ?? {};
+  const id = eventId(queueId, type, itemId, ...(print ? [print.copy, print.attempt] : []));
+  return { id, print: null, clusterId, clusterName, value: null };
+};
 
 /**
  * The record of an item as it is stored: its members that differ from `USUAL` and from its past, and the attempts and
@@ -138,12 +153,18 @@ export class StoredItems {
     const present = (stored.prints as Json[]).map(attemptOf);
     const prints = new Map(past.prints);
     for (const attempt of present) prints.set(nameOf(attempt), attempt);
-    const states = Object.entries({ ...past.touched, ...record(stored.touched) });
+    const states = Object.entries({ ...past.touched, ...activeCopies(present), ...record(stored.touched) });
+    const draftOf = (draft: unknown) => {
+      const members = record(draft) ?? {};
+      const { type, print = null } = members as Partial<QueueEventDraft>;
+      if (!isText(type) || !isPrint(print)) return draft;
+      return { ...usualDraft({ type, print }, { queueId: this.queueId, itemId, prints }), ...members };
+    };
     const { past: _past, outbox, ...members } = stored;
     const found = {
       ...{ ...USUAL, ...past.lasting, ...members },
       ...{ version: 1, prints: present, touched: Object.fromEntries(states.filter(([, state]) => state !== null)) },
-      outbox: Array.isArray(outbox) ? outbox.map((draft) => ({ ...USUAL_DRAFT, ...record(draft) })) : (outbox ?? []),
+      outbox: Array.isArray(outbox) ? outbox.map(draftOf) : (outbox ?? []),
     };
     // The past was checked when it was read.
     return isItem(found) ? ({ ...found, prints: [...prints.values()] } as unknown as ItemRecord) : undefined;
@@ -159,8 +180,8 @@ export class StoredItems {
     const past = (await this.#pastOf(itemId, isCount(length) ? (length as number) : 0)) ?? new Past();
     const fresh = item.prints.filter((attempt) => isNew(past, attempt));
     const over = fresh.filter((attempt) => !isOpen(attempt));
-    const isLarge = past.length === 0 && item.copies >= MANY && item.prints.length > 0;
-    if (over.length > 0 ? item.copies > 1 : isLarge) {
+    const isFirst = past.length === 0 && item.prints.length > 0;
+    if (over.length > 0 ? item.copies > 1 : isFirst) {
       const open = new Set(fresh.filter(isOpen).map(({ copy }) => String(copy)));
       const states = Object.entries(touchedSince(past, item)).filter(([copy]) => !open.has(copy));
       const lasting = differing(
@@ -170,7 +191,7 @@ export class StoredItems {
       const part: StoredPast = {
         version: 1,
         ...(Object.keys(lasting).length > 0 && { lasting }),
-        prints: over.map((attempt) => differing(USUAL_ATTEMPT, { ...attempt })),
+        prints: over.map((attempt) => differing(usualAttempt(attempt), { ...attempt })),
         touched: Object.fromEntries(states),
       };
       await this.store.store.put(this.#keyOf(itemId, past.length), part, {
@@ -182,11 +203,15 @@ export class StoredItems {
     }
     const { version: _version, prints: _prints, touched: _touched, outbox, ...members } = item;
     const left = fresh.filter((attempt) => isNew(past, attempt));
+    const prints = new Map(item.prints.map((attempt) => [nameOf(attempt), attempt]));
+    const draftOf = (draft: QueueEventDraft) =>
+      differing(usualDraft(draft, { queueId: this.queueId, itemId, prints }), { ...draft });
+    const touched = { ...past.touched, ...activeCopies(left) };
     return {
       ...{ version: VERSION, past: past.length, ...differing({ ...USUAL, ...past.lasting }, members) },
-      ...(outbox.length > 0 && { outbox: outbox.map((draft) => differing(USUAL_DRAFT, { ...draft })) }),
-      prints: left.map((attempt) => differing(USUAL_ATTEMPT, { ...attempt })),
-      touched: touchedSince(past, item),
+      ...(outbox.length > 0 && { outbox: outbox.map(draftOf) }),
+      prints: left.map((attempt) => differing(usualAttempt(attempt), { ...attempt })),
+      touched: touchedSince({ touched }, item),
     };
   }
 
@@ -210,7 +235,11 @@ export class StoredItems {
   }
 }
 
-const nameOf = ({ copy, attempt }: Attempt): string => `${copy}/${attempt}`;
+const nameOf = ({ copy, attempt }: Pick<Attempt, 'copy' | 'attempt'>): string => `${copy}/${attempt}`;
+
+/** States that the open attempts of an item imply. */
+const activeCopies = (prints: readonly Attempt[]): Record<string, CopyState> =>
+  Object.fromEntries(prints.filter(isOpen).map(({ copy }) => [copy, 'active']));
 
 /** Whether the past has an attempt in another state, or not at all. */
 function isNew(past: Past, attempt: Attempt): boolean {
@@ -219,14 +248,14 @@ function isNew(past: Past, attempt: Attempt): boolean {
 }
 
 /** States of copies that differ from the past; null: the copy waits. */
-function touchedSince(past: Past, { touched }: ItemRecord): Record<string, CopyState | null> {
+function touchedSince(past: Pick<Past, 'touched'>, { touched }: ItemRecord): Record<string, CopyState | null> {
   const since: Record<string, CopyState | null> = {};
   for (const [copy, state] of Object.entries(touched)) if (past.touched[copy] !== state) since[copy] = state;
   for (const copy of Object.keys(past.touched)) if (!(copy in touched)) since[copy] = null;
   return since;
 }
 
-const attemptOf = (stored: Json): Attempt => ({ ...USUAL_ATTEMPT, ...stored }) as Attempt;
+const attemptOf = (stored: Json): Attempt => ({ ...usualAttempt(stored), ...stored }) as Attempt;
 
 /** The members that are not as usual. */
 const differing = (usual: object, members: Json): Json =>
@@ -321,12 +350,14 @@ const isAttempt = shapeOf({
   startedLived: orMissing(isNumber),
 });
 
+const isPrint = orNull(shapeOf({ copy: isPosition, attempt: isPosition }));
+
 /** A saved event of an item or of a queue. */
 export const isDraft = shapeOf({
   id: isText,
   type: isText,
   at: isTime,
-  print: orNull(shapeOf({ copy: isPosition, attempt: isPosition })),
+  print: isPrint,
   clusterId: isTextOrNull,
   clusterName: isTextOrNull,
 });
