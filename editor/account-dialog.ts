@@ -77,7 +77,6 @@ function initialize(node: AccountNode): () => void {
     $('.remote-printing-simulator').toggle(simulated());
     $('.remote-printing-oauth').toggle(!byToken());
     $('.remote-printing-token').toggle(byToken());
-    part('no-account').toggle(!simulated() && isBlank());
     forget();
     // The choice changes which of these fields is required.
     for (const name of ['authUrl', 'apiUrl']) field(name).trigger('change');
@@ -108,6 +107,7 @@ function initialize(node: AccountNode): () => void {
     overtaken = state?.error ?? null;
     showMessage('');
     connection.clear();
+    part('no-account').toggle(!simulated() && isBlank());
     showState();
   }
 

@@ -284,7 +284,10 @@ for (const runtime of editors) {
     it('removes what it said about earlier settings at the next change', async () => {
       const { page } = editor;
       await editor.openAlone();
+      const noAccount = page.getByText('No account? Choose the simulator');
+      assert.equal(await noAccount.isVisible(), true);
       await fillIn();
+      assert.equal(await noAccount.isVisible(), false);
       await page.fill('#node-config-input-clientSecret', 'wrong');
       await signIn();
       const wrong = page.locator('#remote-printing-state-error');
