@@ -26,7 +26,7 @@ const layers = {
 
 /** From the bottom up inside one folder of lib/. The last floor is the facade: files of the folder itself. */
 const floors = {
-  queue: [['model'], ['records'], ['plan'], ['view'], ['run'], ['print-queue']],
+  queue: [['model'], ['records'], ['plan'], ['view'], ['run'], ['board'], ['print-queue']],
   watch: [['checkpoints'], ['polling'], ['replication'], ['views'], ['watcher']],
 };
 

@@ -2,6 +2,7 @@ import { asPrintingError, PrintingError } from '../service/errors';
 import { EVENT_PRINTS } from '../rules/limits';
 import { amount, record as readRecord, text } from '../service/json-readers';
 import type { StateStore } from '../state/store';
+import { isoTime } from '../time/clock';
 import { eachInTurn } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { guard } from '../time/guard';
@@ -9,7 +10,8 @@ import { factsOfFile, factsOfMetadata } from '../toolpath/read-facts';
 import type { Source } from '../upload/content';
 import { isUploaded, readStored } from '../upload/send';
 import { phrase } from '../words/sentence';
-import { isPlateToClear } from './model/gate';
+import { WatchedBoard } from './board/board';
+import { isPlateToClear, type JudgedPrint } from './model/gate';
 import { itemStateOf, withoutEvents } from './model/item';
 import * as changes from './model/item-changes';
 import { newItem } from './model/item-changes';
@@ -22,6 +24,7 @@ import {
   type ItemFile,
   type ItemRecord,
   type ItemState,
+  namesOf,
   type PrinterReason,
   printerKey,
   printingId,
@@ -44,6 +47,7 @@ export class PrintQueue implements api.QueueApi {
   readonly #runtime: QueueRuntime;
   readonly #outbox: Outbox;
   readonly #ends = new AwaitedEnds();
+  readonly #board: WatchedBoard;
   readonly #listeners = new Set<(state: api.QueueFigures) => void>();
 
   constructor(parts: QueueParts) {
@@ -55,6 +59,13 @@ export class PrintQueue implements api.QueueApi {
       failed: (thrown) => this.#runtime.failed(thrown),
     });
     this.#runtime = new QueueRuntime(parts, () => this.#changed(), this.#outbox);
+    const { queueId, name, clock } = parts;
+    const about = { queueId, queueName: name, item: null, print: null, clusterId: null, clusterName: null };
+    this.#board = new WatchedBoard(
+      clock,
+      () => this.#runtime.loaded,
+      (board) => ({ type: 'queue.board', at: board.at, late: false, ...about, value: board }),
+    );
   }
 
   async add(request: api.AddRequest): Promise<api.Changed> {
@@ -111,9 +122,9 @@ export class PrintQueue implements api.QueueApi {
     return this.#changeAll(target, deadline, (record) => changes.released(record, this.#context));
   }
 
-  async retry(target: api.ItemTarget, deadline: Deadline): Promise<api.QueueItem[]> {
+  async retry(target: api.ItemTarget, deadline: Deadline, print?: api.NamedCopy): Promise<api.QueueItem[]> {
     const { view } = await this.#runtime.ready(deadline);
-    const items = await this.#changeAll(target, deadline, (record) => changes.retried(record, this.#context));
+    const items = await this.#changeAll(target, deadline, (record) => changes.retried(record, this.#context, print));
     for (const { itemId } of items) view.refusals.forget(itemId);
     this.#runtime.changed();
     return items;
@@ -137,9 +148,21 @@ export class PrintQueue implements api.QueueApi {
     );
   }
 
-  async plateCleared(printer: api.PrinterTarget, good: boolean, deadline: Deadline): Promise<api.QueueExplanation> {
+  async plateCleared(
+    printer: api.PrinterTarget,
+    good: boolean,
+    deadline: Deadline,
+    { goodParts, print, judges }: api.PlateJudgement = {},
+  ): Promise<api.QueueExplanation> {
     const { data, view } = await this.#runtime.ready(deadline);
-    await this.#runtime.written(deadline.wait(data.gates.confirm(printer, good)));
+    if (!good && (goodParts ?? 0) > 0)
+      throw new PrintingError('INVALID_INPUT', phrase`A plate with good parts is no bad one: leave msg.good out.`);
+    const [item] = print ? await deadline.wait(this.#find(data, print)) : [];
+    const known = item?.prints.find(({ copy, attempt }) => copy === print?.copy && attempt === print.attempt);
+    const own = item && known ? namesOf(this.#parts.queueId, item.itemId, known) : [];
+    const names = judges === undefined ? own : [judges].filter((name) => !print || own.includes(name));
+    const verdict = { good, parts: goodParts, names: print || judges !== undefined ? names : null };
+    await this.#runtime.written(deadline.wait(data.gates.confirm(printer, verdict, (id) => judgedPrint(data, id))));
     return view.explanation();
   }
 
@@ -154,12 +177,12 @@ export class PrintQueue implements api.QueueApi {
   async list({ state, orderId, owner, from, limit }: api.ListFilter): Promise<api.QueueItem[]> {
     const { data, view } = await this.#runtime.ready();
     await view.renewForecast();
-    const order = new Map(view.plan.order.map((itemId, at) => [itemId, at]));
-    return data.items.all
+    const found = data.items.all
       .filter((record) => orderId === undefined || record.orderId === orderId)
       .filter((record) => owner === undefined || record.owner === owner)
-      .filter((record) => state === undefined || itemStateOf(record, view.canBePlanned(record)) === state)
-      .sort(compareListed(order))
+      .filter((record) => state === undefined || itemStateOf(record, view.canBePlanned(record)) === state);
+    return view
+      .listed(found)
       .slice(from, from + limit)
       .map((record) => view.item(record));
   }
@@ -176,6 +199,14 @@ export class PrintQueue implements api.QueueApi {
 
   async forecast(): Promise<api.Forecast> {
     return (await this.#runtime.ready()).view.forecast();
+  }
+
+  async board(): Promise<api.Board> {
+    return { ...(await this.#board.make(await this.#runtime.ready())), at: isoTime(this.#parts.clock.now()) };
+  }
+
+  watchBoard(onBoard: (event: api.BoardEvent) => void): () => void {
+    return this.#board.watch(onBoard);
   }
 
   endOf(itemId: string, signal: AbortSignal): Promise<api.QueueItem | null> {
@@ -205,6 +236,7 @@ export class PrintQueue implements api.QueueApi {
   close(isRemoved = false): Promise<void> {
     this.#listeners.clear();
     this.#ends.close();
+    this.#board.close();
     this.#parts.closed?.();
     return this.#runtime.close(isRemoved);
   }
@@ -306,7 +338,10 @@ export class PrintQueue implements api.QueueApi {
       complete: ({ print }) => {
         const now = data.items.get(itemId);
         const attempt = now?.prints.find(({ copy, attempt }) => copy === print?.copy && attempt === print.attempt);
-        return { item: now ? view.item(now, EVENT_PRINTS) : null, print: attempt ? printShape(attempt) : null };
+        return {
+          item: now ? view.item(now, EVENT_PRINTS) : null,
+          print: now && attempt ? printShape(now, attempt) : null,
+        };
       },
       remove: async (ids) => {
         await data.items.change(itemId, (record) => withoutEvents(record, ids), { asPlanner: true });
@@ -366,16 +401,16 @@ export class Queues {
   }
 }
 
-/** Open items first: those that can be planned in their order, then the others, oldest first. Ended ones follow, newest first. */
-const compareListed = (order: ReadonlyMap<string, number>) => {
-  const placeOf = ({ itemId }: ItemRecord) => order.get(itemId) ?? order.size;
-  return (one: ItemRecord, other: ItemRecord): number => {
-    if (one.endedAt !== null && other.endedAt !== null)
-      return other.endedAt - one.endedAt || other.createdAt - one.createdAt;
-    if (one.endedAt !== null || other.endedAt !== null) return one.endedAt === null ? -1 : 1;
-    return placeOf(one) - placeOf(other) || one.createdAt - other.createdAt;
-  };
-};
+/** What a queue knows of a print that a verdict is about. */
+function judgedPrint(data: QueueData, id: string): Omit<JudgedPrint, 'known'> {
+  const found = data.printOf(id);
+  if (!found) return { perPrint: null, whole: 1, isCorrectable: false };
+  const { state, perPrint = 1 } = found.attempt;
+  return { perPrint, whole: UNFINISHED.includes(state) ? 0 : perPrint, isCorrectable: found.item.parts !== undefined };
+}
+
+/** States of ended prints, of which no part is good unless somebody counts some. */
+const UNFINISHED: readonly api.AttemptState[] = ['failed', 'aborted', 'unknown'];
 
 const lastOf = (ranks: readonly string[]): string | null =>
   ranks.reduce<string | null>((high, rank) => (high === null || rank > high ? rank : high), null);
@@ -392,12 +427,13 @@ async function alternativeFiles(
   { alternatives = [], deadline, onProgress }: Pick<AddRequest, 'alternatives' | 'deadline' | 'onProgress'>,
 ): Promise<ItemFile[]> {
   const files: ItemFile[] = [];
-  for (const other of alternatives)
-    files.push(
+  for (const other of alternatives) {
+    const file =
       'jobId' in other
         ? await storedFile(queue, other.jobId, deadline)
-        : await storeFile(queue, { kind: 'file', path: other.filename }, { jobName: '', deadline, onProgress }),
-    );
+        : await storeFile(queue, { kind: 'file', path: other.filename }, { jobName: '', deadline, onProgress });
+    files.push({ ...file, ...(other.perPrint !== undefined && { perPrint: other.perPrint }) });
+  }
   return files;
 }
 

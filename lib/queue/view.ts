@@ -2,18 +2,19 @@ import { PrintingError } from '../service/errors';
 import { type Clock, isoTime } from '../time/clock';
 import { nextTurn } from '../time/concurrency';
 import { Sentence } from '../words/sentence';
-import { isPlateToClear, type PlateGate } from './model/gate';
+import { isPlateToClear, judgesOf } from './model/gate';
 import { awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
+import { countParts, goodPartsOf } from './model/parts';
 import { isPauseOver, type PauseState } from './model/queue-record';
-import { requirementOf } from './model/requirement';
+import { type MaterialFinder, type Require, type Requirement, requirementOf } from './model/requirement';
 import { costOfFile } from './model/rules';
 import {
   type Attempt,
   type ExplainedItem,
   type Forecast,
   type ItemRecord,
+  type MaterialForecast,
   printerKey,
-  printingId,
   type QueueExplanation,
   type QueueFigures,
   type QueueItem,
@@ -21,9 +22,10 @@ import {
   type QueuePrinter,
 } from './model/types';
 import { Explainer, stuckReasonsOf, stuckSummaryOf } from './plan/explanation';
-import { type ActivePrint, type ForecastInput, type QueueForecast, SimulatedQueue } from './plan/forecast';
-import { type PlanInput, PlanInputs, type PlanSource } from './plan/inputs';
+import { type ActivePrint, type ForecastInput, type QueueForecast, SimulatedQueue, stocksOf } from './plan/forecast';
+import { planFile, type PlanInput, PlanInputs, type PlanSource } from './plan/inputs';
 import { type Plan, Planner } from './plan/plan';
+import { type Fleet, mismatchOf } from './plan/suitability';
 import { isModelPending } from './records/facts';
 import { Refusals } from './records/statuses';
 
@@ -54,6 +56,9 @@ interface Overview {
   isBusy: boolean | null;
 }
 
+/** An item as messages show it, without what depends on the plan: these members are filled in. */
+type FixedItem = QueueItem;
+
 /** What people see of a queue at one moment: its plan, its printers, and its items in the shape of messages. */
 export class QueueView {
   readonly refusals: Refusals;
@@ -64,6 +69,11 @@ export class QueueView {
   #last: Planned | null = null;
   #lastExplainer: Explainer | null = null;
   #lastOverview: Overview | null = null;
+  /** By record, as long as the same materials are known. */
+  #fixed = new WeakMap<ItemRecord, FixedItem>();
+  #materialCount = 0;
+  #configuration: { fleet: Fleet; version: number } | null = null;
+  #shownForecast: { made: QueueForecast; forecast: Forecast } | null = null;
 
   constructor(source: ViewSource) {
     this.#source = source;
@@ -72,8 +82,19 @@ export class QueueView {
     this.#forecast = new RecentForecast(source.clock);
   }
 
+  /** Grows with each change that may concern items, and with each status. */
+  changes = 0;
+  looks = 0;
+
   /** Call after anything has changed. */
   invalidate(): void {
+    this.changes++;
+    this.refresh();
+  }
+
+  /** Call after a status that changed nothing but figures, such as the progress of a print. */
+  refresh(): void {
+    this.looks++;
     this.#last = null;
     this.#lastExplainer = null;
     this.#lastOverview = null;
@@ -138,13 +159,30 @@ export class QueueView {
 
   /** An item in the shape of messages (print queue, 4), with its newest `mostPrints` prints. */
   item(record: ItemRecord, mostPrints = Infinity): QueueItem {
-    const { queueId, rules, views } = this.#source;
-    const [file] = record.files;
-    const facts = file?.facts ?? null;
-    const { nozzles: _, ...requires } = requirementOf(record.require, facts, views.materialOf);
+    const fixed = this.#fixedOf(record);
     const reasons = isWaiting(record) ? this.#explainer.summaryOf(record.itemId) : stuckSummaryOf(record);
     const eta = this.#forecast.etaOf(record.itemId);
     return {
+      ...fixed,
+      state: itemStateOf(record, this.canBePlanned(record)),
+      position: this.#positionOf(record),
+      eta: eta && { startAt: isoTime(eta.startAt), endAt: isoTime(eta.endAt) },
+      waitingFor: reasons.map(({ code, printers, sentence }) => ({ code, printers, text: sentence })),
+      prints: mostPrints < fixed.prints.length ? fixed.prints.slice(-mostPrints) : fixed.prints,
+    };
+  }
+
+  /** What an item shows whatever the plan is. */
+  #fixedOf(record: ItemRecord): FixedItem {
+    const { queueId, rules, views } = this.#source;
+    if (this.#materialCount !== views.materialCount) this.#fixed = new WeakMap();
+    this.#materialCount = views.materialCount;
+    const known = this.#fixed.get(record);
+    if (known) return known;
+    const [file] = record.files;
+    const facts = file?.facts ?? null;
+    const { nozzles: _, ...requires } = requirementOf(record.require, facts, views.materialOf);
+    const fixed: FixedItem = {
       itemId: record.itemId,
       queueId,
       queueKey: record.queueKey,
@@ -154,15 +192,16 @@ export class QueueView {
       costCode: record.costCode,
       jobId: file?.jobId ?? null,
       fileSize: file?.size ?? null,
-      state: itemStateOf(record, this.canBePlanned(record)),
+      state: 'waiting',
       held: awaitsRelease(record),
       priority: record.priority,
-      position: this.#positionOf(record),
+      position: null,
       createdAt: isoTime(record.createdAt),
       notBefore: isoOrNull(record.notBefore),
       deadline: isoOrNull(record.deadline),
       endedAt: isoOrNull(record.endedAt),
       copies: { ...countCopies(record) },
+      parts: partsShape(record),
       requires,
       estimate: {
         seconds: facts?.seconds ?? null,
@@ -170,10 +209,12 @@ export class QueueView {
         weights: facts?.weights ?? [],
         cost: costOfFile(rules.prices, facts, facts?.seconds ?? null),
       },
-      eta: eta && { startAt: isoTime(eta.startAt), endAt: isoTime(eta.endAt) },
-      waitingFor: reasons.map(({ code, printers, sentence }) => ({ code, printers, text: sentence })),
-      prints: record.prints.slice(-mostPrints).map(printShape),
+      eta: null,
+      waitingFor: [],
+      prints: record.prints.map((attempt) => printShape(record, attempt)),
     };
+    this.#fixed.set(record, fixed);
+    return fixed;
   }
 
   /** An item with the reason of each printer. */
@@ -199,32 +240,27 @@ export class QueueView {
     const now = this.#now;
     const shownPause = (pause: PauseState | null | undefined) =>
       pause && !isPauseOver(pause, now) ? { until: isoOrNull(pause.until), reason: pause.reason } : null;
-    const gateOf = ({ clusterId, printerId }: QueuePrinter): PlateGate | undefined => {
-      const gate = data.gates.of(clusterId, printerId);
-      return gate && isPlateToClear(gate, rules.gate) ? gate : undefined;
-    };
-    const parts = this.#printsBy(new Set(printers.flatMap((printer) => gateOf(printer)?.ended?.id ?? [])));
-    const open = data.open.all.flatMap((record) =>
-      openAttempts(record).map((attempt) => ({ itemId: record.itemId, attempt })),
-    );
+    const open = data.open.all.flatMap((record) => openAttempts(record).map((attempt) => ({ item: record, attempt })));
     return {
       printers: printers.map((printer) => {
         const { clusterId, printerId, clusterName, printerName, obstacle, lastUsedAt, usedFor } = printer;
-        const awaiting = gateOf(printer);
+        const gate = data.gates.of(clusterId, printerId);
+        const awaiting = gate && isPlateToClear(gate, rules.gate) ? gate : undefined;
         const here =
           open.find(
             ({ attempt }) => attempt.clusterId === clusterId && (printerId === null || attempt.printerId === printerId),
-          ) ?? parts.get(awaiting?.ended?.id ?? '');
+          ) ?? data.printOf(awaiting?.ended?.id ?? '');
         const { copy = 0, attempt = 0, clusterJobId = null } = here?.attempt ?? {};
         return {
           ...{ clusterId, printerId, clusterName, printerName, free: obstacle === null },
           plate: awaiting ? 'awaiting' : 'clear',
+          judges: gate ? judgesOf(gate) : null,
           code: obstacle?.code ?? null,
           text: obstacle?.sentence ?? null,
           paused: shownPause(pausedPrinters[printerKey(printer)]),
           lastUsedAt: isoOrNull(lastUsedAt),
           hours: Math.round(usedFor / 36_000) / 100,
-          current: here ? { itemId: here.itemId, copy, attempt, clusterJobId } : null,
+          current: here ? { itemId: here.item.itemId, copy, attempt, clusterJobId } : null,
         };
       }),
       paused: this.isPaused ? shownPause(paused) : null,
@@ -249,17 +285,57 @@ export class QueueView {
     };
   }
 
+  /** The items in the order of `list`. */
+  listed(items: readonly ItemRecord[] = this.#source.data.items.all): ItemRecord[] {
+    const order = new Map(this.plan.order.map((itemId, at) => [itemId, at]));
+    return [...items].sort(compareListed(order));
+  }
+
   /** Runs the plan forward. The result also becomes the items' `eta`. */
   async forecast(): Promise<Forecast> {
-    const { items, orders, idleAt } = await this.#forecast.make(this.#forecastInput());
-    return {
-      at: isoTime(this.#now),
-      items: [...items].map(([itemId, { startAt, endAt, clusterId }]) => ({
-        ...{ itemId, startAt: isoOrNull(startAt), endAt: isoOrNull(endAt), clusterId },
-      })),
-      orders: [...orders].map(([orderId, { endAt, late }]) => ({ orderId, endAt: isoOrNull(endAt), late })),
-      idleAt: isoOrNull(idleAt),
-    };
+    return forecastShape(this.#now, await this.#forecast.make(this.#forecastInput()));
+  }
+
+  /** The last forecast, or another one if anything has changed since, and it is a minute old; with what comes next. */
+  async recentForecast(): Promise<{ forecast: Forecast; next: QueueForecast['next'] }> {
+    const { made, at } = await this.#forecast.recent(() => this.#forecastInput());
+    const known =
+      this.#shownForecast?.made === made ? this.#shownForecast : { made, forecast: forecastShape(at, made) };
+    this.#shownForecast = known;
+    return { forecast: known.forecast, next: made.next };
+  }
+
+  /** Another object after any change of a printer's configuration. */
+  get configuration(): object {
+    const { fleet } = this.#planned.planner;
+    const { version } = fleet;
+    const isSame = this.#configuration?.fleet === fleet && this.#configuration.version === version;
+    return isSame && this.#configuration ? this.#configuration : (this.#configuration = { fleet, version });
+  }
+
+  /** What each file of an item needs. */
+  requires(record: ItemRecord): Requirement[] {
+    return record.files.map(({ facts }) => requirementOf(record.require, facts, this.#source.views.materialOf));
+  }
+
+  /** Whether a printer could print a file of an item if it required this. */
+  suits(record: ItemRecord, require: Require, printer: QueuePrinter): boolean {
+    const { views, rules } = this.#source;
+    return record.files.some(
+      ({ facts }) => mismatchOf(requirementOf(require, facts, views.materialOf), printer, rules) === null,
+    );
+  }
+
+  /** Materials of which something is missing; null: not known before every printer was seen. */
+  get shortMaterials(): string[] | null {
+    if (!this.#planned.isComplete) return null;
+    return stocksOf({ ...this.input, active: this.#active }).flatMap(({ key, isShort }) => (isShort ? [key] : []));
+  }
+
+  /** What a new forecast says of the materials of which something is missing. */
+  async shortages(): Promise<Map<string, MaterialForecast>> {
+    const { materials } = await this.#forecast.make(this.#forecastInput());
+    return new Map(materials.flatMap((stock) => (stock.isShort ? [[stock.key, materialShape(stock)] as const] : [])));
   }
 
   /** Renews the items' `eta` if anything has changed since the last forecast, unless that costs too much. */
@@ -283,24 +359,18 @@ export class QueueView {
         orderId === null || endedAt !== null ? [] : [[itemId, orderId] as const],
       ),
     );
-    const active = data.open.all.flatMap((record) => openAttempts(record).map((one) => activePrint(record, one)));
     // A start that no status shows yet begins soon.
     const nextStartAt = Math.min(input.nextStartAt, input.now + rules.stagger);
     // A refusal may be over by then, as any obstacle that only the service knows.
-    return { ...input, nextStartAt, orders, active, refusals: new Map() };
+    return { ...input, nextStartAt, orders, active: this.#active, refusals: new Map() };
   }
 
-  /** The queue's prints with these ids of printings. */
-  #printsBy(ids: ReadonlySet<string>): ReadonlyMap<string, { itemId: string; attempt: Attempt }> {
-    const { data, queueId } = this.#source;
-    const found = new Map<string, { itemId: string; attempt: Attempt }>();
-    if (ids.size === 0) return found;
-    for (const { itemId, prints } of data.items.all)
-      for (const attempt of prints) {
-        const id = printingId(queueId, itemId, attempt);
-        if (ids.has(id)) found.set(id, { itemId, attempt });
-      }
-    return found;
+  /** The queue's prints under way. */
+  get #active(): ActivePrint[] {
+    const { data, views } = this.#source;
+    return data.open.all.flatMap((record) =>
+      openAttempts(record).map((one) => activePrint(record, one, views.materialOf)),
+    );
   }
 
   #count(): Overview {
@@ -360,7 +430,15 @@ export class QueueView {
   }
 }
 
-export const printShape = (attempt: Attempt): QueuePrint => ({
+function partsShape(record: ItemRecord): QueueItem['parts'] {
+  const counts = countParts(record);
+  if (!counts || !record.parts) return null;
+  const { good, rejected, owed } = counts;
+  const { wanted, perPrint } = record.parts;
+  return { wanted, perPrint, good, rejected, owed };
+}
+
+export const printShape = (record: ItemRecord, attempt: Attempt): QueuePrint => ({
   copy: attempt.copy,
   attempt: attempt.attempt,
   clusterId: attempt.clusterId,
@@ -373,6 +451,9 @@ export const printShape = (attempt: Attempt): QueuePrint => ({
   endedAt: isoOrNull(attempt.endedAt),
   seconds: attempt.seconds,
   cost: attempt.cost,
+  perPrint: attempt.perPrint ?? 1,
+  goodParts: goodPartsOf(record, attempt),
+  used: attempt.used ?? [],
 });
 
 const isoOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));
@@ -382,17 +463,52 @@ const NOWHERE = { clusterId: null, printerId: null, clusterName: null } as const
 /** Whether copies of an item wait, so that its plan explains why. */
 const isWaiting = (record: ItemRecord): boolean => record.endedAt === null && countCopies(record).waiting > 0;
 
-function activePrint({ itemId, files }: ItemRecord, { clusterId, file, startedAt, assignedAt }: Attempt): ActivePrint {
+const forecastShape = (at: number, { items, orders, idleAt, materials }: QueueForecast): Forecast => ({
+  at: isoTime(at),
+  items: [...items].map(([itemId, { startAt, endAt, clusterId }]) => ({
+    ...{ itemId, startAt: isoOrNull(startAt), endAt: isoOrNull(endAt), clusterId },
+  })),
+  orders: [...orders].map(([orderId, { endAt, late }]) => ({ orderId, endAt: isoOrNull(endAt), late })),
+  idleAt: isoOrNull(idleAt),
+  materials: materials.map(materialShape),
+});
+
+/** Open items first: those that can be planned in their order, then the others, oldest first. Ended ones follow, newest first. */
+const compareListed = (order: ReadonlyMap<string, number>) => {
+  const placeOf = ({ itemId }: ItemRecord) => order.get(itemId) ?? order.size;
+  return (one: ItemRecord, other: ItemRecord): number => {
+    if (one.endedAt !== null && other.endedAt !== null)
+      return other.endedAt - one.endedAt || other.createdAt - one.createdAt;
+    if (one.endedAt !== null || other.endedAt !== null) return one.endedAt === null ? -1 : 1;
+    return placeOf(one) - placeOf(other) || one.createdAt - other.createdAt;
+  };
+};
+
+function activePrint(
+  record: ItemRecord,
+  { clusterId, file, startedAt, assignedAt }: Attempt,
+  find: MaterialFinder,
+): ActivePrint {
   const startAt = startedAt ?? assignedAt;
-  const seconds = files[file]?.facts?.seconds ?? null;
-  return { itemId, clusterId, startAt, endAt: seconds === null ? null : startAt + seconds * 1000 };
+  const plan = planFile(record, file, find);
+  const endAt = plan.seconds === null ? null : startAt + plan.seconds * 1000;
+  return { itemId: record.itemId, clusterId, startAt, endAt, file: plan };
 }
+
+const materialShape = ({ material, needed, loaded, missing, shortAt }: ForecastedStock): MaterialForecast => ({
+  ...{ material, needed, loaded, missing },
+  shortAt: isoOrNull(shortAt),
+});
+
+type ForecastedStock = QueueForecast['materials'][number];
 
 /** Age up to which a forecast still gives the `eta` of items, ms. */
 const KEPT = 60_000;
 /** Least time between two forecasts for the `eta` of items, ms, and the share of the time that they may occupy. */
 const SHORTEST_AGE = 1_000;
 export const FORECAST_SHARE = 0.05;
+/** Share of the time that forecasts for a board may occupy. */
+const BOARD_SHARE = 0.01;
 /** Most items for which a forecast is made without being asked for. */
 const ITEMS = 1_000;
 /** Time for which a forecast may occupy the event loop at a stretch, ms. */
@@ -406,13 +522,25 @@ class RecentForecast {
   /** Monotonic, ms. */
   #madeAt = -Infinity;
   #took = 0;
+  /** ms since 1970. */
+  #at = 0;
 
   constructor(private readonly clock: Clock) {}
+
+  /** The last one, or another one if anything has changed since and it is old; `at`: of what it foretells, ms since 1970. */
+  async recent(input: () => ForecastInput): Promise<{ made: QueueForecast; at: number }> {
+    const age = this.clock.monotonic() - this.#madeAt;
+    const isFresh =
+      this.#last !== null && (this.isCurrent ? age < KEPT : age < Math.max(KEPT, this.#took / BOARD_SHARE));
+    const made = isFresh && this.#last ? this.#last : await this.make(input());
+    return { made, at: this.#at };
+  }
 
   async make(input: ForecastInput): Promise<QueueForecast> {
     const startedAt = this.clock.monotonic();
     this.isCurrent = true;
     this.#last = await runForecast(input, this.clock);
+    this.#at = input.now;
     this.#madeAt = this.clock.monotonic();
     this.#took = this.#madeAt - startedAt;
     return this.#last;

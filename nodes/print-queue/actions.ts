@@ -7,7 +7,9 @@ import {
   needPrinter,
   needTarget,
   readChanges,
+  readJudgement,
   readListFilter,
+  readNamedCopy,
   readPause,
   readPlace,
   readNamedPrinter,
@@ -31,10 +33,10 @@ export function readAction(chosen: string, msg: NodeMessage): QueueAction {
   return action;
 }
 
-/** Carries out an action that adds nothing, and returns its payload (reference 3.6). */
+/** Carries out an action that adds nothing and shows no board, and returns its payload (reference 3.6). */
 export async function actOn(
   api: QueueApi,
-  action: Exclude<QueueAction, 'add'>,
+  action: Exclude<QueueAction, 'add' | 'board'>,
   msg: NodeMessage,
   deadline: Deadline,
 ): Promise<unknown> {
@@ -57,13 +59,14 @@ export async function actOn(
       return items((target) => api.move(target, readPlace(msg), deadline));
     case 'settle':
       return items((target) => api.settle(target, readVerdict(msg), deadline));
+    case 'retry':
+      return items((target) => api.retry(target, deadline, readNamedCopy(msg)));
     case 'remove':
     case 'hold':
     case 'release':
-    case 'retry':
       return items((target) => api[action](target, deadline));
     case 'plate-cleared':
-      return api.plateCleared(needPrinter(msg), readFlag(msg, 'good') ?? true, deadline);
+      return api.plateCleared(needPrinter(msg), readFlag(msg, 'good') ?? true, deadline, readJudgement(msg));
     case 'pause':
       return api.pause(readPause(msg), deadline);
     case 'resume':

@@ -7,7 +7,7 @@ import type { Settings } from '../shared/definition';
 import { noFile, read, readText } from '../shared/inputs';
 import { readSource } from '../shared/print-inputs';
 import type { definition } from './definition';
-import { readCopies, readDetails, readPriority, wordsIn } from './read-message';
+import { readCopies, readDetails, readParts, readPriority, wordsIn } from './read-message';
 
 /** Reads the item that a message adds. Throws INVALID_INPUT. */
 export async function readAddition(
@@ -28,7 +28,7 @@ export async function readAddition(
     jobName,
     mediaType: isStored ? undefined : readMediaType(msg.mediaType),
     queueKey: (await readText(RED, node, settings.queueKey, msg)) ?? null,
-    copies: readCopies(await read(RED, node, settings.copies, msg)) ?? 1,
+    ...(readParts(msg) ?? { copies: readCopies(await read(RED, node, settings.copies, msg)) ?? 1 }),
     priority: readPriority(await read(RED, node, settings.priority, msg)) ?? 0,
     require: readRequire(await read(RED, node, settings.require, msg)) ?? undefined,
   };

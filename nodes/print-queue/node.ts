@@ -6,16 +6,18 @@ import { asPrintingError } from '../../lib/service/errors';
 import type { Saved } from '../shared/definition';
 import { translatedError } from '../shared/language';
 import { NodeWaits } from '../shared/node-waits';
+import { readFlag } from '../shared/inputs';
 import { markFailed } from '../shared/on-input';
 import { copyMessage } from '../shared/plain-message';
 import { queueOf, type OpenQueue } from '../shared/queue-link';
+import { runtimeOf } from '../shared/runtime';
 import { settingsOf } from '../shared/settings';
 import { failureText, IDLE, percent, type StatusText } from '../shared/status';
 import { workNode, type WorkContext } from '../shared/work-node';
 import { actOn, readAction } from './actions';
 import { readAddition } from './addition';
 import { definition } from './definition';
-import { answerFields, eventMessage } from './messages';
+import { answerFields, BoardMessages, eventMessage } from './messages';
 import { queueText } from './queue-text';
 
 export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
@@ -65,6 +67,35 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
       .catch((thrown: unknown) => context.show(failureText(asPrintingError(thrown))));
   };
 
+  let boards: BoardMessages | undefined;
+  /** Ends the boards of output 2. */
+  let stopBoards: (() => void) | undefined;
+  /** Answers with the board, and begins or ends to send it after changes, as the message says. */
+  const board = async (msg: NodeMessage, { api, client }: OpenQueue, { deadline, signal }: WorkContext) => {
+    const isWanted = readFlag(msg, 'board');
+    const shown = (boards ??= new BoardMessages(RED, client.simulated, runtimeOf(RED).clock));
+    const payload = await deadline.wait(api.board().then((now) => shown.payload(now)));
+    if (isWanted === undefined || signal.aborted) return payload;
+    stopBoards?.();
+    stopBoards = undefined;
+    if (!isWanted) return payload;
+    const watching = new AbortController();
+    const end = () => watching.abort();
+    const stop = api.watchBoard((event) => {
+      shown
+        .message(event)
+        .then((message) => watching.signal.aborted || this.send([null, message]))
+        .catch((thrown: unknown) => this.error(translatedError(RED, asPrintingError(thrown))));
+    });
+    watching.signal.addEventListener('abort', stop);
+    signal.addEventListener('abort', end, { once: true });
+    stopBoards = () => {
+      signal.removeEventListener('abort', end);
+      end();
+    };
+    return payload;
+  };
+
   const add = async (msg: NodeMessage, { api }: OpenQueue, { deadline, signal, show }: WorkContext) => {
     const onProgress = (done: number | null) => {
       if (!signal.aborted) show(done === null ? ADDING : { ...UPLOADING, values: { percent: percent(done) } });
@@ -101,6 +132,8 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
       send([Object.assign(msg, more, answerFields(RED, payload, client.simulated)), null]);
     const action = readAction(settings.action, msg);
     const queue = await deadline.wait(open());
+    if (action === 'board')
+      return send([Object.assign(msg, { payload: await board(msg, queue, context) }, context.marks), null]);
     if (action !== 'add') return answer(await actOn(queue.api, action, msg, deadline));
     const { item, duplicate } = await add(msg, queue, context);
     if (settings.waitFor !== 'finished') return answer(item, { duplicate });

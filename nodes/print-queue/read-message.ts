@@ -4,7 +4,9 @@ import type {
   ItemChanges,
   ItemState,
   ListFilter,
+  NamedCopy,
   Pause,
+  PlateJudgement,
   PrinterTarget,
   ItemTarget,
   Settlement,
@@ -16,7 +18,7 @@ import { phrase, type Sentence } from '../../lib/words/sentence';
 import { invalid, isBlank, kindOf, noPrinter, readFlag, wrongType } from '../shared/inputs';
 
 /** Most of what an item may have, and of what an answer lists. */
-const MOST = { copies: 10_000, priority: 100, alternatives: 100, listed: 1_000 };
+const MOST = { copies: 10_000, number: 1_000_000, priority: 100, alternatives: 100, listed: 1_000 };
 /** Latest and earliest time that a Date holds, ms. */
 const LATEST = 8.64e15;
 
@@ -60,10 +62,28 @@ export function readChanges(msg: NodeMessage, target: ItemTarget): ItemChanges {
     ...details,
     orderId: 'orderId' in target ? undefined : orderId,
     copies: readCopies(msg.copies),
+    ...readPartNumbers(msg),
     priority: readPriority(msg.priority),
     require: msg.require === undefined ? undefined : (readRequire(msg.require) ?? {}),
   };
 }
+
+/** Reads the parts that a message adds, in place of copies; undefined if it names none. Throws INVALID_INPUT. */
+export function readParts(msg: NodeMessage): Pick<ItemChanges, 'wanted' | 'perPrint'> | undefined {
+  const { wanted, perPrint } = readPartNumbers(msg);
+  if (wanted !== undefined && !isBlank(msg.copies))
+    throw invalid(phrase`The message has msg.copies and msg.wanted: leave one of them out.`);
+  if (wanted === undefined && perPrint !== undefined)
+    throw invalid(phrase`The message has msg.perPrint without msg.wanted, the number of good parts: set that too.`);
+  return wanted === undefined ? undefined : { wanted, perPrint };
+}
+
+const readPartNumbers = (msg: NodeMessage): Pick<ItemChanges, 'wanted' | 'perPrint'> => ({
+  wanted: wholeNumber(msg.wanted, 'wanted', 1, MOST.copies),
+  perPrint: readPerPrint(msg.perPrint),
+});
+
+const readPerPrint = (value: unknown): number | undefined => wholeNumber(value, 'perPrint', 1, MOST.copies);
 
 export const readCopies = (value: unknown): number | undefined => wholeNumber(value, 'copies', 1, MOST.copies);
 export const readPriority = (value: unknown): number | undefined =>
@@ -76,9 +96,11 @@ function readAlternatives(value: unknown): ItemChanges['alternatives'] {
     invalid(phrase`The property alternatives must be an array of objects with a jobId or a filename.`);
   if (!Array.isArray(value) || value.length > MOST.alternatives) throw wrong();
   return value.map((entry) => {
-    const { jobId, filename } = record(entry) ?? {};
-    if (typeof jobId === 'string' && !isBlank(jobId)) return { jobId };
-    if (typeof filename === 'string' && !isBlank(filename)) return { filename };
+    const { jobId, filename, perPrint } = record(entry) ?? {};
+    const number = readPerPrint(perPrint);
+    const parts = number === undefined ? {} : { perPrint: number };
+    if (typeof jobId === 'string' && !isBlank(jobId)) return { jobId, ...parts };
+    if (typeof filename === 'string' && !isBlank(filename)) return { filename, ...parts };
     throw wrong();
   });
 }
@@ -95,7 +117,27 @@ export function readVerdict(msg: NodeMessage): Settlement {
   const { outcome } = msg;
   if (outcome !== 'printed' && outcome !== 'not-printed')
     throw invalid(phrase`The property outcome must be "printed" or "not-printed", but it is ${shownValue(outcome)}.`);
-  return { outcome, copy: wholeNumber(msg.copy, 'copy', 1, MOST.copies) ?? null };
+  const { copy = null, attempt = null } = readNamedCopy(msg) ?? {};
+  return { outcome, copy, ...(attempt !== null && { attempt }) };
+}
+
+/** The copy that a message names, and its attempt; undefined if it names none. */
+export function readNamedCopy(msg: NodeMessage): NamedCopy | undefined {
+  const copy = wholeNumber(msg.copy, 'copy', 1, MOST.number);
+  return copy === undefined
+    ? undefined
+    : { copy, attempt: wholeNumber(msg.attempt, 'attempt', 1, MOST.number) ?? null };
+}
+
+/** Reads what a message says about a plate beside good or bad. An item id without copy and attempt names no print. */
+export function readJudgement(msg: NodeMessage): PlateJudgement {
+  const itemId = wordsIn(msg, 'itemId');
+  const { copy, attempt = null } = readNamedCopy(msg) ?? {};
+  return {
+    goodParts: wholeNumber(msg.goodParts, 'goodParts', 0, MOST.copies),
+    print: itemId && copy !== undefined && attempt !== null ? { itemId, copy, attempt } : undefined,
+    judges: wordsIn(msg, 'judges') ?? undefined,
+  };
 }
 
 /** Reads the printer that a message names; null if it names none. */

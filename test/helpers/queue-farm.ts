@@ -4,7 +4,15 @@ import { Dispatcher } from '../../lib/print/dispatcher';
 import { JobListReader } from '../../lib/print/job-list-reader';
 import { LocalChanges } from '../../lib/queue/records/records';
 import { PrintQueue } from '../../lib/queue/print-queue';
-import type { AddRequest, ItemChanges, QueueEvent, QueueExplanation, QueueItem } from '../../lib/queue/model/types';
+import type {
+  AddRequest,
+  ItemChanges,
+  NamedCopy,
+  PlateJudgement,
+  QueueEvent,
+  QueueExplanation,
+  QueueItem,
+} from '../../lib/queue/model/types';
 import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { readCluster, readClusterStatus } from '../../lib/service/cluster';
 import { PrintingError } from '../../lib/service/errors';
@@ -333,12 +341,26 @@ export class Runtime {
     return this.ask((queue, deadline) => queue.update({ queueKey }, changes, deadline));
   }
 
-  settle(queueKey: string, outcome: 'printed' | 'not-printed', copy: number | null = null): Promise<QueueItem[]> {
-    return this.ask((queue, deadline) => queue.settle({ queueKey }, { outcome, copy }, deadline));
+  settle(
+    queueKey: string,
+    outcome: 'printed' | 'not-printed',
+    copy: number | null = null,
+    attempt: number | null = null,
+  ): Promise<QueueItem[]> {
+    return this.ask((queue, deadline) => queue.settle({ queueKey }, { outcome, copy, attempt }, deadline));
+  }
+
+  retry(queueKey: string, print: NamedCopy): Promise<QueueItem[]> {
+    return this.ask((queue, deadline) => queue.retry({ queueKey }, deadline, print));
   }
 
   clear(good: boolean, clusterId = 'C1', printerId: string | null = null): Promise<QueueExplanation> {
     return this.ask((queue, deadline) => queue.plateCleared({ clusterId, printerId }, good, deadline));
+  }
+
+  /** Clears a plate, and says more about its print. */
+  judge(good: boolean, about: PlateJudgement, clusterId = 'C1', printerId: string | null = null) {
+    return this.ask((queue, deadline) => queue.plateCleared({ clusterId, printerId }, good, deadline, about));
   }
 
   pause(clusterId: string | null = null, printerId: string | null = null, until: number | null = null) {

@@ -72,10 +72,12 @@ export const material = (guid: string | null, name: string | null = null, color:
   density: null,
 });
 
-export const file = (needs: Partial<Requirement> = {}, seconds: number | null = 3600) => ({
+export const file = (needs: Partial<Requirement> = {}, seconds: number | null = 3600, perPrint = 1) => ({
   requirement: requirement(needs),
   seconds,
   isStored: true,
+  perPrint,
+  weights: [] as (number | null)[],
 });
 
 export const item = (itemId: string, state: Partial<PlanItem> = {}): PlanItem => ({
@@ -87,6 +89,7 @@ export const item = (itemId: string, state: Partial<PlanItem> = {}): PlanItem =>
   notBefore: null,
   files: [file()],
   waiting: [1],
+  parts: null,
   isFront: false,
   avoid: new Map(),
   refused: new Set(),
@@ -174,12 +177,18 @@ const rules = fc
   })
   .map(rulesOf);
 
+/** What an item of parts owes: as many copies as these parts take, the first of which may be one that was printed before. */
+export function owedParts({ left, first }: { left: number; first: number }, perPrint: number) {
+  const waiting = Array.from({ length: Math.ceil(left / perPrint) }, (_, at) => first + at);
+  return { waiting, parts: { left, perPrint, next: first + waiting.length } };
+}
+
 /** Inputs in which items compete for the same few printers. */
 export const planInputs: fc.Arbitrary<PlanInput> = fc
   .record({ printers: fleets, rules, needs: fc.array(requirements, { minLength: 1, maxLength: 4 }) })
   .chain(({ printers, rules: chosen, needs }) => {
     // Items with equal files share them, as the items of a shop do.
-    const files = needs.map((need, at) => file(need, at === 0 ? null : at * 600));
+    const files = needs.map((need, at) => file(need, at === 0 ? null : at * 600, at + 1));
     const clusters = some('none', ...printers.map(({ clusterId }) => clusterId));
     const items = fc.array(
       fc.record({
@@ -188,7 +197,10 @@ export const planInputs: fc.Arbitrary<PlanInput> = fc
         deadline: maybe(fc.nat({ max: 5 }).map((hours) => NOW + hours * 3_600_000)),
         notBefore: some(null, null, null, NOW + 1000),
         files: fc.array(some(...files), { minLength: 1, maxLength: 2 }),
-        waiting: some([1], [2, 3], []),
+        owes: fc.oneof(
+          some({ waiting: [1] }, { waiting: [2, 3] }, { waiting: [] }),
+          fc.record({ left: fc.nat({ max: 6 }), first: some(1, 4) }),
+        ),
         isFront: some(false, false, false, true),
         avoid: fc.oneof(fc.constant<string[]>([]), fc.array(clusters, { maxLength: 1 })),
         refused: fc.oneof(
@@ -207,9 +219,10 @@ export const planInputs: fc.Arbitrary<PlanInput> = fc
       planInput({
         printers,
         rules: chosen,
-        items: all.map(({ postponed: _, avoid, refused, ...state }, at) => {
-          const avoided = new Map(state.waiting.slice(0, 1).map((copy) => [copy, new Set(avoid)]));
-          return item(`i${at}`, { ...state, rank: `r${at}`, avoid: avoided, refused: new Set(refused) });
+        items: all.map(({ postponed: _, avoid, refused, owes, ...state }, at) => {
+          const owed = 'left' in owes ? owedParts(owes, state.files[0]?.perPrint ?? 1) : { ...owes, parts: null };
+          const avoided = new Map(owed.waiting.slice(0, 1).map((copy) => [copy, new Set(avoid)]));
+          return item(`i${at}`, { ...state, ...owed, rank: `r${at}`, avoid: avoided, refused: new Set(refused) });
         }),
         refusals: new Map(
           all.map(({ postponed }, at) => [`i${at}`, new Map(postponed.map((id) => [id, obstacle('REFUSED')]))]),

@@ -1,11 +1,15 @@
 import type {
   AddRequest,
+  Board,
+  BoardEvent,
   Changed,
   ItemChanges,
   ExplainedItem,
   Forecast,
   ListFilter,
+  NamedCopy,
   Pause,
+  PlateJudgement,
   PrinterTarget,
   QueueApi,
   QueueEvent,
@@ -38,6 +42,7 @@ export const queueItem = (changes: Partial<QueueItem> = {}): QueueItem => ({
   deadline: null,
   endedAt: null,
   copies: { total: 1, waiting: 1, active: 0, good: 0, rejected: 0, failed: 0, held: 0, unknown: 0 },
+  parts: null,
   requires: requirement({ models: ['Model X'] }),
   estimate: { seconds: 600, volumes: [], weights: [], cost: null },
   eta: null,
@@ -60,6 +65,7 @@ const EXPLANATION: QueueExplanation = {
   printers: [
     {
       ...{ clusterId: 'c1', printerId: null, clusterName: 'Left', printerName: 'Left', free: false, plate: 'awaiting' },
+      judges: 'print-1',
       ...{ code: 'PLATE_NOT_CLEARED', text: phrase`No answer from the printer` },
       ...{ paused: null, lastUsedAt: null, hours: 1, current: null },
     },
@@ -68,6 +74,15 @@ const EXPLANATION: QueueExplanation = {
   waiting: 3,
   active: 1,
 };
+
+const FORECAST: Forecast = { at: 'now', items: [], orders: [], idleAt: null, materials: [] };
+
+export const queueBoard = (changes: Partial<Board> = {}): Board => ({
+  ...{ at: 'now', printers: [], items: [], orders: [], todo: [] },
+  counts: { waiting: 0, active: 0, held: 0, blocked: 0, finished: 0, failed: 0, cancelled: 0 },
+  forecast: FORECAST,
+  ...changes,
+});
 
 /** A queue that records its calls, and answers as the test says. */
 export class ScriptedQueue implements QueueApi {
@@ -80,13 +95,15 @@ export class ScriptedQueue implements QueueApi {
   /** Ended items, by id. */
   readonly ended = new Map<string, QueueItem>();
   state = queueState();
+  shown = queueBoard();
   closed = 0;
+  readonly #boards = new Set<(event: BoardEvent) => void>();
   readonly #ends = new Set<() => void>();
   readonly #subscribers = new Set<(events: readonly QueueEvent[]) => void>();
   readonly #watchers = new Set<(state: QueueFigures) => void>();
 
   get listeners(): number {
-    return this.#subscribers.size + this.#watchers.size + this.#ends.size;
+    return this.#subscribers.size + this.#watchers.size + this.#ends.size + this.#boards.size;
   }
 
   #answer<T>(name: string, args: unknown[], value: T): Promise<T> {
@@ -106,10 +123,15 @@ export class ScriptedQueue implements QueueApi {
   move = (target: ItemTarget, to: object, _: Deadline) => this.#answer('move', [target, to], this.items);
   hold = (target: ItemTarget) => this.#answer('hold', [target], this.items);
   release = (target: ItemTarget) => this.#answer('release', [target], this.items);
-  retry = (target: ItemTarget) => this.#answer('retry', [target], this.items);
+  retry = (target: ItemTarget, _: Deadline, print?: NamedCopy) =>
+    this.#answer('retry', print ? [target, print] : [target], this.items);
   remove = (target: ItemTarget) => this.#answer('remove', [target], this.items);
   settle = (target: ItemTarget, verdict: Settlement) => this.#answer('settle', [target, verdict], this.items);
-  plateCleared = (printer: PrinterTarget, good: boolean) => this.#answer('plateCleared', [printer, good], EXPLANATION);
+  plateCleared = (printer: PrinterTarget, good: boolean, _: Deadline, about: PlateJudgement = {}) => {
+    const said = Object.fromEntries(Object.entries(about).filter(([, value]) => value !== undefined));
+    const more = Object.keys(said).length > 0 ? [said] : [];
+    return this.#answer('plateCleared', [printer, good, ...more], EXPLANATION);
+  };
   pause = (pause: Pause) => this.#answer('pause', [pause], EXPLANATION);
   resume = (printer: PrinterTarget | null) => this.#answer('resume', [printer], EXPLANATION);
   list = (filter: ListFilter) => this.#answer('list', [filter], this.items);
@@ -124,7 +146,20 @@ export class ScriptedQueue implements QueueApi {
     );
   };
   explainQueue = () => this.#answer('explainQueue', [], EXPLANATION);
-  forecast = (): Promise<Forecast> => this.#answer('forecast', [], { at: 'now', items: [], orders: [], idleAt: null });
+  forecast = (): Promise<Forecast> => this.#answer('forecast', [], FORECAST);
+  board = (): Promise<Board> => this.#answer('board', [], this.shown);
+
+  watchBoard(onBoard: (event: BoardEvent) => void): () => void {
+    this.#boards.add(onBoard);
+    return () => this.#boards.delete(onBoard);
+  }
+
+  /** Shows a board to whoever watches it. */
+  showBoard(board: Board): void {
+    const about = { queueId: 'queue', queueName: 'Farm', item: null, print: null, clusterId: null, clusterName: null };
+    const event: BoardEvent = { type: 'queue.board', at: board.at, late: false, ...about, value: board };
+    for (const onBoard of [...this.#boards]) onBoard(event);
+  }
 
   endOf(itemId: string, signal: AbortSignal): Promise<QueueItem | null> {
     return new Promise((resolve) => {

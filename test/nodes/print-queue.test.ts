@@ -109,6 +109,23 @@ describe('nodes/print-queue', () => {
       assert.deepEqual(alternatives, [{ jobId: 'other' }, { filename: '/b.gcode' }]);
     });
 
+    it('adds parts in place of the copies that the node is set to', async () => {
+      await deploy({ source: 'stored', copies: '3', copiesType: 'num' });
+      const alternatives = [{ jobId: 'other', perPrint: '2' }];
+      await one({ jobId: 'j', wanted: 10, perPrint: '4', alternatives });
+      await one({ jobId: 'j', wanted: '5', copies: '' });
+      const numbers = queue.calls.map(([, request]) => {
+        const { copies, wanted, perPrint, alternatives: others } = request as Record<string, unknown>;
+        return { copies, wanted, perPrint, others };
+      });
+      assert.deepEqual(numbers, [
+        { copies: undefined, wanted: 10, perPrint: 4, others: [{ jobId: 'other', perPrint: 2 }] },
+        { copies: undefined, wanted: 5, perPrint: undefined, others: undefined },
+      ]);
+      await failed({ jobId: 'j', wanted: 10, copies: 2 }, 'INVALID_INPUT', /msg\.copies and msg\.wanted/);
+      await failed({ jobId: 'j', perPrint: 2 }, 'INVALID_INPUT', /msg\.perPrint without msg\.wanted/);
+    });
+
     it('adds a stored job without a source', async () => {
       await deploy({ source: 'stored' });
       await one({ jobId: 'stored-1', filename: '/no-such' });
@@ -165,6 +182,21 @@ describe('nodes/print-queue', () => {
       { ...printer, printerId: 'p', good: false },
       ['plateCleared', { ...printer, printerId: 'p' }, false],
     ],
+    ['retry', { ...target, copy: 2 }, ['retry', target, { copy: 2, attempt: null }]],
+    ['retry', { ...target, copy: '2', attempt: 3 }, ['retry', target, { copy: 2, attempt: 3 }]],
+    [
+      'settle',
+      { ...target, outcome: 'printed', copy: 2, attempt: 3 },
+      ['settle', target, { outcome: 'printed', copy: 2, attempt: 3 }],
+    ],
+    [
+      'plate-cleared',
+      { ...printer, itemId: 'i', copy: 2, attempt: 3, goodParts: 0 },
+      ['plateCleared', printer, true, { goodParts: 0, print: { itemId: 'i', copy: 2, attempt: 3 } }],
+    ],
+    ['plate-cleared', { ...printer, judges: 'print-1' }, ['plateCleared', printer, true, { judges: 'print-1' }]],
+    // An item alone names no print, and neither does the job of another node's message.
+    ['plate-cleared', { ...printer, itemId: 'i', copy: 2, clusterJobId: 'x' }, ['plateCleared', printer, true]],
     ['pause', {}, ['pause', { printer: null, until: null, reason: null }]],
     ['pause', { clusterId: 'c', ...cleaning }, ['pause', { printer, ...cleaning }]],
     ['resume', {}, ['resume', null]],
@@ -220,6 +252,13 @@ describe('nodes/print-queue', () => {
     ['settle', { ...target, outcome: 'printed', copy: 1.5 }, /copy/],
     ['plate-cleared', {}, /msg\.clusterId/],
     ['plate-cleared', { clusterId: 'c', good: 'yes' }, /msg\.good/],
+    ['plate-cleared', { clusterId: 'c', goodParts: -1 }, /goodParts must be a whole number from 0/],
+    ['plate-cleared', { clusterId: 'c', goodParts: 1.5 }, /goodParts/],
+    ['plate-cleared', { clusterId: 'c', judges: {} }, /judges must be a string/],
+    ['retry', { ...target, copy: 1, attempt: 0 }, /attempt/],
+    ['update', { ...target, wanted: 0 }, /wanted must be a whole number from 1 to 10000/],
+    ['update', { ...target, perPrint: 10_001 }, /perPrint/],
+    ['update', { ...target, alternatives: [{ jobId: 'j', perPrint: 0 }] }, /perPrint/],
     ['pause', { until: 'tomorrow' }, /until must be a time in ISO 8601.* is tomorrow/],
     ['pause', { until: 'last week' }, /until/],
     ['pause', { until: 1e300 }, /until/],
@@ -250,6 +289,7 @@ describe('nodes/print-queue', () => {
       print: {
         ...{ copy: 1, attempt: 1, clusterId: 'c1', clusterName: 'Left', printerId: null, clusterJobId: 'cj' },
         ...{ state: 'printing', reason: null, startedAt: null, endedAt: null, seconds: null, cost: null },
+        ...{ perPrint: 1, goodParts: null, used: [] },
       },
       ...changes,
     });

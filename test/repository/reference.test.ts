@@ -186,6 +186,7 @@ describe('docs/reference.md', () => {
       'print.extra': true,
       'plate.awaiting': true,
       'plate.cleared': true,
+      'material.short': true,
       'queue.idle': true,
     };
     const named = rows(section('3.6')).flatMap(([type = '']) => spans(type));

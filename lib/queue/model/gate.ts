@@ -74,10 +74,13 @@ export type Source = 'job' | 'vanished' | 'status' | 'settled' | 'lost' | 'damag
 /** `leaving`: its end is named, and the printer is still occupied. `cleanup`: from then until the printer is idle. */
 export type Stage = 'leaving' | 'cleanup' | 'idle';
 
-interface PlateVerdict {
+export interface PlateVerdict {
   /** Id of the printing. */
   id: string;
   good: boolean;
+  /** Number of good parts, if a person has counted them; absent: all with `good`, none without. */
+  parts?: number;
+  /** 0: nobody has said it, but another print followed. */
   at: number;
 }
 
@@ -188,15 +191,15 @@ export function newGate(gateId: string, sight: Sight, isLost: boolean): PlateGat
 /** Ids and place of a gate's machine. */
 export type PlateIds = Pick<PlateGate, 'gateId' | 'ownIds' | 'hostGuid' | 'clusterId' | 'printerId'>;
 
-/** A closed gate in place of a record that can't be read; `rest`: what can be read of it. */
-export function damagedGate(rest: PlateIds): PlateGate {
+/** A closed gate in place of a record that can't be read; `rest`: what can be read of it; `id`: names the damage. */
+export function damagedGate(rest: PlateIds, id = 'damaged'): PlateGate {
   const gate: PlateGate = {
     version: 2,
     ...rest,
     ...{ clusterName: null, closings: 0, begun: 0, printing: null, ended: null, hasShownCleanup: false },
     ...{ known: [], verdicts: [] },
   };
-  return closed(gate, 'damaged', { outcome: 'unknown', source: 'damaged', at: 0 });
+  return closed(gate, id, { outcome: 'unknown', source: 'damaged', at: 0 });
 }
 
 /** The gate after a status that shows its machine; the same object if nothing changed. */
@@ -249,32 +252,104 @@ export const isFollowed = ({ printing, begun }: PlateGate, id: string, begunBefo
   begun > begunBefore || (printing !== null && printing.id !== id);
 
 /** Records that a person took the part of such a print off for the next one, and did not reject it. */
-export function acceptedBy(gate: PlateGate, id: string, now: number): PlateGate {
+export function acceptedBy(gate: PlateGate, id: string): PlateGate {
   const { verdicts } = gate;
   if (verdicts.some((verdict) => verdict.id === id)) return gate;
-  return { ...gate, verdicts: [...verdicts, { id, good: true, at: now }].slice(-VERDICTS_KEPT) };
+  return { ...gate, verdicts: [...verdicts, { id, good: true, at: 0 }].slice(-VERDICTS_KEPT) };
 }
 
 /**
- * The gate after a person confirmed a clear plate, and judged the part on it. Throws NOT_ACCEPTED while the printer
- * prints: the part of the print before is out of reach then.
+ * What names the last print on a plate, as long as none is under way: the id of the printing or, where nobody knows it, one
+ * that is new with each closing. A verdict that names it can't concern another print. Null: nothing has ended there.
  */
-export function confirmed(gate: PlateGate, good: boolean, now: number): PlateGate {
+export function judgesOf({
+  printing,
+  ended,
+  closings,
+}: Pick<PlateGate, 'printing' | 'ended' | 'closings'>): string | null {
+  if (printing || !ended) return null;
+  const { id, source, at } = ended;
+  return id === '' || UNNAMED.includes(source) ? [id || source, closings, at].join('/') : id;
+}
+
+/** Sources after which the id of the printing is not known. */
+const UNNAMED: readonly Source[] = ['status', 'lost', 'damaged'];
+
+/** A person's verdict on the last print that ended on a plate. */
+export interface Judgement {
+  good: boolean;
+  /** Number of good parts; undefined: all with `good`, none without. */
+  parts?: number | undefined;
+  /** Names that the print may have; null: the verdict names none. */
+  names: readonly string[] | null;
+}
+
+/** What a queue knows of the print that a verdict is about. */
+export interface JudgedPrint {
+  /** Number of parts; null: the print is not of this queue, which then counts none. */
+  perPrint: number | null;
+  /** Parts that count as good without a number: none of a print that did not finish. */
+  whole: number;
+  /** Whether a rejection can be taken back, because parts are counted and not copies. */
+  isCorrectable: boolean;
+  /** The verdict on it so far, at whichever gate that was given. */
+  known: PlateVerdict | undefined;
+}
+
+/**
+ * The gate after a person confirmed a clear plate, and judged the part on it. The same verdict again only clears the plate,
+ * and another one corrects it. Throws NOT_ACCEPTED while the printer prints, because the part of the print before is out of
+ * reach then, and if the verdict names another print, or one that was judged otherwise; INVALID_INPUT for more parts than the
+ * print has.
+ */
+export function confirmed(
+  gate: PlateGate,
+  { names, ...given }: Judgement,
+  { perPrint, whole, isCorrectable, known }: JudgedPrint,
+  now: number,
+): PlateGate {
   const { ended, printing, verdicts } = gate;
   if (printing)
     throw new PrintingError(
       'NOT_ACCEPTED',
       phrase`The printer is printing, so its plate can't be clear: wait for the end.`,
     );
+  if (names && !names.includes(judgesOf(gate) ?? '')) throw anotherPrint();
   if (!ended) return gate;
-  const last = verdicts.find(({ id }) => id === ended.id);
-  // A part that was rejected stays so: its copy may be printing again.
-  const isNews = !last || (last.good && !good);
-  const others = verdicts.filter((verdict) => verdict !== last);
-  const after = [...others, { id: ended.id, good, at: now }].slice(-VERDICTS_KEPT);
-  if (!isNews && ended.clearedAt !== null) return gate;
-  return { ...gate, ended: { ...ended, clearedAt: ended.clearedAt ?? now }, verdicts: isNews ? after : verdicts };
+  const parts = perPrint === null ? undefined : given.parts;
+  const good = parts === undefined ? given.good : parts > 0;
+  if (perPrint !== null && (parts ?? 0) > perPrint)
+    throw new PrintingError(
+      'INVALID_INPUT',
+      phrase`The property goodParts must be at most ${perPrint}, as the print has no more parts.`,
+    );
+  const isSame = known !== undefined && countOf(known, whole) === countOf({ good, parts }, whole);
+  if (names && known && !isSame)
+    throw new PrintingError(
+      'NOT_ACCEPTED',
+      phrase`The print was judged otherwise already: to correct that, clear the plate without naming the print.`,
+    );
+  // The part of a copy that was rejected stays so: the copy may be printing again.
+  const isNews = !known || (!isSame && (isCorrectable || (known.good && !good)));
+  const own = verdicts.find(({ id }) => id === ended.id);
+  if (!isNews && own && ended.clearedAt !== null) return gate;
+  const verdict = isNews ? { good, ...(parts === undefined ? {} : { parts }) } : known;
+  // A clock that was set back does not make a later verdict the earlier one.
+  const at = isNews ? Math.max(now, (known?.at ?? 0) + 1) : known.at;
+  const others = verdicts.filter((other) => other !== own);
+  const after = isNews || !own ? [...others, { ...verdict, id: ended.id, at }].slice(-VERDICTS_KEPT) : verdicts;
+  return { ...gate, ended: { ...ended, clearedAt: ended.clearedAt ?? now }, verdicts: after };
 }
+
+/** Number of good parts of a verdict; `whole`: with `good` alone. */
+const countOf = ({ good, parts }: Pick<Judgement, 'good' | 'parts'>, whole: number): number =>
+  parts ?? (good ? whole : 0);
+
+const anotherPrint = (): PrintingError =>
+  new PrintingError(
+    'NOT_ACCEPTED',
+    phrase`Another print has ended on this plate since, or none has: look at the printer again.`,
+  );
 
 /** Whether a job that has ended may have left something on a plate. */
 export const mayHavePrinted = (job: PrintJob): boolean =>
@@ -339,7 +414,7 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
       before && !isContinued ? closed(gate, before.id, { outcome: 'unknown', source: 'vanished', at }) : gate;
     // It was only out of sight.
     const isBack = ended.ended?.id === id;
-    const after = before?.id === id || isBack ? ended : takenOff(ended, at);
+    const after = before?.id === id || isBack ? ended : takenOff(ended);
     const known = isBack ? after.known.filter((other) => other !== id) : after.known;
     const begun = isContinued || isBack ? after.begun : after.begun + 1;
     const printing = { id, missingSince: null, isUnlisted: false };
@@ -396,13 +471,13 @@ function closed(
   const isCurrent = gate.printing?.id === id || (source === 'job' && gate.printing?.isUnlisted === true);
   const begun = isCurrent || isSettled ? gate.begun : gate.begun + 1;
   const printing = isCurrent ? null : gate.printing;
-  return { ...takenOff(gate, at), closings: gate.closings + 1, begun, printing, ended, known };
+  return { ...takenOff(gate), closings: gate.closings + 1, begun, printing, ended, known };
 }
 
 /** Records that a person took the part off, and did not reject it: another print follows. */
-function takenOff(gate: PlateGate, now: number): PlateGate {
+function takenOff(gate: PlateGate): PlateGate {
   const { ended } = gate;
-  return !ended || SETTLED.slice(1).includes(ended.source) ? gate : acceptedBy(gate, ended.id, now);
+  return !ended || SETTLED.slice(1).includes(ended.source) ? gate : acceptedBy(gate, ended.id);
 }
 
 /** Corrects the outcome of the last print: a later status may know it better. */

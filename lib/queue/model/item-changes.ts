@@ -4,12 +4,12 @@ import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
 import {
   type ChangeContext,
-  concluded,
   copiesIn,
   hasEnded,
   isBeingSent,
   isOpen,
   isStuck,
+  itemStateOf,
   lastAttempt,
   type LivedContext,
   mayStart,
@@ -18,8 +18,21 @@ import {
   withItemEvent,
   withPrintEvent,
 } from './item';
+import type { Judgement } from './gate';
+import { goodPartsOf, isNeeded, owing, owingInFront, perPrintOf, withPerPrint } from './parts';
 import type { QueueRules } from './rules';
-import type { Attempt, CopyState, ItemChanges, ItemFile, ItemRecord, Recall, Settlement } from './types';
+import type {
+  Attempt,
+  CopyState,
+  ItemChanges,
+  ItemFile,
+  ItemRecord,
+  NamedCopy,
+  Recall,
+  Settlement,
+  UsedMaterial,
+} from './types';
+import { usedBy } from './usage';
 
 // Changes of an item. Each returns the same record if nothing changes; those of people throw QUEUE_ITEM_BUSY.
 
@@ -34,7 +47,10 @@ interface NewItem {
 }
 
 export function newItem({ changes, rank, ...given }: NewItem, context: LivedContext): ItemRecord {
-  const { awaitsApproval } = given;
+  const { awaitsApproval, files } = given;
+  const { wanted, perPrint = 1, copies = 1 } = changes;
+  if (wanted !== undefined && changes.copies !== undefined) throw notBoth();
+  if (wanted === undefined && (changes.perPrint !== undefined || areOfParts(files))) throw withoutWanted();
   const record: ItemRecord = {
     version: 1,
     ...given,
@@ -51,7 +67,8 @@ export function newItem({ changes, rank, ...given }: NewItem, context: LivedCont
     deadline: changes.deadlineAt ?? null,
     isHeld: changes.held ?? false,
     isRemoved: false,
-    copies: changes.copies ?? 1,
+    ...(wanted !== undefined && { parts: { wanted, perPrint } }),
+    copies: wanted === undefined ? copies : Math.ceil(wanted / perPrint),
     touched: {},
     front: [],
     prints: [],
@@ -71,11 +88,13 @@ type ItemUpdate = Omit<ItemChanges, 'alternatives'> & { alternatives?: readonly 
 /** `rank`: place behind the items of a new priority. */
 export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, context: ChangeContext): ItemRecord {
   const { copies, require, priority, alternatives } = changes;
+  const parts = partsAfter(record, changes);
   const isLater = changes.held === true || (changes.notBefore ?? 0) > context.now;
   if (isBeingSent(record) && (copies !== undefined || require !== undefined || isLater)) throw busy();
   // An attempt names its file by its place.
   if (alternatives && openAttempts(record).some(({ state, file }) => state === 'assigned' || file > 0)) throw busy();
-  const least = Math.max(0, ...Object.keys(record.touched).map(Number));
+  const least =
+    copies === undefined ? 0 : Object.keys(record.touched).reduce((most, copy) => Math.max(most, Number(copy)), 0);
   if (copies !== undefined && copies < least) {
     const sentence = phrase`The item can't have fewer than ${least} copies, as that many were begun: remove the item instead.`;
     throw new PrintingError('QUEUE_ITEM_BUSY', sentence);
@@ -88,6 +107,7 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
       ...{ notBefore: changes.notBefore, deadline: changes.deadlineAt, isHeld: changes.held },
     }),
     ...(isMoved && { rank }),
+    ...(parts && { parts }),
     ...(alternatives && {
       files: [...record.files.slice(0, 1), ...alternatives],
       prints: record.prints.map((attempt) => ({ ...attempt, file: isOpen(attempt) ? attempt.file : 0 })),
@@ -95,7 +115,49 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
     ...(record.isHeld && changes.held === false && { waitsSince: context.now }),
     ...(changes.deadlineAt !== undefined && changes.deadlineAt !== record.deadline && { isOverdue: false }),
   };
-  return concluded(JSON.stringify(changed) === JSON.stringify(record) ? record : changed, context);
+  const after = parts ? withPerPrint(changed) : changed;
+  return concluded(JSON.stringify(after) === JSON.stringify(record) ? record : after, context);
+}
+
+/** What an item of parts wants after an update; undefined: it owes copies. Throws INVALID_INPUT for what it does not own. */
+function partsAfter(
+  { parts }: ItemRecord,
+  { copies, wanted, perPrint, alternatives = [] }: ItemUpdate,
+): ItemRecord['parts'] {
+  if (parts && copies !== undefined) throw notBoth();
+  if (!parts && (wanted !== undefined || perPrint !== undefined || areOfParts(alternatives))) throw withoutWanted();
+  return parts && { ...parts, wanted: wanted ?? parts.wanted, perPrint: perPrint ?? parts.perPrint };
+}
+
+const areOfParts = (files: readonly ItemFile[]): boolean => files.some(({ perPrint }) => perPrint !== undefined);
+
+const notBoth = (): PrintingError =>
+  new PrintingError(
+    'INVALID_INPUT',
+    phrase`An item of parts has no number of copies: leave msg.copies out, as msg.wanted decides it.`,
+  );
+
+const withoutWanted = (): PrintingError =>
+  new PrintingError(
+    'INVALID_INPUT',
+    phrase`An item of copies has no parts: add an item with msg.wanted, and msg.perPrint beside it.`,
+  );
+
+/** Adds the consequence of the item's copies: what its parts need, its end, or its reopening. */
+function concluded(before: ItemRecord, context: ChangeContext): ItemRecord {
+  const record = owing(before);
+  const hasEndedNow = hasEnded(record);
+  // Enough parts are good after all, for example because fewer are wanted.
+  const isEndedAnew = record !== before && before.endedAt !== null && itemStateOf(record) !== itemStateOf(before);
+  if (hasEndedNow === (record.endedAt !== null) && !(hasEndedNow && isEndedAnew)) return record;
+  if (!hasEndedNow) {
+    const reopened: ItemRecord = { ...record, endedAt: null, isRemoved: false };
+    return withItemEvent(reopened, context, 'item.reopened', record.ends);
+  }
+  const after: ItemRecord = { ...record, endedAt: context.now, ends: record.ends + 1 };
+  const state = itemStateOf(after);
+  const type = state === 'cancelled' ? 'item.cancelled' : state === 'failed' ? 'item.failed' : 'item.finished';
+  return withItemEvent(after, context, type, after.ends);
 }
 
 export function heldBack(record: ItemRecord): ItemRecord {
@@ -105,17 +167,19 @@ export function heldBack(record: ItemRecord): ItemRecord {
 }
 
 /** Releases whatever holds the item: the hold, the approval, its aborted copies. */
-export function released(record: ItemRecord, { now }: Pick<ChangeContext, 'now'>): ItemRecord {
+export function released(record: ItemRecord, context: ChangeContext): ItemRecord {
   const held = copiesIn(record, 'held');
   if (!record.isHeld && !record.awaitsApproval && held.length === 0) return record;
-  return withCopies({ ...record, waitsSince: now, isHeld: false, awaitsApproval: false }, held, null);
+  const free: ItemRecord = { ...record, waitsSince: context.now, isHeld: false, awaitsApproval: false };
+  return concluded(withCopies(free, held, null), context);
 }
 
 /**
  * Revives the failed copies; their earlier failures no longer count. Forgets the refusals of the service, and requests
  * the removal of a stuck job again.
  */
-export function retried(record: ItemRecord, context: ChangeContext): ItemRecord {
+export function retried(record: ItemRecord, context: ChangeContext, print?: NamedCopy): ItemRecord {
+  if (print) return retriedCopy(record, print, context);
   const failed = copiesIn(record, 'failed');
   const prints = record.prints.map((attempt) => {
     const { recall } = attempt;
@@ -129,6 +193,15 @@ export function retried(record: ItemRecord, context: ChangeContext): ItemRecord 
   return concluded(withCopies({ ...record, waitsSince: context.now, files, prints }, failed, null), context);
 }
 
+/** Revives one failed copy. Throws NOT_ACCEPTED if it has not failed, or another attempt of it was the last. */
+function retriedCopy(record: ItemRecord, { copy, attempt }: NamedCopy, context: ChangeContext): ItemRecord {
+  const isMeant = attempt === null || lastAttempt(record, copy)?.attempt === attempt;
+  if (record.touched[copy] !== 'failed' || !isMeant)
+    throw new PrintingError('NOT_ACCEPTED', phrase`This print of the item is not a failed one any more.`);
+  const prints = record.prints.map((one) => (one.copy === copy && one.counts ? { ...one, counts: false } : one));
+  return concluded(withCopy({ ...record, waitsSince: context.now, prints }, copy, null), context);
+}
+
 /** Cancels the copies that have not begun. A print under way goes on; a job that waits in a printer is recalled. */
 export function removed(record: ItemRecord, context: ChangeContext): ItemRecord {
   if (record.endedAt !== null) return record;
@@ -139,8 +212,14 @@ export function removed(record: ItemRecord, context: ChangeContext): ItemRecord 
 }
 
 /** The attempts of unknown outcome that a person settles. */
-export const inDoubt = ({ prints }: ItemRecord, { copy }: Pick<Settlement, 'copy'>): Attempt[] =>
-  prints.filter((one) => one.state === 'unknown' && (copy === null || one.copy === copy));
+export const inDoubt = (
+  { prints }: ItemRecord,
+  { copy, attempt = null }: Pick<Settlement, 'copy' | 'attempt'>,
+): Attempt[] =>
+  prints.filter(
+    (one) =>
+      one.state === 'unknown' && (copy === null || one.copy === copy) && (attempt === null || one.attempt === attempt),
+  );
 
 /** Records a person's verdict on the copies of unknown outcome. Throws NOT_ACCEPTED if there is none. */
 export function settled(
@@ -178,6 +257,7 @@ interface AttemptEnd {
   at: number;
   seconds: number | null;
   cost: number | null;
+  used: readonly UsedMaterial[];
   /** Why it did not end well; null if the service does not say it. */
   reason: Sentence | null;
 }
@@ -194,6 +274,7 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now }: Chan
   if (record.touched[copy] !== undefined || copy > record.copies) return record;
   const attempt: Attempt = {
     ...print,
+    ...(record.parts && { perPrint: perPrintOf(record, print.file) }),
     attempt: (lastAttempt(record, copy)?.attempt ?? 0) + 1,
     clusterJobId: null,
     state: 'assigned',
@@ -209,13 +290,13 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now }: Chan
     recall: null,
     settledAs: null,
   };
-  return withCopy({ ...record, prints: [...record.prints, attempt] }, copy, 'active');
+  return owing(withCopy({ ...record, prints: [...record.prints, attempt] }, copy, 'active'));
 }
 
 /** Records that the call of an attempt leaves; the record itself if the attempt was taken back, or its item must wait. */
 export function leaving(record: ItemRecord, of: AttemptOf, { now }: ChangeContext): ItemRecord {
   const found = findAttempt(record, of);
-  if (found?.state !== 'assigned' || found.hasLeft || !mayStart(record, now)) return record;
+  if (found?.state !== 'assigned' || found.hasLeft || !mayStart(record, now) || !isNeeded(record, found)) return record;
   return withAttempt(record, found, { hasLeft: true });
 }
 
@@ -284,9 +365,13 @@ export function started(
 export function ended(record: ItemRecord, of: AttemptOf, end: AttemptEnd, context: EndContext): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found)) return record;
-  const { outcome, at, ...figures } = end;
+  const { outcome, at, used, ...figures } = end;
   const counts = outcome === 'failed';
-  const changed = withAttempt(record, found, { state: outcome, endedAt: at, ...figures, counts, recall: null });
+  const consumed = used.length > 0 ? { used } : {};
+  const changed = withAttempt(record, found, {
+    ...{ state: outcome, endedAt: at, ...figures, ...consumed },
+    ...{ counts, recall: null },
+  });
   const after = withPrintEvent(changed, context, `print.${outcome}`, found, at);
   return concluded(withCopyAfter(after, found.copy, outcome, context), context);
 }
@@ -318,7 +403,9 @@ function settledAs(
   if (found?.state !== 'unknown') return record;
   const marked = withAttempt(record, found, { settledAs: outcome });
   if (outcome === 'not-printed') return recalled(marked, of, context);
-  return ended(marked, of, { outcome: 'finished', at: context.now, seconds: null, cost: null, reason: null }, context);
+  const used = usedBy(record.files[found.file]?.facts ?? null, null, 1, false);
+  const end = { outcome: 'finished', at: context.now, seconds: null, cost: null, used, reason: null } as const;
+  return ended(marked, of, end, context);
 }
 
 /**
@@ -339,25 +426,67 @@ export function showedUp(record: ItemRecord, of: AttemptOf, clusterJobId: string
   return concluded(withCopy(revived, of.copy, 'active'), context);
 }
 
-/** Records whether the part of a finished print is good. Only a copy that awaits it, or a good one, can be rejected. */
-export function judged(record: ItemRecord, of: AttemptOf, good: boolean, context: ChangeContext): ItemRecord {
+/**
+ * Records how many parts of a print are good. A copy is good with one of them, and owed again without. The rejection of an item
+ * of copies stays, as its copy may be printing again; parts may be corrected either way.
+ */
+export function judged(
+  record: ItemRecord,
+  of: AttemptOf,
+  verdict: Pick<Judgement, 'good' | 'parts'>,
+  context: ChangeContext,
+): ItemRecord {
   const found = findAttempt(record, of);
-  if (found?.state !== 'finished') return record;
-  const copyState = record.touched[of.copy];
-  if (good) return copyState === 'active' ? concluded(withCopy(record, of.copy, 'good'), context) : record;
-  const changed = withAttempt(record, found, { state: 'rejected' });
+  if (!found) return record;
+  const { perPrint = 1, state } = found;
+  const { good, parts = good && ENDED_WELL.includes(state) ? perPrint : 0 } = verdict;
+  if (!ENDED_WELL.includes(state)) return counted(record, found, parts, context);
+  if (state === 'rejected' && !record.parts) return record;
+  const awaitsVerdict = record.touched[of.copy] === 'active' && lastAttempt(record, of.copy) === found;
+  if (goodPartsOf(record, found) === parts && !awaitsVerdict) return record;
+  const after = parts > 0 ? acceptedParts(record, found, parts) : rejectedParts(record, found, context);
+  return concluded(owingInFront(after), context);
+}
+
+const ENDED_WELL: readonly Attempt['state'][] = ['finished', 'rejected'];
+
+/** Counts good parts of a print that did not finish: its copy stays as it is. */
+function counted(record: ItemRecord, found: Attempt, parts: number, context: ChangeContext): ItemRecord {
+  const isOver = found.state === 'failed' || found.state === 'aborted';
+  // A print in doubt is not judged before it is known to have ended, except for parts that somebody has in the hand.
+  if (!isOver && !(found.state === 'unknown' && parts > 0)) return record;
+  if (found.goodParts === parts) return record;
+  return concluded(withAttempt(record, found, { goodParts: parts }), context);
+}
+
+function acceptedParts(record: ItemRecord, found: Attempt, parts: number): ItemRecord {
+  const { copy, perPrint = 1, state, goodParts } = found;
+  // What nobody has counted is whole.
+  const isPlain = parts === perPrint && state === 'finished' && goodParts === undefined;
+  const after = isPlain ? record : withAttempt(record, found, { state: 'finished', goodParts: parts });
+  const now = record.touched[copy];
+  // A later attempt decides about its copy.
+  const isLast = lastAttempt(record, copy) === found;
+  return isLast || now === undefined || now === 'dropped' ? withCopy(after, copy, 'good') : after;
+}
+
+function rejectedParts(record: ItemRecord, found: Attempt, context: ChangeContext): ItemRecord {
+  const { copy, goodParts } = found;
+  const none = goodParts === undefined ? {} : { goodParts: 0 };
+  const changed = withAttempt(record, found, { state: 'rejected', ...none });
   const after = withPrintEvent(changed, context, 'print.rejected', found);
-  const isOwed = copyState === 'active' || copyState === 'good';
+  const now = record.touched[copy];
+  const isOwed = (now === 'active' || now === 'good') && lastAttempt(record, copy) === found;
   if (!isOwed) return after;
-  const front = [...after.front.filter((copy) => copy !== of.copy), of.copy];
-  return owedAgain({ ...after, front }, of.copy, context);
+  const front = [...after.front.filter((other) => other !== copy), copy];
+  return withCopy({ ...after, front }, copy, isGivenUp(after) ? 'cancelled' : null);
 }
 
 /** Records whether only a person can help. */
 export function withBlocked(record: ItemRecord, is: boolean, context: ChangeContext): ItemRecord {
   if (record.blocked.is === is) return record;
   const count = record.blocked.count + (is ? 1 : 0);
-  const after: ItemRecord = { ...record, blocked: { is, count } };
+  const after: ItemRecord = { ...record, blocked: { is, count, ...(is && { at: context.now }) } };
   const type = is ? 'item.blocked' : 'item.unblocked';
   return withItemEvent(after, context, type, count);
 }
@@ -386,7 +515,10 @@ export const withFacts = (record: ItemRecord, jobId: string, facts: FileFacts): 
 
 /** The copy waits again, or is cancelled with its item. */
 const owedAgain = (record: ItemRecord, copy: number, context: ChangeContext): ItemRecord =>
-  concluded(withCopy(record, copy, record.isRemoved && record.endedAt === null ? 'cancelled' : null), context);
+  concluded(withCopy(record, copy, isGivenUp(record) ? 'cancelled' : null), context);
+
+/** Whether a person removed the item, and some copy has not ended yet. */
+const isGivenUp = ({ isRemoved, endedAt }: ItemRecord): boolean => isRemoved && endedAt === null;
 
 function withCopyAfter(
   record: ItemRecord,

@@ -48,16 +48,24 @@ export function countCopies(record: ItemRecord): Readonly<CopyCounts> {
 
 function countOf(record: ItemRecord): CopyCounts {
   const { copies, touched, prints } = record;
-  const counts = { good: 0, failed: 0, held: 0, unknown: 0, active: 0, cancelled: 0 };
+  const counts = { good: 0, failed: 0, held: 0, unknown: 0, active: 0, cancelled: 0, dropped: 0 };
   const states = Object.values(touched);
   for (const state of states) counts[state]++;
-  const { cancelled: _cancelled, ...shown } = counts;
+  const { cancelled: _cancelled, dropped: _dropped, ...shown } = counts;
   return {
-    total: copies,
+    total: record.parts ? countBegun(record) : copies,
     ...shown,
     waiting: copies - states.length,
     rejected: prints.filter(({ state }) => state === 'rejected').length,
   };
+}
+
+/** Copies that were begun or wait: of an item of parts, numbers that were given up before their first print are none. */
+function countBegun({ copies, touched, prints }: ItemRecord): number {
+  const begun = new Set(prints.map(({ copy }) => copy));
+  const isGivenUp = ([copy, state]: [string, string]) =>
+    (state === 'dropped' || state === 'cancelled') && !begun.has(Number(copy));
+  return copies - Object.entries(touched).filter(isGivenUp).length;
 }
 
 /** Whether a call that prints a copy of the item may be under way. */
@@ -100,7 +108,7 @@ export function itemStateOf(record: ItemRecord, canBePlanned = true): ItemState 
   if (isBlocked) return 'blocked';
   if (held > 0 || waiting > 0) return 'held';
   if (failed > 0) return 'failed';
-  return copiesIn(record, 'cancelled').length > 0 ? 'cancelled' : 'finished';
+  return copiesIn(record, 'cancelled').length > 0 || (record.parts?.cancelled ?? 0) > 0 ? 'cancelled' : 'finished';
 }
 
 /** The items to which a condition applies. A queue reads few of its items often, all of them rarely. */
@@ -184,20 +192,6 @@ export function withPrintEvent(
   const prints = record.prints.map((other) => (other === found ? { ...found, told: [...found.told, type] } : other));
   const id = eventId(queueId, type, record.itemId, copy, attempt);
   return queued({ ...record, prints }, { id, type, at, print: { copy, attempt }, clusterId, clusterName, value: null });
-}
-
-/** Adds the consequence of the item's copies: its end, or its reopening. */
-export function concluded(record: ItemRecord, context: ChangeContext): ItemRecord {
-  const ended = hasEnded(record);
-  if (ended === (record.endedAt !== null)) return record;
-  if (!ended) {
-    const reopened: ItemRecord = { ...record, endedAt: null, isRemoved: false };
-    return withItemEvent(reopened, context, 'item.reopened', record.ends);
-  }
-  const after: ItemRecord = { ...record, endedAt: context.now, ends: record.ends + 1 };
-  const state = itemStateOf(after);
-  const type = state === 'cancelled' ? 'item.cancelled' : state === 'failed' ? 'item.failed' : 'item.finished';
-  return withItemEvent(after, context, type, after.ends);
 }
 
 /** The record without delivered events. */

@@ -1,10 +1,13 @@
 import { PrintingError } from '../../service/errors';
 import { phrase, type Sentence } from '../../words/sentence';
 import { isCleared, type PlateGate } from './gate';
-import { type ChangeContext, copiesIn, eventId } from './item';
+import { type ChangeContext, copiesIn, eventId, itemStateOf } from './item';
+import { countParts } from './parts';
 import type { Prices, QueueRules } from './rules';
 import {
+  type Attempt,
   type ItemRecord,
+  type MaterialForecast,
   type Pause,
   printerKey,
   type PrinterReason,
@@ -36,6 +39,8 @@ export interface QueueRecord {
   lived?: number;
   /** What printers refused a moment ago (`Refusals`); absent before there was any. */
   refusals?: StoredRefusals;
+  /** Materials of which something is missing, as told, and the number of `material.short`; absent before there was one. */
+  materials?: { short: readonly string[]; reports: number };
   /** Events that no node has received yet, oldest first. */
   outbox: readonly QueueEventDraft[];
 }
@@ -138,6 +143,23 @@ export function busyFollowed(record: QueueRecord, isBusy: boolean, { queueId, no
   return { ...record, isBusy, idles, outbox: [...record.outbox, idle] };
 }
 
+/** Adds `material.short` for each material of which something is missing anew; `short`: the entries of those, by material. */
+export function materialsFollowed(
+  record: QueueRecord,
+  short: ReadonlyMap<string, MaterialForecast>,
+  { queueId, now }: ChangeContext,
+): QueueRecord {
+  const { short: before, reports } = record.materials ?? { short: [], reports: 0 };
+  const fresh = [...short].filter(([key]) => !before.includes(key));
+  if (fresh.length === 0 && before.every((key) => short.has(key))) return record;
+  const events = fresh.map(([key, value], at): QueueEventDraft => {
+    const id = eventId(queueId, 'material.short', key, reports + at + 1);
+    return { id, type: 'material.short', at: now, print: null, clusterId: null, clusterName: null, value };
+  });
+  const materials = { short: [...short.keys()], reports: reports + fresh.length };
+  return { ...record, materials, outbox: [...record.outbox, ...events] };
+}
+
 /** Adds `order.finished` for an order all of whose items have ended; `ends`: the sum of their ends. */
 function orderFollowed(
   record: QueueRecord,
@@ -215,21 +237,28 @@ export function observedEnds(
 }
 
 function valueOf(members: readonly ItemRecord[]): { good: number; wanted: number; cost: number | null } {
-  const count = (...states: Parameters<typeof copiesIn>[1][]) =>
-    members.reduce((sum, item) => sum + copiesIn(item, ...states).length, 0);
-  const costs = members.flatMap(({ prints }) =>
-    prints.filter(({ state }) => PRINTED.includes(state)).map(({ cost }) => cost),
-  );
+  const costs = members.flatMap(({ prints }) => prints.filter(hasConsumed).map(({ cost }) => cost));
   const cost = costs.includes(null) ? null : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0);
-  return {
-    good: count('good'),
-    wanted: members.reduce((sum, { copies }) => sum + copies, 0) - count('cancelled'),
-    cost,
-  };
+  const counts = members.map(goodAndWanted);
+  const sumOf = (name: 'good' | 'wanted') => counts.reduce((sum, one) => sum + one[name], 0);
+  return { good: sumOf('good'), wanted: sumOf('wanted'), cost };
 }
 
-/** States of attempts that consumed material. */
-const PRINTED: readonly string[] = ['finished', 'rejected'];
+/** Good and wanted copies of an item, or its parts. What was cancelled is not wanted. */
+export function goodAndWanted(item: ItemRecord): { good: number; wanted: number } {
+  const parts = countParts(item);
+  if (!parts || !item.parts)
+    return { good: copiesIn(item, 'good').length, wanted: item.copies - copiesIn(item, 'cancelled').length };
+  const { good } = parts;
+  const { wanted } = item.parts;
+  return { good, wanted: itemStateOf(item) === 'cancelled' ? Math.min(wanted, good) : wanted };
+}
+
+/** Whether a print consumed material or time: one that failed may never have begun. */
+const hasConsumed = ({ state, startedAt, cost }: Attempt): boolean =>
+  state === 'finished' ||
+  state === 'rejected' ||
+  ((state === 'failed' || state === 'aborted') && (startedAt !== null || cost !== null));
 
 /**
  * Pauses the printers of a queue that a message names, or resumes them with null: one printer, or a whole group without

@@ -110,9 +110,13 @@ function priceOf(kilogram: Prices['kilogram'], type: string | null): number | nu
   return named.find(([name]) => folded(name) === folded(type))?.[1] ?? other;
 }
 
-/** Cost of printing a file for `seconds`. */
-export const costOfFile = (prices: Prices, facts: FileFacts | null, seconds: number | null): number | null =>
-  facts && costOf(prices, { seconds, materials: facts.materials, weights: facts.weights });
+/** Cost of printing a file for `seconds`; `weights`: what it took of the materials, where that is not the whole. */
+export const costOfFile = (
+  prices: Prices,
+  facts: FileFacts | null,
+  seconds: number | null,
+  weights = facts?.weights,
+): number | null => facts && costOf(prices, { seconds, materials: facts.materials, weights: weights ?? [] });
 
 /** Settings of a queue as its form saves them (print queue, 3.1); each may be missing. */
 type QueueSettings = Readonly<Partial<Record<string, unknown>>>;

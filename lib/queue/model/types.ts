@@ -1,5 +1,6 @@
 import { asPrintingError, PrintingError } from '../../service/errors';
 import type { Feed } from '../../service/feeds';
+import type { PrintJob } from '../../service/print-job';
 import type { Deadline } from '../../time/deadline';
 import type { FileFacts } from '../../toolpath/facts';
 import type { Source } from '../../upload/content';
@@ -15,10 +16,17 @@ export interface QueueApi {
   move(target: ItemTarget, to: { position: number } | { before: string }, deadline: Deadline): Promise<QueueItem[]>;
   hold(target: ItemTarget, deadline: Deadline): Promise<QueueItem[]>;
   release(target: ItemTarget, deadline: Deadline): Promise<QueueItem[]>;
-  retry(target: ItemTarget, deadline: Deadline): Promise<QueueItem[]>;
+  /** `print`: only the copy whose print that was; throws NOT_ACCEPTED unless it failed. */
+  retry(target: ItemTarget, deadline: Deadline, print?: NamedCopy): Promise<QueueItem[]>;
   remove(target: ItemTarget, deadline: Deadline): Promise<QueueItem[]>;
   settle(target: ItemTarget, verdict: Settlement, deadline: Deadline): Promise<QueueItem[]>;
-  plateCleared(printer: PrinterTarget, good: boolean, deadline: Deadline): Promise<QueueExplanation>;
+  /** Throws NOT_ACCEPTED while the printer prints, and for a verdict that names another print or contradicts one. */
+  plateCleared(
+    printer: PrinterTarget,
+    good: boolean,
+    deadline: Deadline,
+    about?: PlateJudgement,
+  ): Promise<QueueExplanation>;
   pause(pause: Pause, deadline: Deadline): Promise<QueueExplanation>;
   resume(printer: PrinterTarget | null, deadline: Deadline): Promise<QueueExplanation>;
   /** From memory, also while the store is unreachable. */
@@ -26,6 +34,12 @@ export interface QueueApi {
   explain(target: ItemTarget): Promise<ExplainedItem[]>;
   explainQueue(): Promise<QueueExplanation>;
   forecast(): Promise<Forecast>;
+  board(): Promise<Board>;
+  /**
+   * Sends the board at once, and again after changes, at most once a second. An entry that is the same as before is the same
+   * object. Returns a function that ends it.
+   */
+  watchBoard(onBoard: (event: BoardEvent) => void): () => void;
   /**
    * Resolves with an item once it is finished, failed or cancelled, at once if it is, whichever runtime plans; null if
    * `signal` aborts. Throws QUEUE_ITEM_NOT_FOUND.
@@ -68,6 +82,10 @@ export interface AddRequest extends ItemChanges {
 /** Properties that a message may name; undefined members stay as they are. */
 export interface ItemChanges {
   copies?: number | undefined;
+  /** Good parts in place of copies: the queue decides the number of prints. */
+  wanted?: number | undefined;
+  /** Parts that one print makes. Default: 1. */
+  perPrint?: number | undefined;
   priority?: number | undefined;
   require?: Require | undefined;
   orderId?: string | null | undefined;
@@ -77,7 +95,10 @@ export interface ItemChanges {
   notBefore?: number | null | undefined;
   deadlineAt?: number | null | undefined;
   held?: boolean | undefined;
-  alternatives?: readonly ({ jobId: string } | { filename: string })[] | undefined;
+  /** `perPrint`: parts that one print of it makes; default: those of the item. */
+  alternatives?:
+    | readonly (({ jobId: string } | { filename: string }) & { perPrint?: number | undefined })[]
+    | undefined;
 }
 
 export interface Changed {
@@ -90,6 +111,24 @@ export interface Settlement {
   outcome: 'printed' | 'not-printed';
   /** Null: all unknown copies. */
   copy: number | null;
+  /** The attempt of the copy; null: whichever is in doubt. */
+  attempt?: number | null;
+}
+
+/** A copy, and the attempt that is meant; null: the last one. */
+export interface NamedCopy {
+  copy: number;
+  attempt: number | null;
+}
+
+/** What a verdict on a plate says beside good or bad. */
+export interface PlateJudgement {
+  /** Number of good parts. Default: all or none. */
+  goodParts?: number | undefined;
+  /** The print that is meant. Default: the last one that ended there. */
+  print?: { itemId: string; copy: number; attempt: number } | undefined;
+  /** The same, by what `explain` gives as `judges`. */
+  judges?: string | undefined;
 }
 
 export interface Pause {
@@ -131,6 +170,8 @@ export interface QueueItem {
   deadline: string | null;
   endedAt: string | null;
   copies: CopyCounts;
+  /** Null: the item owes copies. */
+  parts: { wanted: number; perPrint: number; good: number; rejected: number; owed: number } | null;
   requires: Omit<Requirement, 'nozzles'>;
   estimate: {
     seconds: number | null;
@@ -169,6 +210,23 @@ export interface QueuePrint {
   endedAt: string | null;
   seconds: number | null;
   cost: number | null;
+  perPrint: number;
+  /** Null: not judged yet. */
+  goodParts: number | null;
+  used: readonly UsedMaterial[];
+}
+
+/** Material that a print used up on one extruder, counted from 0. Null: not known. */
+export interface UsedMaterial {
+  extruder: number;
+  /** Slot of the material station, counted from 0; null: without one, or one of several. */
+  slot: number | null;
+  guid: string | null;
+  /** mm³ and g. */
+  volume: number | null;
+  weight: number | null;
+  /** Whether the print did not finish, so that this is its share by time. */
+  estimated: boolean;
 }
 
 export type ExplainedItem = Omit<QueueItem, 'waitingFor'> & {
@@ -189,6 +247,8 @@ export interface QueueExplanation {
     printerName: string | null;
     free: boolean;
     plate: 'clear' | 'awaiting';
+    /** Names the last print that ended there, for a verdict; null while one is under way, and before the first. */
+    judges: string | null;
     code: PrinterReason | null;
     text: Sentence | null;
     /** Whatever the code: a printer that prints may be paused. */
@@ -207,6 +267,84 @@ export interface Forecast {
   items: readonly { itemId: string; startAt: string | null; endAt: string | null; clusterId: string | null }[];
   orders: readonly { orderId: string; endAt: string | null; late: boolean }[];
   idleAt: string | null;
+  materials: readonly MaterialForecast[];
+}
+
+/** What the waiting copies need of a material, what is loaded, what is missing, and when it runs out; null: not known. */
+export interface MaterialForecast {
+  material: { guid: string | null; brand: string | null; type: string | null; color: string | null };
+  needed: { volume: number | null; weight: number | null };
+  loaded: { volume: number | null; weight: number | null };
+  missing: { volume: number | null; weight: number | null };
+  shortAt: string | null;
+}
+
+/** Everything that a page shows of a queue (print queue, 9). */
+export interface Board {
+  at: string;
+  printers: readonly BoardPrinter[];
+  /** The open items in the order of `list`, and the last that ended, with their newest prints. */
+  items: readonly BoardItem[];
+  orders: readonly BoardOrder[];
+  /** What needs a person, the most urgent kind first. */
+  todo: readonly Need[];
+  counts: Readonly<Record<ItemState, number>>;
+  /** It may be a minute old. */
+  forecast: Forecast;
+}
+
+export type BoardPrinter = QueueExplanation['printers'][number] & {
+  /** The state of its job, or else `free` or the code of its obstacle in lower case. */
+  state: string;
+  sentence: Sentence;
+  job: PrintJob | null;
+  progress: number | null;
+  endAt: string | null;
+  /** The queue takes no pictures: who shows the board does. */
+  pictureAt: string | null;
+  next: { itemId: string; name: string | null } | null;
+  materials: readonly BoardMaterial[];
+};
+
+/** What is loaded in an extruder or in a slot that feeds it, both counted from 0. Null: not known. */
+export interface BoardMaterial {
+  extruder: number | null;
+  slot: number | null;
+  material: { guid: string | null; brand: string | null; name: string | null; color: string | null } | null;
+  /** Share of a full spool, from 0 to 1. */
+  left: number | null;
+  /** mm³. */
+  volume: number | null;
+}
+
+export type BoardItem = QueueItem & { sentence: Sentence };
+
+export interface BoardOrder {
+  orderId: string;
+  good: number;
+  wanted: number;
+  endAt: string | null;
+  late: boolean;
+}
+
+/** Something that needs a person. */
+export interface Need {
+  /** Stays while it is the same need. */
+  id: string;
+  kind: 'sign-in' | 'plate' | 'unknown' | 'blocked' | 'failed' | 'fault' | 'offline' | 'material';
+  text: Sentence;
+  clusterId: string | null;
+  printerId: string | null;
+  itemId: string | null;
+  since: string | null;
+  /** Each may be sent back as `{ action, ...properties }`; none for what only hands can do. */
+  answers: readonly Answer[];
+}
+
+export interface Answer {
+  label: Sentence;
+  action: 'plate-cleared' | 'settle' | 'update' | 'retry' | 'remove';
+  properties: Readonly<Record<string, unknown>>;
 }
 
 export interface QueueEvent {
@@ -222,6 +360,9 @@ export interface QueueEvent {
   clusterName: string | null;
   value: unknown;
 }
+
+/** A board that is sent on. It is not kept for later, and has no id. */
+export type BoardEvent = Omit<QueueEvent, 'id' | 'type' | 'value'> & { type: 'queue.board'; value: Board };
 
 /** Types of the queue's events (print queue, 4). */
 export type QueueEventType =
@@ -246,6 +387,7 @@ export type QueueEventType =
   | 'print.extra'
   | 'plate.awaiting'
   | 'plate.cleared'
+  | 'material.short'
   | 'queue.idle';
 
 /** Figures of a queue for a node's status. */
@@ -365,7 +507,12 @@ export interface ItemRecord {
   awaitsApproval: boolean;
   /** Whether a person removed it: jobs that have not begun are recalled, and copies that do not end well are cancelled. */
   isRemoved: boolean;
-  /** Owed copies, from 1. */
+  /**
+   * Good parts that are wanted, and those that one print makes; absent: the item owes copies. `cancelled`: parts that are not
+   * printed any more, because a person removed the item.
+   */
+  parts?: { wanted: number; perPrint: number; cancelled?: number };
+  /** Owed copies, from 1; of an item of parts, those that were begun or wait (`owing`). */
   copies: number;
   /** Copies whose state differs from waiting, by number. */
   touched: Readonly<Record<number, CopyState>>;
@@ -377,8 +524,8 @@ export interface ItemRecord {
   /** Null while it has not ended. */
   endedAt: number | null;
   isOverdue: boolean;
-  /** Whether `item.blocked` is reported and `item.unblocked` not yet, and the number of `item.blocked` so far. */
-  blocked: { is: boolean; count: number };
+  /** Whether `item.blocked` is reported and `item.unblocked` not yet, the number of `item.blocked` so far, and since when. */
+  blocked: { is: boolean; count: number; at?: number };
   /** Events that no node has received yet, oldest first. */
   outbox: readonly QueueEventDraft[];
 }
@@ -392,10 +539,12 @@ export interface ItemFile {
   facts: FileFacts | null;
   /** Whether the service no longer has it. */
   isGone: boolean;
+  /** Parts that one print makes; absent: those of the item. */
+  perPrint?: number;
 }
 
-/** `waiting` copies have no entry. */
-export type CopyState = 'active' | 'good' | 'failed' | 'held' | 'unknown' | 'cancelled';
+/** `waiting` copies have no entry. `dropped`: the parts of others are enough. */
+export type CopyState = 'active' | 'good' | 'failed' | 'held' | 'unknown' | 'cancelled' | 'dropped';
 
 /** One try to print a copy on one printer. */
 export interface Attempt {
@@ -424,6 +573,12 @@ export interface Attempt {
   cost: number | null;
   /** Why it did not end well, if the service says it; absent in older records. */
   reason?: Pick<Sentence, 'pattern' | 'values'> | null;
+  /** Parts that it makes; absent: 1. */
+  perPrint?: number;
+  /** Good parts, where somebody has counted them (`goodPartsOf`). */
+  goodParts?: number;
+  /** What it used up; absent: nothing, or not known. */
+  used?: readonly UsedMaterial[];
   /** Types of its events so far: each happens once per attempt. */
   told: readonly QueueEventType[];
   /** Whether it counts against the retries. */
@@ -491,6 +646,13 @@ export const printingId = (
   itemId: string,
   attempt: Pick<Attempt, 'copy' | 'attempt' | 'clusterJobId'>,
 ): string => attempt.clusterJobId ?? attemptKey(queueId, itemId, attempt);
+
+/** All names under which a print may be known: the id of its printing, and its print key. */
+export const namesOf = (
+  queueId: string,
+  itemId: string,
+  attempt: Pick<Attempt, 'copy' | 'attempt' | 'clusterJobId'>,
+): string[] => [...(attempt.clusterJobId === null ? [] : [attempt.clusterJobId]), attemptKey(queueId, itemId, attempt)];
 
 /** A printer, as the plan sees it at one moment. */
 export interface QueuePrinter {

@@ -54,6 +54,8 @@ export class Explainer {
   readonly #verdicts = new Map<RequirementGroup, Verdict[]>();
   /** For each place in the order, how many items before it compete with a group. */
   readonly #ahead = new Map<RequirementGroup, Uint32Array>();
+  /** Counts of the printers' reasons, by group and by what a copy needs of each material. */
+  readonly #counts = new Map<RequirementGroup, Map<string, readonly ReasonCount[]>>();
   readonly #rivals = new Map<RequirementGroup, Map<RequirementGroup, boolean>>();
 
   /** Valid until the planner's next plan. */
@@ -78,6 +80,23 @@ export class Explainer {
   summaryOf(itemId: string): ReasonCount[] {
     const turn = this.#planner.turnOf(itemId);
     if (!turn) return [];
+    const own = this.#ownReasons(turn).map((reason) => ({ ...reason, printers: 0 }));
+    return [...own, ...this.#countsOf(turn)];
+  }
+
+  /** The reasons of the printers. Items with the same needs share them, unless some printer refused one. */
+  #countsOf(turn: Turn): readonly ReasonCount[] {
+    const { group, isRefused, itemId, files } = turn;
+    if (group === null || isRefused || this.#input.refusals.has(itemId)) return this.#countReasons(turn);
+    const byVolumes = this.#counts.get(group) ?? new Map<string, readonly ReasonCount[]>();
+    this.#counts.set(group, byVolumes);
+    const volumes = String(files[0]?.volumes);
+    const known = byVolumes.get(volumes) ?? this.#countReasons(turn);
+    byVolumes.set(volumes, known);
+    return known;
+  }
+
+  #countReasons(turn: Turn): ReasonCount[] {
     const counts = new SentenceCounts();
     let nextFreeAt = Infinity;
     for (const [at, { freeAt }] of this.#input.printers.entries()) {
@@ -86,14 +105,12 @@ export class Explainer {
       counts.add(reason);
       if (reason === BUSY && freeAt !== null) nextFreeAt = Math.min(nextFreeAt, freeAt);
     }
-    const own = this.#ownReasons(turn).map((reason) => ({ ...reason, printers: 0 }));
     const { now } = this.#input;
-    const others = counts.all.map(({ reason, printers }) => ({
+    return counts.all.map(({ reason, printers }) => ({
       code: reason.code,
       sentence: reason === BUSY && printers > 1 ? busySentence(printers, nextFreeAt, now) : reason.sentence,
       printers,
     }));
-    return [...own, ...others];
   }
 
   /** Whether a printer could print an item as it is configured, or one that is offline is not known well enough. */

@@ -1,7 +1,8 @@
 import { nextClosing } from '../../rules/hours';
 import { afterHours } from '../model/rules';
-import type { QueuePrinter } from '../model/types';
-import type { PlanInput, PlanItem } from './inputs';
+import { printerKey, type QueuePrinter } from '../model/types';
+import { type PlanFile, type PlanInput, type PlanItem, withoutPrints } from './inputs';
+import { MaterialForecast, type MaterialStock, materialStocks } from './materials';
 import { ASSUMED_SECONDS, type Choice, type Decision, Planner } from './plan';
 import { BUSY } from './printers';
 
@@ -19,6 +20,7 @@ export interface ActivePrint {
   /** ms since 1970; an unknown end counts as an hour from now. */
   startAt: number;
   endAt: number | null;
+  file: PlanFile;
 }
 
 /** Result of a forecast; null: unknown, or beyond its end. Times in ms since 1970. */
@@ -27,6 +29,10 @@ export interface QueueForecast {
   orders: ReadonlyMap<string, { endAt: number | null; late: boolean }>;
   /** When no copy is active or waiting, apart from items that can't be planned. */
   idleAt: number | null;
+  /** The item that each printer prints next, by `printerKey`. */
+  next: ReadonlyMap<string, string>;
+  /** The materials that waiting copies need, and when each runs out; null: it does not. */
+  materials: readonly (MaterialStock & { shortAt: number | null })[];
 }
 
 interface ItemForecast {
@@ -35,6 +41,15 @@ interface ItemForecast {
   clusterId: string | null;
   /** End of its last copy. */
   endAt: number | null;
+}
+
+/** What the waiting copies need, beside what the prints under way will still take. */
+export function stocksOf({ items, printers, active, rules, now }: Omit<ForecastInput, 'orders'>): MaterialStock[] {
+  const underWay = active.map(({ file, startAt, endAt }) => ({
+    file,
+    share: endAt === null || endAt <= startAt ? 1 : Math.min(1, Math.max(0, (endAt - now) / (endAt - startAt))),
+  }));
+  return materialStocks(items, printers, underWay, rules.material);
 }
 
 /** Number of plans of a forecast, and of those that are made for a single moment. */
@@ -53,6 +68,8 @@ const COARSE = 0.01;
 export class SimulatedQueue {
   readonly #input: ForecastInput;
   readonly #planner = new Planner();
+  readonly #materials: MaterialForecast;
+  readonly #next = new Map<string, string>();
   #items: PlanItem[];
   #printers: QueuePrinter[];
   /** When each printer becomes free, ms since 1970. */
@@ -75,6 +92,7 @@ export class SimulatedQueue {
     this.#printers = [...input.printers];
     this.#now = input.now;
     this.#nextStartAt = input.nextStartAt;
+    this.#materials = new MaterialForecast(stocksOf(input), input.rules.material, input.now);
     const soon = input.now + ASSUMED_SECONDS * 1000;
     // A print that takes longer than estimated ends now at the earliest.
     const active = input.active.map((print) => ({ ...print, endAt: Math.max(input.now, print.endAt ?? soon) }));
@@ -109,7 +127,8 @@ export class SimulatedQueue {
     const busy = [...new Set([...this.#planned, ...this.#input.active.map(({ itemId }) => itemId)])];
     const ends = busy.map((itemId) => items.get(itemId)?.endAt ?? null);
     const last = Math.max(this.#input.now, ...ends.map((endAt) => endAt ?? Infinity));
-    return { items, orders: this.#orders(items), idleAt: last === Infinity ? null : last };
+    const materials = this.#materials.stocks.map((stock) => ({ ...stock, shortAt: this.#materials.shortAt(stock) }));
+    return { items, orders: this.#orders(items), idleAt: last === Infinity ? null : last, next: this.#next, materials };
   }
 
   #orders(items: ReadonlyMap<string, ItemForecast>): QueueForecast['orders'] {
@@ -143,10 +162,11 @@ export class SimulatedQueue {
   #start(choices: readonly Choice[]): void {
     if (choices.length === 0) return;
     const { stagger } = this.#input.rules;
-    const copies = new Map<string, Set<number>>();
+    const begun = new Map<string, Choice[]>();
     this.#items = [...this.#items];
     this.#printers = [...this.#printers];
-    for (const { turn, copy, file, printer: at } of choices) {
+    for (const choice of choices) {
+      const { turn, file, printer: at } = choice;
       const { itemId, files } = turn.item;
       const printer = this.#printers[at] as QueuePrinter;
       const startAt = Math.max(this.#now, this.#freeAt[at] ?? 0);
@@ -154,14 +174,19 @@ export class SimulatedQueue {
       const endAt = startAt + duration;
       this.#record(itemId, { clusterId: printer.clusterId, startAt, endAt });
       this.#ends.push(endAt);
+      this.#materials.begin(files[file], startAt);
+      const key = printerKey(printer);
+      if (!this.#next.has(key)) this.#next.set(key, itemId);
       this.#freeAt[at] = this.#clearAt(endAt);
       this.#printers[at] = { ...printer, obstacle: BUSY, lastUsedAt: startAt, usedFor: printer.usedFor + duration };
       this.#nextStartAt = Math.max(this.#nextStartAt, startAt + stagger);
-      copies.set(itemId, (copies.get(itemId) ?? new Set()).add(copy));
+      const others = begun.get(itemId);
+      if (others) others.push(choice);
+      else begun.set(itemId, [choice]);
     }
-    for (const [itemId, started] of copies) {
+    for (const [itemId, started] of begun) {
       const place = this.#places.get(itemId) ?? 0;
-      const item = withoutCopies(this.#items[place] as PlanItem, started);
+      const item = withoutPrints(this.#items[place] as PlanItem, started);
       this.#items[place] = item;
       if (item.waiting.length === 0) this.#owing--;
     }
@@ -234,12 +259,3 @@ export class SimulatedQueue {
     return gate === 'automatic' ? endAt : afterHours(staffed, endAt, turnaround);
   }
 }
-
-const NONE_AVOIDED: PlanItem['avoid'] = new Map();
-
-const withoutCopies = (item: PlanItem, copies: ReadonlySet<number>): PlanItem => ({
-  ...item,
-  waiting: item.waiting.filter((copy) => !copies.has(copy)),
-  isFront: false,
-  avoid: NONE_AVOIDED,
-});

@@ -1,5 +1,6 @@
 import { phrase } from '../../words/sentence';
 import { isStuck, waitingCopies } from '../model/item';
+import { countParts, perPrintOf } from '../model/parts';
 import { isPauseOver } from '../model/queue-record';
 import { type MaterialFinder, type Requirement, requirementOf } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
@@ -20,6 +21,8 @@ export interface PlanItem {
   files: readonly PlanFile[];
   /** Copies that wait, in the order in which they are printed. */
   waiting: readonly number[];
+  /** Parts that are left for them, and the number of the next copy after them; null: the item owes copies. */
+  parts: { left: number; perPrint: number; next: number } | null;
   /** Whether the first waiting copy was rejected, and goes to the front of its priority. */
   isFront: boolean;
   /** By waiting copy, the clusters on which it failed or did not begin: others are preferred. */
@@ -35,7 +38,36 @@ export interface PlanFile {
   /** s; null: unknown. */
   seconds: number | null;
   isStored: boolean;
+  /** Parts that one print makes. */
+  perPrint: number;
+  /** By extruder, g; null: unknown, or not used. */
+  weights: readonly (number | null)[];
 }
+
+/** The copy of an item that is printed after so many others; undefined: it owes none. */
+export const copyAfter = ({ waiting, parts }: PlanItem, others: number): number | undefined =>
+  waiting[others] ?? (parts ? parts.next + others - waiting.length : undefined);
+
+/** The item once these prints have begun: what their files make is not owed any more. */
+export function withoutPrints(item: PlanItem, prints: readonly { copy: number; file: number }[]): PlanItem {
+  const { files, parts } = item;
+  const begun = new Set(prints.map(({ copy }) => copy));
+  const waiting = item.waiting.filter((copy) => !begun.has(copy));
+  const rest = { ...item, waiting, isFront: false, avoid: NONE_AVOIDED };
+  if (!parts) return rest;
+  const { perPrint } = parts;
+  const left = prints.reduce((sum, { file }) => Math.max(0, sum - (files[file]?.perPrint ?? 1)), parts.left);
+  const next = prints.reduce((most, { copy }) => Math.max(most, copy + 1), parts.next);
+  const needed = Math.ceil(left / perPrint);
+  const more = Array.from({ length: Math.max(0, needed - waiting.length) }, (_, at) => next + at);
+  return {
+    ...rest,
+    waiting: [...waiting.slice(0, needed), ...more],
+    parts: { left, perPrint, next: next + more.length },
+  };
+}
+
+const NONE_AVOIDED: PlanItem['avoid'] = new Map();
 
 export interface PlanInput {
   items: readonly PlanItem[];
@@ -174,6 +206,18 @@ class ItemCache {
   }
 }
 
+/** A file of an item as the plan sees it. */
+export function planFile(record: ItemRecord, at: number, find: MaterialFinder): PlanFile {
+  const { facts = null, jobId = null, isGone = true } = record.files[at] ?? {};
+  return {
+    requirement: requirementOf(record.require, facts, find),
+    seconds: facts?.seconds ?? null,
+    isStored: jobId !== null && !isGone,
+    perPrint: perPrintOf(record, at),
+    weights: facts?.weights ?? [],
+  };
+}
+
 /** The item as the plan sees it; `configurations`: present ones by cluster. */
 function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string>, find: MaterialFinder): PlanItem {
   const waiting = waitingCopies(record);
@@ -186,12 +230,11 @@ function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string
     createdAt: record.createdAt,
     deadline: record.deadline,
     notBefore: record.notBefore,
-    files: record.files.map(({ facts, jobId, isGone }) => ({
-      requirement: requirementOf(record.require, facts, find),
-      seconds: facts?.seconds ?? null,
-      isStored: jobId !== null && !isGone,
-    })),
+    files: record.files.map((_, at) => planFile(record, at, find)),
     waiting,
+    parts: record.parts
+      ? { left: countParts(record)?.left ?? 0, perPrint: record.parts.perPrint, next: record.copies + 1 }
+      : null,
     isFront,
     avoid: avoidedBy(record),
     refused: refusingPrinters(record, configurations),

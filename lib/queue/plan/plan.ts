@@ -2,7 +2,7 @@ import { isWithin, nextClosing, nextOpening } from '../../rules/hours';
 import type { Requirement } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
 import type { QueuePrinter } from '../model/types';
-import type { PlanFile, PlanInput, PlanItem } from './inputs';
+import { copyAfter, type PlanFile, type PlanInput, type PlanItem } from './inputs';
 import { Fleet, isLow, type RequirementGroup, RequirementGroups } from './suitability';
 
 export interface Assignment {
@@ -230,6 +230,8 @@ class Run {
   readonly #assigned: Uint8Array;
   /** For each printer: when the oldest item that has no other printer was added, ms since 1970. */
   readonly #since: Float64Array;
+  /** Parts that the assigned prints of an item make. */
+  readonly #made = new Map<Turn, number>();
   #id = 0;
 
   constructor(
@@ -265,18 +267,24 @@ class Run {
     for (let at = from; at < to && !this.isOver; at++) {
       const turn = turns[at] as Turn;
       if (turn.group?.isExhausted && turn.group.run === this.#id && turn.only < 0) continue;
-      this.#assignItem(turn, turn.isFront ? 1 : 0, turn.item.waiting.length);
+      this.#assignItem(turn, turn.isFront ? 1 : 0, Infinity);
     }
   }
 
+  /** Assigns the copies of an item from one place in their order to before another, as many as it owes. */
   #assignItem(turn: Turn, from: number, to: number): void {
-    const { waiting, avoid } = turn.item;
+    const { item } = turn;
+    const { avoid, parts, files } = item;
     for (let at = from; at < to && !this.isOver; at++) {
-      const others = avoid.get(waiting[at] ?? 0);
+      const copy = copyAfter(item, at);
+      const made = parts ? (this.#made.get(turn) ?? 0) : 0;
+      if (copy === undefined || (parts && made >= parts.left)) return;
+      const others = avoid.get(copy);
       const choice = (others && this.#choose(turn, others)) ?? this.#choose(turn, NO_PRINTERS);
       if (!choice) return;
       this.#assigned[choice.printer] = 1;
-      this.choices.push({ turn, copy: waiting[at] ?? 0, ...choice });
+      this.choices.push({ turn, copy, ...choice });
+      if (parts) this.#made.set(turn, made + (files[choice.file]?.perPrint ?? 1));
     }
   }
 

@@ -64,6 +64,33 @@ export function choiceMismatch({ printers }: Requirement, { clusterId }: QueuePr
   return known('NOT_CHOSEN', () => phrase`It needs one of the printers ${printers.join(', ')}, not ${clusterId}.`);
 }
 
+/** The extruders whose material or print core has none of the printers that suit by model, build plate, tags and choice. */
+export function missingPieces(
+  requirement: Requirement,
+  printers: readonly QueuePrinter[],
+  rules: MatchRules,
+): { materials: ReadonlySet<number>; printCores: ReadonlySet<number> } {
+  const here = printers.filter(
+    (printer) =>
+      !counts(modelMismatch(requirement, printer, rules.match === 'strict'), rules) &&
+      placeMismatch(requirement, printer) === null &&
+      choiceMismatch(requirement, printer) === null,
+  );
+  const missing = (list: readonly unknown[], isThere: (printer: QueuePrinter, at: number) => boolean) =>
+    new Set(list.flatMap((_, at) => (here.length > 0 && !here.some((printer) => isThere(printer, at)) ? [at] : [])));
+  return {
+    materials: missing(
+      requirement.materials,
+      ({ extruders }, at) => !counts(materialMismatch(requirement, at, extruders?.[at]?.sources ?? [], rules), rules),
+    ),
+    printCores: missing(
+      requirement.printCores,
+      ({ extruders }, at) =>
+        !counts(coreMismatch(at, requirement.printCores[at] ?? null, extruders?.[at]?.printCore ?? null), rules),
+    ),
+  };
+}
+
 /** For each extruder, the places in its sources from which a requirement can be printed; null: each has one source. */
 export type Suited = readonly (readonly number[])[] | null;
 
@@ -247,6 +274,14 @@ function materialMismatch(
   const isUnknown = criteria.isStandIn === true || verdicts.includes('unknown');
   return (isUnknown ? unknown : known)('MATERIAL', () => describeSources(at, need, sources));
 }
+
+/** Whether a loaded material is the one that is needed, as the queue compares materials. */
+export const isSameMaterial = (
+  need: MaterialNeed,
+  loaded: Material | null,
+  rule: QueueRules['material'],
+  isNamed: boolean,
+): boolean => loaded !== null && compare(criteriaOf(need, rule, isNamed), loaded) === 'same';
 
 function compare(criteria: Criteria, loaded: Material | null): 'same' | 'different' | 'unknown' {
   let [differs, isKnown] = [false, true];

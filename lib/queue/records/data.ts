@@ -11,7 +11,7 @@ import { isStuck, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
 import type { QueueRules } from '../model/rules';
-import { type Attempt, type ItemRecord, printerKey, type QueueMeter } from '../model/types';
+import { type Attempt, type ItemRecord, namesOf, printerKey, type QueueMeter } from '../model/types';
 import { isUnread } from './facts';
 import { PlateGates } from './gates';
 import { ItemStore, Reservations } from './items';
@@ -72,6 +72,8 @@ export class QueueData {
   readonly #usage = new Map<string, Usage>();
   /** Printers to which attempts were assigned, by `printerKey`. */
   readonly #named = new Set<string>();
+  /** Item of each print, by the id of its printing and by its print key. */
+  readonly #printings = new Map<string, string>();
   /** Ended attempts whose time is counted. */
   readonly #counted = new Set<string>();
   /** Lived time of the last dispatch or beginning of a print, ms. */
@@ -149,16 +151,25 @@ export class QueueData {
     return this.#unsettled.all.filter(({ prints }) => prints.some(isHere));
   }
 
-  /** The verdicts of people on prints, by print: whether the part is good. */
-  verdicts(): Map<string, boolean> {
-    return new Map(this.gates.all.flatMap(({ verdicts }) => verdicts.map(({ id, good }) => [id, good] as const)));
+  /** The print of this queue with an id of a printing, or its print key; undefined: it has none. */
+  printOf(id: string): { item: ItemRecord; attempt: Attempt } | undefined {
+    const item = this.items.get(this.#printings.get(id) ?? '');
+    const attempt = item?.prints.findLast((one) => namesOf(this.#queueId, item.itemId, one).includes(id));
+    return item && attempt && { item, attempt };
   }
 
   #changed(before: ItemRecord | undefined, after: ItemRecord | undefined): void {
     const itemId = (after ?? before)?.itemId ?? '';
     this.lived.see(after?.createdLived);
     const known = new Set(before?.prints);
-    for (const attempt of after?.prints ?? []) if (!known.has(attempt)) this.#count(itemId, attempt);
+    for (const attempt of after?.prints ?? []) {
+      if (known.has(attempt)) continue;
+      this.#count(itemId, attempt);
+      for (const name of namesOf(this.#queueId, itemId, attempt)) this.#printings.set(name, itemId);
+    }
+    if (!after)
+      for (const attempt of known)
+        for (const name of namesOf(this.#queueId, itemId, attempt)) this.#printings.delete(name);
     const { open, withEvents, blocked, withDeadline, unread } = this;
     for (const index of [open, withEvents, blocked, withDeadline, unread, this.#unsettled]) index.update(itemId, after);
     if (this.#isLoaded) this.#owner.changed();

@@ -15,11 +15,15 @@ import {
   damagedGate,
   isCleared,
   isFollowed,
+  judgesOf,
+  type JudgedPrint,
+  type Judgement,
   mayHavePrinted,
   newGate,
   observed,
   type Outcome,
   type PlateGate,
+  type PlateVerdict,
   settledBy,
   type Sight,
   tellsOfPrint,
@@ -363,7 +367,7 @@ export class PlateGates {
       await this.#update(one.gateId, (current) => {
         const before = current ?? one;
         if (!isOver(before)) return settledBy(before, id, now);
-        return isTaken ? acceptedBy(before, id, now) : before;
+        return isTaken ? acceptedBy(before, id) : before;
       });
     if (there.length > 0) return;
     // Nobody has seen the printer yet: whatever appears there is closed.
@@ -377,12 +381,36 @@ export class PlateGates {
     return Object.fromEntries(this.#here(clusterId).map(({ gateId, begun }) => [gateId, begun]));
   }
 
-  /** Records a clear plate, also while the printer is offline. Throws NOT_FOUND for an unknown printer. */
-  async confirm(target: PrinterTarget, good: boolean): Promise<void> {
+  /**
+   * Records a clear plate and a verdict on its last print, also while the printer is offline. Throws NOT_FOUND for an unknown
+   * printer, and NOT_ACCEPTED for a verdict on another print.
+   * @param judged what the queue knows of a print, by its id
+   */
+  async confirm(
+    target: PrinterTarget,
+    verdict: Judgement,
+    judged: (id: string) => Omit<JudgedPrint, 'known'>,
+  ): Promise<void> {
     const gate = this.#targetOf(target);
     if (this.#newer.has(gate.gateId)) throw newerValue('queue-plate');
     const now = this.#deps.clock.now();
-    await this.#update(gate.gateId, (current) => confirmed(current ?? gate, good, now));
+    await this.#update(gate.gateId, (current) => {
+      const before = current ?? gate;
+      const id = before.ended?.id ?? '';
+      // One print may have closed several gates, but only a print that has a name of its own.
+      const others = judgesOf(before) === id ? this.all.filter(({ gateId }) => gateId !== before.gateId) : [];
+      const known = verdictOn(id, [before, ...others]);
+      return confirmed(before, verdict, { ...judged(id), known }, now);
+    });
+  }
+
+  /** The verdicts on all prints, by the id of the print: of several gates, the latest. */
+  verdicts(): Map<string, PlateVerdict> {
+    const found = new Map<string, PlateVerdict>();
+    for (const { verdicts } of this.all)
+      for (const verdict of verdicts)
+        if (verdict.at >= (found.get(verdict.id)?.at ?? 0)) found.set(verdict.id, verdict);
+    return found;
   }
 
   /** A message may name the only printer of a cluster by its own id, or leave it out. */
@@ -471,6 +499,12 @@ const NONE_UNPLACED: ReadonlyMap<PrintJob, readonly string[]> = new Map();
 
 /** Whether the printer's own status is that of a print, so that a missing job proves nothing. */
 const isBusyPrinter = ({ status }: Printer): boolean => status === 'printing' || status === 'pre_print';
+
+/** What a person said last about a print at one of the gates. */
+const verdictOn = (id: string, gates: readonly PlateGate[]): PlateVerdict | undefined =>
+  gates
+    .flatMap(({ verdicts }) => verdicts.filter((verdict) => verdict.id === id && verdict.at > 0))
+    .reduce<PlateVerdict | undefined>((last, verdict) => (last && last.at >= verdict.at ? last : verdict), undefined);
 
 /** Whether a gate has shown a print. */
 const knows = ({ printing, ended, known }: PlateGate, id: string): boolean =>

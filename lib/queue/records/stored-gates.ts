@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { list, record, text } from '../../service/json-readers';
 import type { Key } from '../../state/store';
 import { damagedGate, type EndedPrint, type PlateGate, type PlateIds } from '../model/gate';
 import { gateIdOf, isNil } from '../model/machine';
-import { isCount, isFlag, isNewerThan, isText, isTime, listOf, oneOf, orNull, shapeOf } from './shapes';
+import { isCount, isFlag, isNewerThan, isText, isTime, listOf, oneOf, orMissing, orNull, shapeOf } from './shapes';
 
 /** A stored gate. */
 export interface StoredGate {
@@ -36,8 +37,15 @@ export function gateOf(gateId: string, value: unknown): PlateGate {
     clusterId: text(clusterId) ?? gateId,
     printerId: text(printerId),
   };
-  return damagedGate(ids);
+  return damagedGate(ids, damageOf(value));
 }
+
+/** Names a damaged record, so that a verdict on what it closed can't concern what another one closes. */
+const damageOf = (value: unknown): string =>
+  `damaged-${createHash('sha256')
+    .update(JSON.stringify(value ?? null))
+    .digest('base64url')
+    .slice(0, 12)}`;
 
 const isTextOrNull = orNull(isText);
 const isTimeOrNull = orNull(isTime);
@@ -68,7 +76,7 @@ const isGate: (value: unknown) => value is PlateGate = shapeOf({
   ),
   hasShownCleanup: isFlag,
   known: listOf(isText),
-  verdicts: listOf(shapeOf({ id: isText, good: isFlag, at: isTime })),
+  verdicts: listOf(shapeOf({ id: isText, good: isFlag, parts: orMissing(isCount), at: isTime })),
 }) as (value: unknown) => value is PlateGate;
 
 /** The gate of 1.0.0-rc.1 of a printer, as one of its machine. */
@@ -87,7 +95,7 @@ function oldGate(clusterId: string, printerId: string | null, value: unknown): P
     ended: old.ended === null ? null : oldEnd(record(old.ended) ?? {}),
     ...{ hasShownCleanup: old.hasShownCleanup, known: old.known, verdicts: old.verdicts },
   };
-  return old.version === 1 && isGate(gate) ? gate : damagedGate(ids);
+  return old.version === 1 && isGate(gate) ? gate : damagedGate(ids, damageOf(value));
 }
 
 /** What 1.0.0-rc.1 knew of the last print. It did not record whether somebody watched without a gap. */

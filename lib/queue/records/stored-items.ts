@@ -26,7 +26,9 @@ import {
 
 /** Kind of the records that hold what is over of an item. */
 const PAST = 'queue-past';
-const VERSION = 2;
+const VERSION = 3;
+/** That of items of copies: versions of the pack that know no parts must not print an item of parts as one of copies. */
+const VERSION_OF_COPIES = 2;
 
 /** Members that seldom change: the first record of what is over holds them as well, so that the item's own stays small. */
 const LASTING = ['files', 'require', 'name', 'queueKey', 'orderId', 'owner', 'costCode', 'createdAt'] as const;
@@ -208,7 +210,11 @@ export class StoredItems {
       differing(usualDraft(draft, { queueId: this.queueId, itemId, prints }), { ...draft });
     const touched = { ...past.touched, ...activeCopies(left) };
     return {
-      ...{ version: VERSION, past: past.length, ...differing({ ...USUAL, ...past.lasting }, members) },
+      ...{
+        version: item.parts ? VERSION : VERSION_OF_COPIES,
+        past: past.length,
+        ...differing({ ...USUAL, ...past.lasting }, members),
+      },
       ...(outbox.length > 0 && { outbox: outbox.map(draftOf) }),
       prints: left.map((attempt) => differing(usualAttempt(attempt), { ...attempt })),
       touched: touchedSince({ touched }, item),
@@ -293,6 +299,7 @@ const isFile = shapeOf({
   size: isNumberOrNull,
   facts: orNull(isFacts),
   isGone: isFlag,
+  perPrint: orMissing(isPosition),
 });
 
 const isRequire = shapeOf({
@@ -304,7 +311,7 @@ const isRequire = shapeOf({
   printers: orMissing(listOf(isText)),
 });
 
-const isCopyState = oneOf('active', 'good', 'failed', 'held', 'unknown', 'cancelled');
+const isCopyState = oneOf('active', 'good', 'failed', 'held', 'unknown', 'cancelled', 'dropped');
 
 const isRecall = shapeOf({
   why: oneOf('late', 'changes', 'overtaken', 'removed'),
@@ -321,6 +328,15 @@ export const isSentence = (depth = 4): Shape =>
     pattern: isText,
     values: listOf((value) => isText(value) || isNumber(value) || (depth > 0 && isSentence(depth - 1)(value))),
   });
+
+const isUsed = shapeOf({
+  extruder: isCount,
+  slot: isNumberOrNull,
+  guid: isTextOrNull,
+  volume: isNumberOrNull,
+  weight: isNumberOrNull,
+  estimated: isFlag,
+});
 
 const isAttempt = shapeOf({
   copy: isPosition,
@@ -341,6 +357,9 @@ const isAttempt = shapeOf({
   seconds: isNumberOrNull,
   cost: isNumberOrNull,
   reason: orMissing(orNull(isSentence())),
+  perPrint: orMissing(isPosition),
+  goodParts: orMissing(isCount),
+  used: orMissing(listOf(isUsed)),
   told: listOf(isText),
   counts: isFlag,
   recall: orNull(isRecall),
@@ -376,13 +395,15 @@ const isItem = shapeOf({
   notBefore: isTimeOrNull,
   deadline: isTimeOrNull,
   ...Object.fromEntries(['isHeld', 'awaitsApproval', 'isRemoved', 'isOverdue'].map((name) => [name, isFlag])),
-  copies: (value) => isPosition(value) && (value as number) <= COPIES,
+  // An item of parts begins more of them than it wants at first, as some parts are bad.
+  copies: (value) => isPosition(value) && (value as number) <= 10 * COPIES,
+  parts: orMissing(shapeOf({ wanted: isPosition, perPrint: isPosition, cancelled: orMissing(isCount) })),
   touched: mapOf(isCopyState),
   front: listOf(isPosition),
   prints: listOf(isAttempt),
   ends: isCount,
   endedAt: isTimeOrNull,
-  blocked: shapeOf({ is: isFlag, count: isCount }),
+  blocked: shapeOf({ is: isFlag, count: isCount, at: orMissing(isTime) }),
   outbox: listOf(isDraft),
 });
 

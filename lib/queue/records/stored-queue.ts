@@ -26,8 +26,20 @@ import {
 export function readQueue(value: unknown): QueueRecord {
   if (isNewerThan(1, value)) throw newerValue('queue-state');
   if (isQueue(value)) return value as QueueRecord;
-  const { paused, pausedPrinters, plates, orders, reports, isBusy, idles, oldBefore, outbox, lived, refusals } =
-    record(value) ?? {};
+  const {
+    paused,
+    pausedPrinters,
+    plates,
+    orders,
+    reports,
+    isBusy,
+    idles,
+    oldBefore,
+    outbox,
+    lived,
+    refusals,
+    materials,
+  } = record(value) ?? {};
   return {
     version: 1,
     paused: pauseOf(paused ?? null),
@@ -45,6 +57,7 @@ export function readQueue(value: unknown): QueueRecord {
     oldBefore: isTime(oldBefore) ? (oldBefore as number) : NEW_QUEUE.oldBefore,
     ...(isNumber(lived) && { lived: lived as number }),
     ...(isRefusals(refusals) && { refusals: refusals as StoredRefusals }),
+    ...(isMaterials(materials) && { materials: materials as NonNullable<QueueRecord['materials']> }),
     outbox: list(outbox).filter(isDraft) as QueueEventDraft[],
   };
 }
@@ -64,6 +77,8 @@ const isRefusals = shapeOf({
   items: listOf(shapeOf({ ...STORED_PAUSE, itemId: isText, count: isCount })),
   rows: listOf(shapeOf({ clusterId: isText, code: isText, items: listOf(isText), pauses: isCount })),
 });
+
+const isMaterials = shapeOf({ short: listOf(isText), reports: isCount });
 
 /** A pause whose end can't be read has none. */
 function pauseOf(value: unknown): PauseState | null {
@@ -89,5 +104,6 @@ const isQueue = shapeOf({
   oldBefore: isTime,
   lived: orMissing(isNumber),
   refusals: orMissing(isRefusals),
+  materials: orMissing(isMaterials),
   outbox: listOf(isDraft),
 });

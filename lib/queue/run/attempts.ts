@@ -2,22 +2,25 @@ import { ruleOf } from '../../control/job-rules';
 import { type Dispatched, type KeyOf, Ledger } from '../../print/ledger';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
+import { type Feed, feedsOf } from '../../service/feeds';
 import { isEndDecided } from '../../service/job-words';
 import { describeReason, type PrintJob } from '../../service/print-job';
 import { type Lock, LockLostError } from '../../state/membership';
 import { eachInTurn } from '../../time/concurrency';
 import { type Deadline, underDeadline } from '../../time/deadline';
+import type { FileFacts } from '../../toolpath/facts';
 import { AGAIN, type Backoff, retryUntil, waitBefore, WORK_IN_PROGRESS } from '../../time/retry';
 import { isGone } from '../../upload/send';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
-import { mayHavePrinted, type Outcome } from '../model/gate';
+import { mayHavePrinted, type Outcome, type PlateVerdict } from '../model/gate';
 import { hasBegun, isOpen, lastAttempt, mayStart, openAttempts } from '../model/item';
 import * as changes from '../model/item-changes';
 import { type AttemptOf, findAttempt } from '../model/item-changes';
 import { requirementOf } from '../model/requirement';
-import { costOfFile } from '../model/rules';
-import { type Attempt, attemptKey, type ItemRecord, printingId, type Recall } from '../model/types';
+import { costOfFile, type Prices } from '../model/rules';
+import { type Attempt, attemptKey, type ItemRecord, printingId, type Recall, type UsedMaterial } from '../model/types';
+import { usedBy } from '../model/usage';
 import type { Assignment } from '../plan/plan';
 import { configurationsOf } from '../plan/printers';
 import { mismatchOf } from '../plan/suitability';
@@ -62,8 +65,8 @@ export class Attempts {
   readonly #removals = new Map<string, { recall: Removal; count: number; dueAt: number }>();
   /** Attempts whose jobs some status has shown in another state than waiting, however old. */
   readonly #pastQueue = new Set<string>();
-  /** Verdicts that were applied. */
-  readonly #judged = new Set<string>();
+  /** Verdicts that were applied, by print. */
+  readonly #judged = new Map<string, string>();
 
   /**
    * @param deadline ends with the tenure: nothing more is sent
@@ -94,7 +97,7 @@ export class Attempts {
     for (const item of data.items.all)
       for (const attempt of item.endedAt === null ? item.prints : [])
         if (attempt.state === 'finished' && lastAttempt(item, attempt.copy) === attempt)
-          await this.#change(item.itemId, (record) => changes.judged(record, attempt, true, this.#context));
+          await this.#change(item.itemId, (record) => changes.judged(record, attempt, { good: true }, this.#context));
   }
 
   /** Resolves when the outcomes of all sends are written, or can't be. */
@@ -609,12 +612,26 @@ export class Attempts {
     if (!began && outcome === 'aborted' && attempt.recall)
       return this.#change(itemId, (record) => changes.recalled(record, attempt, this.#context));
     const seconds = job?.timeElapsed ?? null;
-    const record = data.items.get(itemId);
-    const cost = record ? costOfFile(rules.prices, record.files[attempt.file]?.facts ?? null, seconds) : null;
-    const reason = outcome === 'finished' || !job ? null : describeReason(job);
-    const ended = { outcome, at: clock.now(), seconds, cost, reason };
+    const facts = data.items.get(itemId)?.files[attempt.file]?.facts ?? null;
+    const isWhole = outcome === 'finished';
+    const used =
+      began || (seconds ?? 0) > 0
+        ? usedBy(facts, this.#feedsOf(attempt, job), isWhole ? 1 : shareOf(job, facts), !isWhole)
+        : [];
+    const weights = isWhole ? undefined : weightsOf(used);
+    const cost = began || used.length > 0 ? costOfFile(rules.prices, facts, seconds, weights) : nothingOf(rules.prices);
+    const reason = isWhole || !job ? null : describeReason(job);
+    const ended = { outcome, at: clock.now(), seconds, cost, used, reason };
     await this.#change(itemId, (now) => changes.ended(now, attempt, ended, this.#context));
     if (job && isLeftInQueue(job) && job.clusterJobId !== null) this.#clearAway(itemId, attempt, job.clusterJobId);
+  }
+
+  /** What the printer of an attempt can be fed; null: of a group, its member is not known. */
+  #feedsOf({ clusterId, printerId }: Attempt, job: PrintJob | null): readonly Feed[] | null {
+    const printers = this.#queue.views.get(clusterId)?.printers ?? [];
+    const named = printers.find((printer) => printer.printerId === (printerId ?? job?.printerId));
+    const printer = printers.length === 1 ? printers[0] : named;
+    return printer ? feedsOf(printer) : null;
   }
 
   /** Removes a failed job from the queue of its printer, where it could still print once its impediment has gone. */
@@ -633,25 +650,18 @@ export class Attempts {
 
   /** Records the verdicts on parts, which people gave with their plates. Rejects if one can't be written. */
   async judge(): Promise<void> {
-    const { data, queueId } = this.#queue;
-    const fresh = new Map([...data.verdicts()].filter(([id, good]) => !this.#judged.has(`${id}/${good}`)));
-    if (fresh.size === 0) return;
-    const left = new Set<string>();
-    const prints = data.items.all.flatMap(({ itemId, prints: all }) => all.map((attempt) => ({ itemId, attempt })));
-    try {
-      await eachInTurn(prints, async ({ itemId, attempt }) => {
-        const id = printingId(queueId, itemId, attempt);
-        const good = fresh.get(id);
-        if (good === undefined) return;
-        // The verdict may come before the end of the print is known, or be one that can't be written now.
-        if (attempt.state === 'finished' || isOpen(attempt)) left.add(id);
-        if (attempt.state !== 'finished') return;
-        await this.#change(itemId, (record) => changes.judged(record, attempt, good, this.#context));
-        left.delete(id);
-      });
-    } finally {
-      for (const [id, good] of fresh) if (!left.has(id)) this.#judged.add(`${id}/${good}`);
-    }
+    const { data } = this.#queue;
+    const verdicts = data.gates.verdicts();
+    for (const id of this.#judged.keys()) if (!verdicts.has(id)) this.#judged.delete(id);
+    const fresh = [...verdicts].flatMap(([id, verdict]) => {
+      const print = this.#judged.get(id) === textOf(verdict) ? undefined : data.printOf(id);
+      return print ? [{ id, verdict, ...print }] : [];
+    });
+    await eachInTurn(fresh, async ({ id, verdict, item, attempt }) => {
+      await this.#change(item.itemId, (record) => changes.judged(record, attempt, verdict, this.#context));
+      // The verdict may come before the end of the print is known.
+      if (!isOpen(attempt)) this.#judged.set(id, textOf(verdict));
+    });
   }
 
   // What all of them need
@@ -734,8 +744,27 @@ type Removal = Pick<Recall, 'why' | 'isStuck'> & { tries?: number | undefined; a
 /** The job may wait at the service, whether or not its printer is online. */
 const REMOVAL = { action: 'remove', data: {}, mayBeOffline: true, onStage: () => undefined };
 
+const textOf = ({ good, parts }: PlateVerdict): string => `${good}/${parts ?? ''}`;
+
 const nameOf = (itemId: string, { copy, attempt }: Pick<Attempt, 'copy' | 'attempt'>): string =>
   `${itemId}/${copy}/${attempt}`;
+
+/** How much of its file a print that did not finish has printed, by time; null: not known. */
+function shareOf(job: PrintJob | null, facts: FileFacts | null): number | null {
+  const total = job?.timeTotal ?? facts?.seconds ?? 0;
+  const elapsed = job?.timeElapsed ?? null;
+  return elapsed === null || total <= 0 ? null : Math.min(1, elapsed / total);
+}
+
+/** What a print took by extruder, g. */
+function weightsOf(used: readonly UsedMaterial[]): (number | null)[] {
+  const weights: (number | null)[] = [];
+  for (const { extruder, weight } of used) weights[extruder] = weight;
+  return Array.from(weights, (weight) => weight ?? null);
+}
+
+/** Cost of a print that never began. */
+const nothingOf = ({ hour }: Prices): number | null => (hour === null ? null : 0);
 
 const assignedOf = ({ itemId, prints }: ItemRecord): [itemId: string, attempt: Attempt][] =>
   prints.filter(({ state }) => state === 'assigned').map((attempt) => [itemId, attempt]);

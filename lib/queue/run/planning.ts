@@ -3,7 +3,7 @@ import type { Lock } from '../../state/membership';
 import { eachInTurn, Rerun } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
 import { mayBeLate, overdue, withBlocked } from '../model/item-changes';
-import { busyFollowed, observedEnds, oldForgotten, plateFollowed } from '../model/queue-record';
+import { busyFollowed, materialsFollowed, observedEnds, oldForgotten, plateFollowed } from '../model/queue-record';
 import { FactsReader } from '../records/facts';
 import { PLANNER } from '../records/records';
 import { FORECAST_SHARE } from '../view';
@@ -100,6 +100,7 @@ export class Planning {
       () => this.#assign(),
       () => this.#recordPlates(),
       () => this.#recordPlan(),
+      () => this.#recordMaterials(),
     ];
     await eachInTurn(steps, (step) => step()).finally(() => {
       void this.#findLate();
@@ -159,6 +160,16 @@ export class Planning {
     // What a killed process has not written is not lived.
     const unsaved = data.lived.now - (data.state.record.lived ?? 0);
     if (data.open.all.length > 0 && unsaved >= SAVE_EVERY) await data.state.saveTime();
+  }
+
+  /** Records of which materials something is missing. Rejects if it can't be written. */
+  async #recordMaterials(): Promise<void> {
+    const { data, view } = this.#queue;
+    const short = view.shortMaterials;
+    const told = data.state.record.materials?.short ?? [];
+    if (!short || (short.length === told.length && short.every((key) => told.includes(key)))) return;
+    const entries = await view.shortages();
+    await data.state.change((state) => materialsFollowed(state, entries, this.#context), PLANNER);
   }
 
   /** Records the items whose deadlines can't be met by the forecast, now and then, beside the rounds. Never rejects. */

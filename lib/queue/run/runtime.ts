@@ -468,7 +468,7 @@ export class QueueRuntime {
     const isNews = view.differs(status) || this.#parts.clock.monotonic() - this.#changedAt >= this.#parts.interval;
     await this.#planning?.observe(status, requestedAt);
     if (isNews) this.changed();
-    else view.invalidate();
+    else view.refresh();
   }
 
   /** Finds out whether nothing can be written, or a single record can't be: that stops nothing else. Never rejects. */

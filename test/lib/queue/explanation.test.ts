@@ -140,7 +140,7 @@ describe('queue/explanation', () => {
       fc.property(planInputs, (input) => {
         const explainer = new Explainer(new Planner(), input);
         const { assignments, order } = new Planner().plan(input);
-        for (const { itemId, waiting } of input.items) {
+        for (const { itemId, waiting, parts, files } of input.items) {
           const { own, printers } = explainer.reasonsOf(itemId);
           const counts = explainer.summaryOf(itemId);
           assert.deepEqual(
@@ -152,8 +152,10 @@ describe('queue/explanation', () => {
             const sum = counted.reduce((total, one) => total + (one.code === code ? one.printers : 0), 0);
             assert.equal(printers.filter(({ reason }) => reason.code === code).length, sum);
           }
-          const started = assignments.filter((one) => one.itemId === itemId).length;
-          if (waiting.length === 0 || started === waiting.length) continue;
+          const started = assignments.filter((one) => one.itemId === itemId);
+          const made = started.reduce((sum, { file: index }) => sum + (files[index]?.perPrint ?? 0), 0);
+          const isDone = parts ? made >= parts.left : started.length === waiting.length;
+          if (waiting.length === 0 || isDone) continue;
           // A copy waits for a reason of its own, or no printer is left that another item did not get.
           const taken = assignments.length;
           assert.ok(own.length > 0 || printers.length + taken >= input.printers.length, itemId);

@@ -71,7 +71,7 @@ describe('queue/forecast', () => {
       fc.property(planInputs, (input) => {
         const single = {
           ...input,
-          items: input.items.map((one) => ({ ...one, waiting: one.waiting.slice(0, 1) })),
+          items: input.items.map((one) => ({ ...one, waiting: one.waiting.slice(0, 1), parts: null })),
           printers: input.printers.filter(
             ({ clusterId }, at) => input.printers.findIndex((one) => one.clusterId === clusterId) === at,
           ),
@@ -104,13 +104,17 @@ describe('queue/forecast', () => {
     const items = [item('a', { waiting: [] }), item('b')];
     const busy = printer('c1', { obstacle: obstacle('BUSY') });
     const times = (endAt: number | null) =>
-      timesOf({ items, printers: [busy], active: [{ itemId: 'a', clusterId: 'c1', startAt: NOW, endAt }] });
+      timesOf({
+        items,
+        printers: [busy],
+        active: [{ itemId: 'a', clusterId: 'c1', startAt: NOW, endAt, file: file() }],
+      });
     assert.deepEqual(times(NOW + 15 * MINUTE), { a: [0, 15, 'c1'], b: [25, 85, 'c1'] });
     assert.deepEqual(times(null), { a: [0, 60, 'c1'], b: [70, 130, 'c1'] });
   });
 
   it('never expects an end in the past', () => {
-    const active = [{ itemId: 'a', clusterId: 'c1', startAt: NOW - HOUR, endAt: NOW - MINUTE }];
+    const active = [{ itemId: 'a', clusterId: 'c1', startAt: NOW - HOUR, endAt: NOW - MINUTE, file: file() }];
     const printers = [printer('c1', { obstacle: obstacle('BUSY'), freeAt: NOW + 5 * MINUTE })];
     assert.deepEqual(timesOf({ items: [item('a', { waiting: [] })], printers, active }).a, [-60, 0, 'c1']);
   });
@@ -167,6 +171,7 @@ describe('queue/forecast', () => {
         clusterId: itemId === 'a' ? 'c1' : 'c2',
         startAt: NOW - HOUR,
         endAt: NOW + 20 * MINUTE,
+        file: file(),
       })),
       printing: 2,
     });

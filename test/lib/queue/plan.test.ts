@@ -14,6 +14,7 @@ import {
   material,
   NOW,
   obstacle,
+  owedParts,
   plan,
   planInput,
   planInputs,
@@ -51,12 +52,21 @@ function given(input: PlanInput) {
   }));
 }
 
-/** Items that may start, and of which the plan leaves copies. */
+/** Parts that the prints of an item in a plan make. */
+const partsMade = (plans: ReturnType<typeof given>, { itemId }: PlanItem) =>
+  plans
+    .filter((one) => one.itemId === itemId)
+    .reduce((sum, { item: one, file: index }) => sum + (one.files[index]?.perPrint ?? 0), 0);
+
+/** Whether a plan leaves copies, or parts, of an item. */
+const isLeft = (plans: ReturnType<typeof given>, one: PlanItem) =>
+  one.parts
+    ? partsMade(plans, one) < one.parts.left
+    : plans.filter(({ itemId }) => itemId === one.itemId).length < one.waiting.length;
+
+/** Items that may start, and of which the plan leaves something. */
 const leftOver = (input: PlanInput, plans: ReturnType<typeof given>) =>
-  input.items.filter(
-    ({ itemId, waiting, obstacle: reason, notBefore }) =>
-      reason === null && notBefore === null && plans.filter((one) => one.itemId === itemId).length < waiting.length,
-  );
+  input.items.filter((one) => one.obstacle === null && one.notBefore === null && isLeft(plans, one));
 
 /** Inputs in which every cluster has one printer. */
 const singles = planInputs.map((input) => ({
@@ -101,7 +111,8 @@ describe('queue/plan', () => {
       fc.property(planInputs, (input) => {
         for (const { item: one, copy, file: index, members } of given(input)) {
           const { requirement } = one.files[index] as PlanItem['files'][number];
-          assert.ok(one.waiting.includes(copy) && one.obstacle === null && (one.notBefore ?? 0) <= NOW);
+          const isOwed = one.waiting.includes(copy) || (one.parts !== null && copy >= one.parts.next);
+          assert.ok(isOwed && one.obstacle === null && (one.notBefore ?? 0) <= NOW);
           assert.ok(
             members.some(
               (member) =>
@@ -116,6 +127,39 @@ describe('queue/plan', () => {
       }),
       RUNS,
     );
+  });
+
+  it('makes no parts that are not owed, and gives the next copies the next numbers', () => {
+    fc.assert(
+      fc.property(planInputs, (input) => {
+        const plans = given(input);
+        for (const one of input.items) {
+          if (!one.parts) continue;
+          const { left, next } = one.parts;
+          const prints = plans.filter(({ itemId }) => itemId === one.itemId);
+          const last = prints.at(-1);
+          if (last) assert.ok(partsMade(plans, one) - (one.files[last.file]?.perPrint ?? 0) < left, one.itemId);
+          const numbers = [...one.waiting, ...prints.map((_, at) => next + at)];
+          assert.ok(prints.every(({ copy }) => numbers.includes(copy)));
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  it('takes off what each file makes, and leaves what is not needed any more', () => {
+    const few = file({ models: ['X3'] }, 3600, 1);
+    const many = file({ models: ['X5'] }, 3600, 4);
+    const x3s = ['c1', 'c2', 'c3'].map((clusterId) => printer(clusterId, { model: 'X3' }));
+    const x5s = ['c4', 'c5'].map((clusterId) => printer(clusterId, { model: 'X5' }));
+    const owes = (left: number) => item('a', { files: [many, few], ...owedParts({ left, first: 1 }, 4) });
+    const prints = (left: number, ...printers: QueuePrinter[]) =>
+      assigned(planInput({ items: [owes(left)], printers }));
+    assert.deepEqual(prints(3, ...x3s), ['a/1 c1', 'a/2 c2', 'a/3 c3']);
+    assert.deepEqual(prints(2, ...x3s), ['a/1 c1', 'a/2 c2']);
+    assert.deepEqual(prints(5, ...x5s, ...x3s), ['a/1 c4', 'a/2 c5']);
+    assert.deepEqual(prints(4, ...x5s), ['a/1 c4']);
+    assert.deepEqual(prints(0, ...x5s), []);
   });
 
   it('plans the items that some printer suits, and no others', () => {
@@ -178,7 +222,7 @@ describe('queue/plan', () => {
               continue;
             assert.ok(one.rank < later.rank);
             if (!plans.some((some) => some.itemId === laterId)) continue;
-            assert.equal(plans.filter((some) => some.itemId === itemId).length, one.waiting.length);
+            assert.ok(!isLeft(plans, one));
           }
       }),
       RUNS,

@@ -1,0 +1,254 @@
+import { isoTime } from '../../time/clock';
+import { phrase, Sentence } from '../../words/sentence';
+import { isPlateToClear, judgesOf, type PlateGate } from '../model/gate';
+import { copiesIn, isStuck, lastAttempt } from '../model/item';
+import type { Require } from '../model/requirement';
+import {
+  type Answer,
+  type BoardPrinter,
+  type Forecast,
+  type ItemRecord,
+  type Need,
+  printerKey,
+  type PrinterReason,
+} from '../model/types';
+import { missingPieces } from '../plan/suitability';
+import type { QueueContext } from '../run/context';
+import { labelOf } from './printers';
+
+/** Most copies of one item, and most printers of one answer, that are shown one by one. */
+const MOST = { copies: 20, printers: 50 };
+
+/** What needs a person at the moment. Every answer names the print or the item that it is about. */
+export function needsOf(
+  queue: QueueContext,
+  {
+    printers,
+    items,
+    forecast,
+  }: { printers: readonly BoardPrinter[]; items: readonly ItemRecord[]; forecast: Forecast },
+): Need[] {
+  const { obstacle } = queue;
+  const stopped = obstacle();
+  const isSignedOut = stopped?.code === 'QUEUE_PAUSED';
+  return [
+    ...(isSignedOut ? [{ ...OF_NOTHING, id: 'sign-in', kind: 'sign-in' as const, text: stopped.sentence }] : []),
+    ...plates(queue, printers),
+    ...items.flatMap((record) => [...doubts(record), ...blockades(queue, record), ...failures(record)]),
+    ...printers.flatMap((printer) => troubles(printer)),
+    ...forecast.materials.flatMap(shortage),
+  ];
+}
+
+const OF_NOTHING = { clusterId: null, printerId: null, itemId: null, since: null, answers: [] } as const;
+
+const GOOD = phrase`Good`;
+const BAD = phrase`Bad`;
+const CLEAR = phrase`Clear`;
+const PRINTED = phrase`It printed`;
+const NOT_PRINTED = phrase`It did not print`;
+const ANYWAY = phrase`Print anyway`;
+const REMOVE = phrase`Remove`;
+const AGAIN = phrase`Again`;
+
+const timeOf = (ms: number | null | undefined): string | null =>
+  typeof ms === 'number' && ms > 0 ? isoTime(ms) : null;
+
+// Plates
+
+function plates({ data, rules, queueId }: QueueContext, printers: readonly BoardPrinter[]): Need[] {
+  const told = data.gates.verdicts();
+  const seen = new Set<string>();
+  return printers.flatMap((printer) => {
+    const { clusterId, printerId, judges } = printer;
+    const gate = data.gates.of(clusterId, printerId);
+    // Printers without an id of their own share a gate.
+    if (!gate || judges === null || !isPlateToClear(gate, rules.gate) || seen.has(gate.gateId)) return [];
+    seen.add(gate.gateId);
+    const print = data.printOf(gate.ended?.id ?? '');
+    const verdict = told.get(gate.ended?.id ?? '');
+    const isJudged = verdict !== undefined && verdict.at > 0 && judgesOf(gate) === gate.ended?.id;
+    const name = labelOf(printer);
+    const isPart = print?.attempt.state === 'finished' || (print?.attempt.state === 'printing' && mayBeGood(gate));
+    const named = print
+      ? { itemId: print.item.itemId, copy: print.attempt.copy, attempt: print.attempt.attempt }
+      : { judges };
+    const base = { clusterId, ...(printerId !== null && { printerId }), ...named };
+    const say = (label: Sentence, properties: object): Answer => ({
+      label,
+      action: 'plate-cleared',
+      properties: { ...base, ...properties },
+    });
+    const { perPrint = 1 } = print?.attempt ?? {};
+    const all = perPrint > 1 ? { goodParts: perPrint } : {};
+    return [
+      {
+        id: `plate/${queueId}/${gate.gateId}/${gate.closings}`,
+        kind: 'plate' as const,
+        text: isPart
+          ? phrase`${name}: take off ${nameOf(print.item)}, and say whether it is good.`
+          : phrase`${name}: take off what lies on the plate.`,
+        ...{ clusterId, printerId, itemId: print?.item.itemId ?? null },
+        since: timeOf(gate.ended?.at),
+        answers: isJudged
+          ? [say(CLEAR, { good: verdict.good, ...(verdict.parts !== undefined && { goodParts: verdict.parts }) })]
+          : isPart
+            ? [say(GOOD, { good: true, ...all }), say(BAD, { good: false })]
+            : [say(CLEAR, { good: true })],
+      },
+    ];
+  });
+}
+
+/** Whether a print whose end is not recorded yet may have finished. */
+const mayBeGood = ({ ended }: PlateGate): boolean => ended?.outcome === 'finished' || ended?.outcome === 'unknown';
+
+// Items
+
+const nameOf = ({ name, itemId }: ItemRecord): string => name ?? itemId;
+
+function doubts(record: ItemRecord): Need[] {
+  const { itemId } = record;
+  return copiesIn(record, 'unknown')
+    .slice(0, MOST.copies)
+    .flatMap((copy) => {
+      const found = lastAttempt(record, copy);
+      if (!found) return [];
+      const { attempt, clusterId, clusterName, printerId, dispatchedAt, assignedAt } = found;
+      const answer = (label: Sentence, outcome: string): Answer => ({
+        label,
+        action: 'settle',
+        properties: { itemId, copy, attempt, outcome },
+      });
+      return [
+        {
+          id: `unknown/${itemId}/${copy}/${attempt}`,
+          kind: 'unknown' as const,
+          text: phrase`Nobody knows whether ${clusterName ?? clusterId} has printed ${nameOf(record)}: look there.`,
+          ...{ clusterId, printerId, itemId, since: timeOf(dispatchedAt ?? assignedAt) },
+          answers: [answer(PRINTED, 'printed'), answer(NOT_PRINTED, 'not-printed')],
+        },
+      ];
+    });
+}
+
+function failures(record: ItemRecord): Need[] {
+  const { itemId } = record;
+  return copiesIn(record, 'failed')
+    .slice(0, MOST.copies)
+    .flatMap((copy) => {
+      const found = lastAttempt(record, copy);
+      if (!found) return [];
+      const { attempt, clusterId, clusterName, printerId, endedAt, reason } = found;
+      const printer = clusterName ?? clusterId;
+      return [
+        {
+          id: `failed/${itemId}/${copy}/${attempt}`,
+          kind: 'failed' as const,
+          text: reason
+            ? phrase`The print of ${nameOf(record)} on ${printer} failed: ${Sentence.from(reason)}`
+            : phrase`The print of ${nameOf(record)} on ${printer} failed.`,
+          ...{ clusterId, printerId, itemId, since: timeOf(endedAt) },
+          answers: [{ label: AGAIN, action: 'retry' as const, properties: { itemId, copy, attempt } }],
+        },
+      ];
+    });
+}
+
+function blockades({ view }: QueueContext, record: ItemRecord): Need[] {
+  const { itemId, blocked } = record;
+  const isInDoubt = copiesIn(record, 'unknown').length > 0;
+  if (!blocked.is || (isInDoubt && !record.prints.some(isStuck))) return [];
+  const reasons = view.item(record, 1).waitingFor;
+  const [reason] = reasons;
+  const text = reason
+    ? phrase`${nameOf(record)}: ${reason.text}`
+    : phrase`${nameOf(record)} can't be printed: remove it, or change it.`;
+  const remove: Answer = { label: REMOVE, action: 'remove', properties: { itemId } };
+  const isGone = record.files.every((file) => file.isGone);
+  const helps = isGone || record.prints.some(isStuck) ? [] : remedies(view, record);
+  return [
+    {
+      ...OF_NOTHING,
+      ...{ id: `blocked/${itemId}/${blocked.count}`, kind: 'blocked' as const, text, itemId },
+      since: timeOf(blocked.at),
+      answers: [...helps, remove],
+    },
+  ];
+}
+
+/** Answers that make a blocked item printable, as far as the printers are known, by the state of their configurations. */
+const known = new WeakMap<ItemRecord, { stamp: unknown; answers: readonly Answer[] }>();
+
+function remedies(view: QueueContext['view'], record: ItemRecord): readonly Answer[] {
+  const before = known.get(record);
+  const stamp = view.configuration;
+  if (before?.stamp === stamp) return before.answers;
+  const answers = [...printOn(view, record), ...printAnyway(view, record)];
+  known.set(record, { stamp, answers });
+  return answers;
+}
+
+const updateTo = (label: Sentence, { itemId }: ItemRecord, require: Require): Answer => ({
+  label,
+  action: 'update',
+  properties: { itemId, require },
+});
+
+/** One printer that the item does not name, or whose model the file does not state. */
+function printOn(view: QueueContext['view'], record: ItemRecord): Answer[] {
+  const seen = new Set<string>();
+  return view.input.printers.flatMap((printer) => {
+    const { clusterId, model } = printer;
+    if (seen.has(clusterId) || seen.size >= MOST.printers) return [];
+    const isUnknown = view.requires(record).every(({ models }) => models === null);
+    if (isUnknown && model === null) return [];
+    const require: Require = {
+      ...record.require,
+      printers: [clusterId],
+      ...(isUnknown && model !== null && { models: [model] }),
+    };
+    if (!view.suits(record, require, printer)) return [];
+    seen.add(clusterId);
+    return [updateTo(phrase`Print on ${labelOf(printer)}`, record, require)];
+  });
+}
+
+/** Without the materials or print cores that no printer has, never without the model, the build plate or a tag. */
+function printAnyway(view: QueueContext['view'], record: ItemRecord): Answer[] {
+  const [needs] = view.requires(record);
+  if (!needs) return [];
+  const { printers, rules } = view.input;
+  const { materials, printCores } = missingPieces(needs, printers, rules);
+  if (materials.size + printCores.size === 0) return [];
+  const without = <T>(list: readonly T[], missing: ReadonlySet<number>) =>
+    list.map((entry, at) => (missing.has(at) ? null : entry));
+  const require: Require = {
+    ...record.require,
+    ...(materials.size > 0 && { materials: without(needs.materials, materials) }),
+    ...(printCores.size > 0 && { printCores: without(needs.printCores, printCores) }),
+  };
+  return printers.some((printer) => view.suits(record, require, printer)) ? [updateTo(ANYWAY, record, require)] : [];
+}
+
+// Printers
+
+const TROUBLES: Partial<Record<PrinterReason, 'offline' | 'fault'>> = { OFFLINE: 'offline', FAULT: 'fault' };
+
+function troubles(printer: BoardPrinter): Need[] {
+  const { clusterId, printerId, code, text } = printer;
+  const kind = code ? TROUBLES[code] : undefined;
+  if (!kind || !text) return [];
+  const id = `${kind}/${printerKey(printer)}`;
+  return [{ ...OF_NOTHING, id, kind, text: phrase`${labelOf(printer)}: ${text}`, clusterId, printerId }];
+}
+
+function shortage({ material, missing: { weight }, shortAt }: Forecast['materials'][number]): Need[] {
+  const { guid, brand, type, color } = material;
+  if (shortAt === null) return [];
+  const name = [brand, type, color].filter(Boolean).join(' ') || (guid ?? '');
+  const text =
+    weight !== null ? phrase`Material is short: ${name}, ${Math.ceil(weight)} g.` : phrase`Material is short: ${name}.`;
+  const id = `material/${JSON.stringify([guid, brand, type, color])}`;
+  return [{ ...OF_NOTHING, id, kind: 'material', text }];
+}

@@ -1,0 +1,45 @@
+import type { Feed, Source } from '../../service/feeds';
+import type { FileFacts, MaterialNeed } from '../../toolpath/facts';
+import type { UsedMaterial } from './types';
+
+/**
+ * What a print used up, by extruder.
+ * @param facts what its file needed
+ * @param feeds what its printer can be fed; null: not known
+ * @param share how much of the file was printed, from 0 to 1, for a print that did not finish; null: not known
+ * @param isEstimated whether it did not finish
+ */
+export function usedBy(
+  facts: FileFacts | null,
+  feeds: readonly Feed[] | null,
+  share: number | null,
+  isEstimated: boolean,
+): UsedMaterial[] {
+  const { materials = [], volumes = [], weights = [] } = facts ?? {};
+  const part = (amount: number | null | undefined) =>
+    share === null || typeof amount !== 'number' ? null : Math.round(amount * share * 100) / 100;
+  return Array.from({ length: Math.max(materials.length, volumes.length, weights.length) }, (_, extruder) => extruder)
+    .filter((at) => (volumes[at] ?? weights[at] ?? 0) > 0 || (materials[at] ?? null) !== null)
+    .map((extruder) => {
+      const need = materials[extruder] ?? null;
+      const source = sourceOf(feeds?.[extruder], need);
+      return {
+        extruder,
+        slot: source?.slot ?? null,
+        guid: need?.guid ?? source?.material?.guid ?? null,
+        volume: part(volumes[extruder]),
+        weight: part(weights[extruder]),
+        estimated: isEstimated,
+      };
+    });
+}
+
+/** The one place from which a print can have been fed; null: none, or one of several. */
+function sourceOf(feed: Feed | undefined, need: MaterialNeed | null): Source | null {
+  const guid = need?.guid?.toLowerCase();
+  const fitting = (feed?.sources ?? []).filter(({ material }) => !guid || material?.guid?.toLowerCase() === guid);
+  // A station loads the extruder from one of its slots, and shows both.
+  const slots = fitting.filter(({ slot }) => slot !== null);
+  const found = slots.length > 0 ? slots : fitting;
+  return found.length === 1 ? (found[0] as Source) : null;
+}

@@ -1,0 +1,194 @@
+import type { Source } from '../../service/feeds';
+import { folded } from '../../service/printer-filter';
+import type { MaterialNeed } from '../../toolpath/facts';
+import type { QueueRules } from '../model/rules';
+import type { QueuePrinter } from '../model/types';
+import type { PlanFile, PlanItem } from './inputs';
+import { isSameMaterial } from './suitability';
+
+/** An amount of material; null: not known. */
+export interface Amount {
+  /** mm³. */
+  volume: number | null;
+  /** g. */
+  weight: number | null;
+}
+
+/** What the waiting copies of a queue need of one material, what is loaded, and what is missing (print queue, 9). */
+export interface MaterialStock {
+  /** Names the material among those of the queue. */
+  key: string;
+  material: Required<MaterialNeed>;
+  needed: Amount;
+  loaded: Amount;
+  /** What is loaded without what prints under way will still take, mm³; null: not known. */
+  left: number | null;
+  missing: Amount;
+  isShort: boolean;
+}
+
+/** A print under way, and the share of it that is still to come, from 0 to 1. */
+export interface PrintUnderWay {
+  file: PlanFile;
+  share: number;
+}
+
+/** What a print needs on one extruder. */
+interface Need extends MaterialNeed, Amount {
+  key: string;
+  /** Whether a message has named it. */
+  isNamed: boolean;
+}
+
+/** Needs of files by material, which never change under the same rules. */
+const known = new WeakMap<PlanFile, { rule: QueueRules['material']; needs: readonly Need[] }>();
+
+/** What one print of a file needs, by material. */
+function needsOf(file: PlanFile, rule: QueueRules['material']): readonly Need[] {
+  const before = known.get(file);
+  if (before?.rule === rule) return before.needs;
+  const { materials, volumes, sources } = file.requirement;
+  const isNamed = sources.materials === 'message';
+  const extruders = Array.from({ length: Math.max(materials.length, volumes.length) }, (_, at) => at);
+  const needs = extruders.flatMap((at): Need[] => {
+    const volume = volumes[at] ?? null;
+    const need = materials[at] ?? (rule === 'any' && volume !== null ? {} : null);
+    if (need === null || volume === 0) return [];
+    return [{ ...need, key: keyOf(need, rule), isNamed, volume, weight: file.weights[at] ?? null }];
+  });
+  known.set(file, { rule, needs });
+  return needs;
+}
+
+/** Entries are grouped as the queue compares materials: by GUID, by type and color, by type, or all together. */
+function keyOf({ guid, type, brand, color }: MaterialNeed, rule: QueueRules['material']): string {
+  const words = (...all: (string | null | undefined)[]) => all.map((word) => folded(word ?? '')).join(' ');
+  if (rule === 'any') return 'any';
+  if ((rule === 'guid' || !type) && guid) return words(guid);
+  return rule === 'type' ? words(type) : rule === 'type-color' ? words(type, color) : words(brand, type, color);
+}
+
+/** The materials that waiting copies need, in the order of the items. Held items need none. */
+export function materialStocks(
+  items: readonly PlanItem[],
+  printers: readonly QueuePrinter[],
+  active: readonly PrintUnderWay[],
+  rule: QueueRules['material'],
+): MaterialStock[] {
+  const groups = new Map<string, Total>();
+  for (const item of items) {
+    if (item.obstacle !== null || item.waiting.length === 0) continue;
+    const file = item.files.find(({ isStored }) => isStored);
+    for (const need of file ? needsOf(file, rule) : []) {
+      const group = groups.get(need.key) ?? { need, volume: 0, weight: 0 };
+      groups.set(need.key, add(group, need, item.waiting.length));
+    }
+  }
+  if (groups.size === 0) return [];
+  const spools = printers.flatMap(({ extruders }) => (extruders ?? []).flatMap(({ sources }) => spoolsOf(sources)));
+  const coming = active.flatMap(({ file, share }) => needsOf(file, rule).map((need) => ({ need, share })));
+  return [...groups].map(([key, { need, ...needed }]) => {
+    const here = spools.filter(({ material }) => isSameMaterial(need, material, rule, need.isNamed));
+    const loaded = here.map(amountOf).reduce<Amount>((sum, one) => add(sum, one), { volume: 0, weight: 0 });
+    const taken = coming
+      .filter((one) => one.need.key === key)
+      .reduce<Amount>((sum, one) => add(sum, one.need, one.share), { volume: 0, weight: 0 });
+    const left = { volume: less(loaded.volume, taken.volume), weight: less(loaded.weight, taken.weight) };
+    const missing = here.length > 0 ? missingOf(needed, left) : needed;
+    return {
+      ...{ key, material: wordsOf(need, rule), needed: rounded(needed), loaded: rounded(loaded), left: left.volume },
+      missing: rounded(missing),
+      isShort: here.length === 0 || (missing.volume ?? missing.weight ?? 0) > 0,
+    };
+  });
+}
+
+/** What waiting copies need of one material. */
+interface Total extends Amount {
+  need: Need;
+}
+
+/** The words of a material by which it is grouped. */
+function wordsOf(
+  { guid = null, type = null, brand = null, color = null }: MaterialNeed,
+  rule: QueueRules['material'],
+): Required<MaterialNeed> {
+  if (rule === 'any') return { guid: null, brand: null, type: null, color: null };
+  if (rule === 'guid' || !type) return { guid, brand, type, color };
+  return { guid: null, brand: null, type, color: rule === 'type' ? null : color };
+}
+
+/** What is missing of what is loaded. Where a volume is unknown, that is enough. */
+function missingOf(needed: Amount, left: Amount): Amount {
+  const lack = (name: keyof Amount): number | null => {
+    const [wanted, there] = [needed[name], left[name]];
+    return there === null ? 0 : wanted === null ? null : Math.min(wanted, Math.max(0, wanted - there));
+  };
+  const volume = lack('volume');
+  if (volume === null) return { volume, weight: lack('weight') };
+  // The densities of a file and of a printer may differ: the volume decides.
+  const { volume: whole, weight } = needed;
+  return { volume, weight: volume === 0 ? 0 : whole === null || weight === null ? null : (weight * volume) / whole };
+}
+
+const less = (amount: number | null, taken: number | null): number | null =>
+  amount === null ? null : Math.max(0, amount - (taken ?? 0));
+
+/** Each spool once: a station shows what it has loaded into an extruder there and in its slot. */
+function spoolsOf(sources: readonly Source[]): Source[] {
+  const slots = sources.filter(({ slot }) => slot !== null);
+  const isAlso = ({ material }: Source) => slots.some((one) => nameOf(one) === nameOf({ material }));
+  return sources.filter((source) => source.material !== null && (source.slot !== null || !isAlso(source)));
+}
+
+const nameOf = ({ material }: Pick<Source, 'material'>): string =>
+  material?.guid ?? [material?.brand, material?.name, material?.color].join(' ');
+
+function amountOf({ material, volumeLeft }: Source): Amount {
+  const density = material?.density ?? null;
+  return { volume: volumeLeft, weight: volumeLeft === null || density === null ? null : (volumeLeft / 1000) * density };
+}
+
+/** The sum with so many times another amount; unknown with an unknown one. */
+function add<T extends Amount>(sum: T, { volume, weight }: Amount, times = 1): T {
+  return {
+    ...sum,
+    volume: sum.volume === null || volume === null ? null : sum.volume + volume * times,
+    weight: sum.weight === null || weight === null ? null : sum.weight + weight * times,
+  };
+}
+
+const rounded = ({ volume, weight }: Amount): Amount => ({
+  volume: volume === null ? null : Math.round(volume),
+  weight: weight === null ? null : Math.round(weight * 100) / 100,
+});
+
+/** Follows what is left of the materials as the prints of a forecast begin. */
+export class MaterialForecast {
+  readonly #left = new Map<string, number | null>();
+  /** When each material has run out, ms since 1970. */
+  readonly #shortAt = new Map<string, number>();
+
+  constructor(
+    readonly stocks: readonly MaterialStock[],
+    private readonly rule: QueueRules['material'],
+    private readonly now: number,
+  ) {
+    for (const { key, left } of stocks) this.#left.set(key, left);
+  }
+
+  begin(file: PlanFile | undefined, at: number): void {
+    if (this.stocks.length === 0 || !file) return;
+    for (const { key, volume } of needsOf(file, this.rule)) {
+      const left = this.#left.get(key) ?? null;
+      if (left === null || volume === null) continue;
+      this.#left.set(key, left - volume);
+      if (left - volume < 0) this.#shortAt.set(key, Math.min(at, this.#shortAt.get(key) ?? Infinity));
+    }
+  }
+
+  /** When a material runs out, ms since 1970: at once, if what waits for it can't begin; null: it does not. */
+  shortAt({ key, isShort }: MaterialStock): number | null {
+    return isShort ? (this.#shortAt.get(key) ?? this.now) : null;
+  }
+}
