@@ -1,6 +1,8 @@
 import type { Client } from '../../lib/client';
 import type { PrintQueue } from '../../lib/queue/print-queue';
-import type { QueueEvent, QueueItem } from '../../lib/queue/model/types';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { QueueEvent, QueueExplanation, QueueItem } from '../../lib/queue/model/types';
 import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { asPrintingError } from '../../lib/service/errors';
 import { Deadline } from '../../lib/time/deadline';
@@ -12,6 +14,7 @@ import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHa
 import { Life, SECOND } from './life';
 import { signIn, World, type Machine, type Printed } from './machine';
 import { Floor } from './floor';
+import { type NamedPrint, type Parts, PartsOracle } from './parts';
 import { Broken } from './trace';
 import { type Request, Words } from './words';
 
@@ -36,11 +39,16 @@ const farmOf = (seed: number): NewCluster[] => [
 ];
 
 /** Runs a print queue while its printers, its store, its service and its people do everything that may go wrong. */
-export async function queueRun(seed: number): Promise<void> {
+export const queueRun = (seed: number): Promise<void> => run(seed, false);
+
+/** The same with items of parts. */
+export const partsRun = (seed: number): Promise<void> => run(seed, true);
+
+async function run(seed: number, hasParts: boolean): Promise<void> {
   const world = await World.make(seed, { farm: farmOf(seed), accessTokenLifetime: 1e8, timeFactor: FACTOR });
   await world.run(async () => {
     await signIn(world);
-    await new QueueRun(world).go();
+    await new QueueRun(world, hasParts).go();
   });
 }
 
@@ -84,7 +92,16 @@ interface Added {
   /** Whether it needs the material of the station. */
   needsStation: boolean;
   copies: number;
+  /** Null: it wants copies. */
+  parts: Parts | null;
 }
+
+/** Numbers of parts of an item; at times an alternative makes another number. */
+const partsBy = (chance: Chance): Parts => ({
+  wanted: chance.whole(1, 9),
+  perPrint: chance.whole(1, 4),
+  other: chance.is(0.4) ? chance.whole(1, 4) : null,
+});
 
 /**
  * How a print ended; `either`: it was aborted so near its end that it may count as finished, at a printer that does not name
@@ -101,6 +118,7 @@ class QueueRun {
   readonly #rules: QueueRules;
   readonly #floor: Floor;
   readonly #words: Words;
+  readonly #parts: PartsOracle;
   readonly #added: Added[] = [];
   readonly #events: QueueEvent[] = [];
   readonly #vanished = new Set<string>();
@@ -115,7 +133,10 @@ class QueueRun {
   #queue: PrintQueue | undefined;
   #machine: Machine | undefined;
 
-  constructor(private readonly world: World) {
+  constructor(
+    private readonly world: World,
+    private readonly hasParts: boolean,
+  ) {
     const chance = (this.#chance = new Chance(world.random));
     this.#numbers = world.simulator.world.clusters().map((_, at) => at + 1);
     const gate = chance.pick(['automatic', 'automatic', 'confirm', 'printer'] as const);
@@ -126,6 +147,13 @@ class QueueRun {
     this.#rules = { ...RULES, gate, retries, startWithin, stagger, printers, maxPrinting: chance.pick([0, 0, 1]) };
     this.#floor = new Floor(world, gate);
     this.#words = new Words(world);
+    this.#parts = new PartsOracle(world, ({ itemId, copy, attempt }) =>
+      this.#events.some(
+        ({ type, item, print }) =>
+          type === 'print.recalled' && item?.itemId === itemId && print?.copy === copy && print.attempt === attempt,
+      ),
+    );
+    if (hasParts) world.onPrinted.push((printed) => void this.#checkOwed(printed));
     this.#life = new Life(world, chance, {
       open: (client, machine) => this.#open(client, machine),
       close: () => (this.#queue = undefined),
@@ -202,6 +230,7 @@ class QueueRun {
       key: `item-${this.#added.length + 1}`,
       needsStation: chance.is(0.3),
       copies: chance.pick([1, 1, 2, 3]),
+      parts: this.hasParts && chance.is(0.75) ? partsBy(chance) : null,
     };
     this.#added.push(item);
     this.#life.at(at, () => void this.#add(item));
@@ -210,7 +239,7 @@ class QueueRun {
   }
 
   async #add(item: Added): Promise<void> {
-    const { key, copies, needsStation } = item;
+    const { key, copies, needsStation, parts } = item;
     const seconds = 600 + 60 * this.#added.indexOf(item);
     const head = needsStation ? stationHead(seconds) : `;TIME:${seconds}\n`;
     const bytes = Buffer.from(`${head}${`;${key}\n`.repeat(40)}G28\n`);
@@ -220,10 +249,21 @@ class QueueRun {
       jobId: null,
       jobName: `${key}.gcode`,
       queueKey: key,
-      copies,
+      ...(parts ? { wanted: parts.wanted, perPrint: parts.perPrint } : { copies }),
+      ...(parts?.other && { alternatives: [{ filename: this.#alternative(key), perPrint: parts.other }] }),
       onProgress: () => undefined,
     };
+    if (parts) this.#parts.add(key, parts);
     await this.#do({ kind: 'add', key, copies }, (queue, deadline) => queue.add({ ...request, deadline }));
+  }
+
+  /** The same part in a file that needs nothing of the station. */
+  #alternative(key: string): string {
+    const folder = this.world.place(`other-${key}`);
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, `${key}.gcode`);
+    writeFileSync(path, `;TIME:500\n${`;other ${key}\n`.repeat(40)}G28\n`);
+    return path;
   }
 
   /** Makes a request of a person, whose refusal is one more fact of life. */
@@ -234,12 +274,13 @@ class QueueRun {
     const deadline = new Deadline(machine.clock, { ms: 600 * SECOND });
     const what = JSON.stringify(request);
     trace.add(`person: ${what}`);
-    const begun = this.#words
-      .ask(request, machine, () => work(queue, deadline))
-      .then(
-        () => machine.alive && trace.add(`person: ${what} done`),
-        (thrown: unknown) => machine.alive && trace.add(`person: ${what} refused: ${asPrintingError(thrown).message}`),
-      );
+    // The words of the oracle are about copies.
+    const isOfParts = 'key' in request && this.#parts.has(request.key);
+    const made = () => work(queue, deadline);
+    const begun = (isOfParts ? made() : this.#words.ask(request, machine, made)).then(
+      () => machine.alive && trace.add(`person: ${what} done`),
+      (thrown: unknown) => machine.alive && trace.add(`person: ${what} refused: ${asPrintingError(thrown).message}`),
+    );
     await Promise.race([begun, new Promise<void>((resolve) => time.after(601 * SECOND, resolve))]);
     deadline.end();
   }
@@ -264,7 +305,8 @@ class QueueRun {
         queue.pause({ printer: null, until, reason: null }, deadline),
       );
     if (kind === 5) await this.#queue?.list({ from: 0, limit: 10 }).catch(() => undefined);
-    if (kind === 6) await this.#update(key, { copies });
+    if (kind === 6 && this.#parts.has(key)) await this.#want(key, chance.whole(1, 12));
+    else if (kind === 6) await this.#update(key, { copies });
     if (kind === 7) await this.#remove(key);
   }
 
@@ -272,6 +314,16 @@ class QueueRun {
     return this.#do({ kind: 'update', key, changes }, (queue, deadline) =>
       queue.update({ queueKey: key }, changes, deadline),
     );
+  }
+
+  /** Wants another number of parts, or has a print make another number. */
+  async #want(key: string, wanted: number): Promise<void> {
+    const [machine] = [this.#machine];
+    const perPrint = this.#chance.is(0.3) ? this.#chance.whole(1, 4) : undefined;
+    await this.#do({ kind: 'update', key, changes: {} }, (queue, deadline) => {
+      const work = () => queue.update({ queueKey: key }, { wanted, perPrint }, deadline);
+      return machine ? this.#parts.want(key, wanted, machine, work) : work();
+    });
   }
 
   async #remove(key: string): Promise<void> {
@@ -429,20 +481,49 @@ class QueueRun {
   async #clearPlates(share: number): Promise<void> {
     const queue = this.#queue;
     const board = await queue?.explainQueue().catch(() => null);
-    for (const { clusterId, printerId, plate } of board?.printers ?? []) {
+    for (const { clusterId, printerId, plate, current, judges } of board?.printers ?? []) {
       if (plate !== 'awaiting' || !this.#chance.is(share)) continue;
       // A printer that prints can't be cleared.
       if (!this.#floor.clear(clusterId, printerId)) continue;
       const good = !this.#life.over && this.#chance.is(0.15) ? false : true;
+      const counted = this.hasParts ? await this.#countParts(current) : null;
+      const [machine] = [this.#machine];
+      const isNamed = counted !== null && this.#chance.is(0.5);
+      const named = isNamed ? (this.#chance.is(0.5) ? { print: counted.print } : { judges: judges ?? '' }) : {};
       const press = () =>
-        this.#do({ kind: 'plate', clusterId, printerId, good }, (now, deadline) =>
-          now.plateCleared({ clusterId, printerId }, good, deadline),
-        );
+        this.#do({ kind: 'plate', clusterId, printerId, good: counted ? counted.good > 0 : good }, (now, deadline) => {
+          if (!counted || !machine) return now.plateCleared({ clusterId, printerId }, good, deadline);
+          const about = { goodParts: counted.good, ...named };
+          const work = () => now.plateCleared({ clusterId, printerId }, true, deadline, about);
+          return this.#parts.judge(counted.print, counted.good, isNamed, machine, work);
+        });
       const pressedAt = this.world.time.elapsed;
       await press();
       const isQuick = this.world.time.elapsed - pressedAt < AGAIN;
       if (isQuick && this.#chance.is(0.2)) await press();
     }
+  }
+
+  /** Counts the good parts on a plate; null: its print is not one of an item of parts. */
+  async #countParts(
+    current: QueueExplanation['printers'][number]['current'],
+  ): Promise<{ print: NamedPrint; good: number } | null> {
+    if (!current) return null;
+    const { itemId, copy, attempt } = current;
+    const [item] = (await this.#queue?.explain({ itemId }).catch(() => [])) ?? [];
+    const print = item?.prints.find((one) => one.copy === copy && one.attempt === attempt);
+    if (!item?.parts || !print) return null;
+    const isWhole = this.#chance.is(this.#life.over ? 0.85 : 0.5);
+    return { print: { itemId, copy, attempt }, good: isWhole ? print.perPrint : this.#chance.whole(0, print.perPrint) };
+  }
+
+  /** Holds a print of an item of parts against what the queue shows of it at that moment. */
+  async #checkOwed(printed: Printed): Promise<void> {
+    const key = printed.jobName.replace(/\.gcode$/, '');
+    const machine = this.#machine;
+    if (!this.#parts.has(key) || !machine?.alive) return;
+    const [item] = (await this.#queue?.explain({ queueKey: key }).catch(() => [])) ?? [];
+    if (item && machine.alive) this.#parts.sent(printed, { ...item, waitingFor: [] });
   }
 
   /** An operator who looks after everything until nothing is left to do. */
@@ -471,7 +552,7 @@ class QueueRun {
 
   async #list(): Promise<QueueItem[]> {
     const items = (await this.#queue?.list({ from: 0, limit: 100 })) ?? [];
-    for (const item of items) this.#words.see(item);
+    for (const item of items) if (!item.parts) this.#words.see(item);
     if (items.length !== this.#added.length) throw new Broken(1, `${items.length} items of ${this.#added.length}`);
     return items;
   }
@@ -500,6 +581,7 @@ class QueueRun {
       // Something may lie on the plate, if not the part. A part closes the gate: then the board asks for a clear plate.
       if (outcome === 'not-printed') this.#floor.clear(clusterId);
       this.#settled.add(`${itemId}/${copy}/${attempt}`);
+      this.#parts.settle();
       await this.#do({ kind: 'settle', key, copy, outcome }, (queue, deadline) =>
         queue.settle(target, { outcome, copy }, deadline),
       );
@@ -519,6 +601,7 @@ class QueueRun {
     this.#life.checkUncaught();
     this.#floor.check();
     this.#words.check();
+    this.#parts.check();
     const clusters = this.world.simulator.world.clusters();
     const left = clusters
       .flatMap(({ queue }) => queue)
@@ -539,17 +622,22 @@ class QueueRun {
       const [good, either] = [ended('finished'), ended('either')];
       const extra = this.#checkExtras(item);
       const { copies } = item;
+      const sent = item.prints.filter(({ clusterJobId }) => clusterJobId !== null).length;
+      if (own.length !== sent) throw new Broken(1, `${item.queueKey}: ${own.length} prints for ${sent} attempts`);
+      if (item.parts) {
+        this.#parts.finish(item, this.#removed.has(item.queueKey ?? ''));
+        continue;
+      }
       if (copies.good !== copies.total && !this.#removed.has(item.queueKey ?? ''))
         throw new Broken(1, `${item.queueKey}: ${copies.good} of ${copies.total} are good`);
       const wanted = copies.good + copies.rejected;
       if (good + either < wanted || good > wanted + extra)
         throw new Broken(1, `${item.queueKey}: ${good} to ${good + either} good prints for ${wanted} copies`);
-      const sent = item.prints.filter(({ clusterJobId }) => clusterJobId !== null).length;
       const isAstray = ({ clusterId }: Printed) => clusterId !== this.world.clusterId(2);
       if (this.#added.some(({ key, needsStation }) => key === item.queueKey && needsStation) && own.some(isAstray))
         throw new Broken(1, `${item.queueKey} was printed without the material of the station`);
-      if (own.length !== sent) throw new Broken(1, `${item.queueKey}: ${own.length} prints for ${sent} attempts`);
     }
+    this.#parts.check();
     this.#checkEvents(await this.#list(), ends);
   }
 

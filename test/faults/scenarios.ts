@@ -3,7 +3,7 @@ import { answersRun } from './answers';
 import { flowsRun } from './flows';
 import { platesRun } from './plates';
 import { printsRun } from './prints';
-import { queueRun } from './queue';
+import { partsRun, queueRun } from './queue';
 import { sharedRun } from './shared';
 import { renewalsRun } from './renewals';
 import { signInRun } from './sign-in';
@@ -26,8 +26,13 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   queue: {
     run: queueRun,
-    count: 200,
+    count: 160,
     rule: 'prints each owed copy once on a clear plate, and reports each event once',
+  },
+  parts: {
+    run: partsRun,
+    count: 40,
+    rule: 'prints no parts that are not owed, counts each verdict once, and ends with as many good parts as wanted',
   },
   plates: {
     run: platesRun,
