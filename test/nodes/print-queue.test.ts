@@ -6,10 +6,10 @@ import type { NodeMessage } from 'node-red';
 import { Client } from '../../lib/client';
 import type { PrintQueue } from '../../lib/queue/print-queue';
 import type { QueueOptions } from '../../lib/queue/run/context';
-import type { QueueEvent, QueueItem } from '../../lib/queue/model/types';
+import type { Board, QueueEvent, QueueItem } from '../../lib/queue/model/types';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
-import { queueItem, queueState, ScriptedQueue } from '../helpers/scripted-queue';
+import { queueBoard, queueItem, queueState, ScriptedQueue } from '../helpers/scripted-queue';
 import { pluck } from '../helpers/pluck';
 import { codeOf, NodeBench, turn } from './support';
 
@@ -313,6 +313,74 @@ describe('nodes/print-queue', () => {
       assert.equal(queue.listeners, 0);
       assert.equal(queue.closed, 1);
       assert.deepEqual(options.at(-1), { ...options.at(-1), queueId: 'queue', name: 'Farm' });
+    });
+  });
+
+  describe('the board', () => {
+    const sentence = phrase`No answer from the printer`;
+    const item = { ...queueItem(), sentence };
+    const shown = queueBoard({
+      items: [item],
+      orders: [{ orderId: 'o', good: 1, wanted: 2, endAt: null, late: false }],
+    });
+    const boards = () => bench.flow.listen('events');
+    const valueOf = ({ payload }: NodeMessage) => (payload as { value: Board }).value;
+
+    it('answers once, with each sentence as a text, and sends nothing more', async () => {
+      await deploy({ action: 'board' });
+      queue.shown = shown;
+      const sent = await one({ topic: 'mine', req: 'r' });
+      const payload = sent.payload as Board;
+      assert.deepEqual([sent.topic, sent.req, payload.orders], ['mine', 'r', shown.orders]);
+      assert.deepEqual(
+        [payload.items[0]?.sentence, payload.items[0]?.waitingFor[0]?.text],
+        [...['No answer from the printer', 'No answer from the printer']],
+      );
+      assert.equal(queue.listeners, 2);
+    });
+
+    it('is sent from the second output after changes, until it is stopped, without an id', async () => {
+      await deploy({ action: 'board' });
+      const events = boards();
+      await one({ board: true });
+      await one({ board: true });
+      assert.equal(queue.listeners, 3);
+      queue.showBoard(shown);
+      queue.showBoard(queueBoard({ items: [item] }));
+      const [first, second] = [await events.at(0), await events.at(1)];
+      const { payload, topic } = first;
+      assert.deepEqual([topic, 'id' in (payload as object)], ['queue.board', false]);
+      assert.deepEqual(
+        { ...(payload as object), value: null },
+        {
+          ...{ type: 'queue.board', at: 'now', late: false, queueId: 'queue', queueName: 'Farm', value: null },
+          ...{ item: null, print: null, clusterId: null, clusterName: null },
+        },
+      );
+      // The same entry is the same object, which no flow can change.
+      assert.equal(valueOf(first).items[0], valueOf(second).items[0]);
+      assert.throws(() => Object.assign(valueOf(second).items[0]!, { name: 'mine' }), TypeError);
+      assert.doesNotThrow(() => (valueOf(second).items as unknown[]).reverse());
+      await one({ board: false });
+      assert.equal(queue.listeners, 2);
+      await one({});
+      assert.equal(queue.listeners, 2);
+    });
+
+    it('is not sent any more after a deploy', async () => {
+      await deploy({ action: 'board' });
+      await one({ board: true });
+      await bench.deploy({ d: true }, { more: [QUEUE] });
+      assert.equal(queue.listeners, 0);
+    });
+
+    it('takes only true or false, and only with its own action', async () => {
+      await deploy({ action: 'msg.action' });
+      const { error } = await run({ action: 'board', board: 'true' });
+      assert.equal(codeOf(error), 'INVALID_INPUT');
+      assert.match(String((error as { error?: Error }).error?.message), /msg\.board must be true or false/);
+      await one({ action: 'explain', board: true });
+      assert.equal(queue.listeners, 2);
     });
   });
 
