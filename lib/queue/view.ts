@@ -166,7 +166,7 @@ export class QueueView {
       ...fixed,
       state: itemStateOf(record, this.canBePlanned(record)),
       position: this.#positionOf(record),
-      eta: eta && { startAt: isoTime(eta.startAt), endAt: isoTime(eta.endAt) },
+      eta,
       waitingFor: reasons.map(({ code, printers, sentence }) => ({ code, printers, text: sentence })),
       prints: mostPrints < fixed.prints.length ? fixed.prints.slice(-mostPrints) : fixed.prints,
     };
@@ -524,6 +524,8 @@ class RecentForecast {
   #took = 0;
   /** ms since 1970. */
   #at = 0;
+  /** As messages show them. */
+  readonly #etas = new Map<string, QueueItem['eta']>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -540,6 +542,7 @@ class RecentForecast {
     const startedAt = this.clock.monotonic();
     this.isCurrent = true;
     this.#last = await runForecast(input, this.clock);
+    this.#etas.clear();
     this.#at = input.now;
     this.#madeAt = this.clock.monotonic();
     this.#took = this.#madeAt - startedAt;
@@ -552,11 +555,16 @@ class RecentForecast {
     return !this.isCurrent && items <= ITEMS && age >= Math.max(SHORTEST_AGE, this.#took / FORECAST_SHARE);
   }
 
-  /** When an item begins and ends, ms since 1970; null: unknown. */
-  etaOf(itemId: string): { startAt: number; endAt: number } | null {
+  /** When an item begins and ends; null: unknown. */
+  etaOf(itemId: string): QueueItem['eta'] {
     if (this.clock.monotonic() - this.#madeAt > KEPT) return null;
+    const known = this.#etas.get(itemId);
+    if (known) return known;
     const { startAt = null, endAt = null } = this.#last?.items.get(itemId) ?? {};
-    return startAt === null || endAt === null ? null : { startAt, endAt };
+    if (startAt === null || endAt === null) return null;
+    const eta = { startAt: isoTime(startAt), endAt: isoTime(endAt) };
+    this.#etas.set(itemId, eta);
+    return eta;
   }
 }
 

@@ -8,21 +8,28 @@ import { itemStateOf } from '../model/item';
 import { goodAndWanted } from '../model/queue-record';
 import type { Board, BoardEvent, BoardItem, BoardOrder, Forecast, ItemRecord, ItemState, Need } from '../model/types';
 import type { QueueContext } from '../run/context';
-import { needsOf } from './needs';
+import { needsOf, needsOfItem } from './needs';
 import { boardPrinters } from './printers';
 
 /** Ended items that a board shows. */
 const ENDED = 50;
-/** Least time between two boards that are sent, and longest between two looks, ms. */
+/** Least time between two boards that are sent, and longest between two that renew every item, ms. */
 const EVERY = 1_000;
 const LATEST = 30_000;
+/** Share of the time that boards may occupy which only renew figures, such as the progress of prints. */
+const FIGURES_SHARE = 0.005;
+/** Items that every board renews; of the others only those that changed themselves. */
+const FIRST = 200;
 
 /** The items and orders of a board, as of a number of changes. */
 interface Listed {
   changes: number;
   forecast: Forecast;
-  records: readonly ItemRecord[];
+  /** When every item was renewed, monotonic, ms. */
+  wholeAt: number;
+  isWhole: boolean;
   items: readonly BoardItem[];
+  needs: readonly Need[];
   orders: readonly BoardOrder[];
   counts: Board['counts'];
 }
@@ -36,35 +43,50 @@ export class QueueBoard {
   readonly #turns: Turns;
   #listed: Listed | null = null;
   #last: Board | null = null;
+  /** The view's number of looks, and the time, monotonic ms, of the last board. */
+  #looks = -1;
+  #madeAt = -Infinity;
   #revision = 0;
-  #items = new Map<string, BoardItem>();
+  #shown = new Map<string, { record: ItemRecord; item: BoardItem }>();
   /** When each need without a time of its own was first seen, ms since 1970. */
   #since = new Map<string, number>();
-  #making: Promise<Board> | null = null;
+  #making: Promise<unknown> = Promise.resolve();
 
   constructor(queue: QueueContext) {
     this.#queue = queue;
     this.#turns = new Turns(queue.clock);
   }
 
-  /** The present board; the last one, if nothing has changed. Lets the event loop turn meanwhile. */
-  make(): Promise<Board> {
-    return (this.#making ??= this.#make().finally(() => (this.#making = null)));
+  /**
+   * The present board; the last one, if nothing has changed. Lets the event loop turn meanwhile.
+   * @param isWhole false: of the items behind the first 200, what the plan alone has changed may come up to 30 s later
+   */
+  make(isWhole = true): Promise<Board> {
+    const made = this.#making.then(() => this.#make(isWhole));
+    this.#making = made.catch(() => undefined);
+    return made;
   }
 
-  async #make(): Promise<Board> {
+  async #make(isWhole: boolean): Promise<Board> {
     const { view, clock } = this.#queue;
-    const { forecast, next } = await view.recentForecast();
-    const listed = await this.#list(forecast);
-    await this.#turns.next();
+    const { looks } = view;
     const last = this.#last;
+    const isRecent = clock.monotonic() - this.#madeAt < LATEST && looks === this.#looks;
+    if (last && isRecent && (!isWhole || this.#listed?.isWhole)) return last;
+    const { forecast, next } = await view.recentForecast();
+    const { items, orders, counts, needs } = await this.#list(forecast, isWhole);
+    await this.#turns.next();
     const printers = kept(boardPrinters(this.#queue, next), last?.printers ?? [], ({ clusterId, printerId }) =>
       JSON.stringify([clusterId, printerId]),
     );
     await this.#turns.next();
-    const needs = needsOf(this.#queue, { printers, items: listed.records, forecast });
-    const todo = kept(this.#dated(needs), last?.todo ?? [], ({ id }) => id);
-    const { items, orders, counts } = listed;
+    const todo = kept(
+      this.#dated(needsOf(this.#queue, { printers, ofItems: needs, forecast })),
+      last?.todo ?? [],
+      ({ id }) => id,
+    );
+    this.#looks = looks;
+    this.#madeAt = clock.monotonic();
     const isSame =
       last?.printers === printers &&
       last.todo === todo &&
@@ -91,48 +113,53 @@ export class QueueBoard {
     return needs.map((need) => (need.since === null ? { ...need, since: isoTime(since.get(need.id) ?? now) } : need));
   }
 
-  async #list(forecast: Forecast): Promise<Listed> {
-    const { view, data } = this.#queue;
+  async #list(forecast: Forecast, isAsked: boolean): Promise<Listed> {
+    const { view, data, clock } = this.#queue;
     const { changes } = view;
     const before = this.#listed;
-    if (before?.changes === changes && before.forecast === forecast) return before;
+    const isWhole = isAsked || clock.monotonic() - (before?.wholeAt ?? -Infinity) >= LATEST;
+    if (before?.changes === changes && before.forecast === forecast && (before.isWhole || !isWhole)) return before;
     const all = view.listed();
     const open = all.findIndex(({ endedAt }) => endedAt !== null);
     const records = open < 0 ? all : all.slice(0, open + ENDED);
     const items: BoardItem[] = [];
-    const shown = new Map<string, BoardItem>();
-    for (const { itemId } of records) {
+    const needs: Need[] = [];
+    const shown = new Map<string, { record: ItemRecord; item: BoardItem }>();
+    for (const [place, { itemId }] of records.entries()) {
       await this.#turns.next();
       // It may have changed, or be gone, while the event loop turned.
       const record = data.items.get(itemId);
       if (!record) continue;
-      const item = this.#item(record);
+      const known = this.#shown.get(itemId);
+      const isKept = !isWhole && place >= FIRST && known?.record === record;
+      const item = isKept ? known.item : this.#item(record, known?.item);
       items.push(item);
-      shown.set(itemId, item);
+      needs.push(...needsOfItem(this.#queue, record));
+      shown.set(itemId, { record, item });
     }
-    this.#items = shown;
+    this.#shown = shown;
     await this.#turns.next();
     const counts = { waiting: 0, active: 0, held: 0, blocked: 0, failed: 0, cancelled: 0, finished: 0 };
     for (const record of all) counts[itemStateOf(record, view.canBePlanned(record))]++;
     return (this.#listed = {
-      ...{ changes, forecast, records },
+      ...{ changes, forecast, isWhole, needs },
+      wholeAt: isWhole ? clock.monotonic() : (before?.wholeAt ?? -Infinity),
       items: sameList(items, before?.items ?? []),
       orders: kept(ordersOf(all, records, forecast), before?.orders ?? [], ({ orderId }) => orderId),
       counts: isDeepStrictEqual(counts, before?.counts) ? (before?.counts ?? counts) : counts,
     });
   }
 
-  #item(record: ItemRecord): BoardItem {
-    const { view } = this.#queue;
-    const item = view.item(record, EVENT_PRINTS);
-    const before = this.#items.get(record.itemId);
+  #item(record: ItemRecord, before: BoardItem | undefined): BoardItem {
+    const item = this.#queue.view.item(record, EVENT_PRINTS);
     // Whatever else an item shows is made of its record.
     const isSame =
       before !== undefined &&
       before.requires === item.requires &&
       before.state === item.state &&
       before.position === item.position &&
-      isDeepStrictEqual(before.eta, item.eta) &&
+      before.eta?.startAt === item.eta?.startAt &&
+      before.eta?.endAt === item.eta?.endAt &&
       areSameReasons(before.waitingFor, item.waitingFor);
     return isSame ? before : { ...item, sentence: sentenceOf(item) };
   }
@@ -151,8 +178,11 @@ const areSameReasons = (some: BoardItem['waitingFor'], others: BoardItem['waitin
     return (
       code === other?.code &&
       printers === other.printers &&
-      text.pattern === other.text.pattern &&
-      isDeepStrictEqual(text.values, other.text.values)
+      (text === other.text ||
+        (text.pattern === other.text.pattern &&
+          text.values.every(
+            (value, place) => value === other.text.values[place] || isDeepStrictEqual(value, other.text.values[place]),
+          )))
     );
   });
 
@@ -216,9 +246,8 @@ export class WatchedBoard {
   readonly #watchers = new Map<(event: BoardEvent) => void, number>();
   readonly #rounds = new Rerun(() => this.#round());
   #made: { queue: QueueContext; board: QueueBoard } | null = null;
-  /** The view's number of looks, and the time, monotonic ms, of the last board. */
-  #looks = -1;
-  #madeAt = -Infinity;
+  /** The view's numbers of changes and looks at the last board, its time, monotonic ms, and how long it took, ms. */
+  #last = { changes: -1, looks: -1, madeAt: -Infinity, took: 0 };
   #disarm: (() => void) | undefined;
 
   /** @param loaded the queue; null while its records are not loaded */
@@ -266,8 +295,7 @@ export class WatchedBoard {
   async #round(): Promise<void> {
     const queue = this.#loaded();
     const isNew = [...this.#watchers.values()].includes(-1);
-    const isDue = this.#clock.monotonic() - this.#madeAt >= LATEST || queue?.view.looks !== this.#looks;
-    if (queue && (isNew || isDue)) await this.#send(queue).catch(() => undefined);
+    if (queue && (isNew || this.#isDue(queue))) await this.#send(queue).catch(() => undefined);
     if (this.#watchers.size === 0 || this.#disarm) return;
     this.#disarm = this.#clock.after(EVERY, () => {
       this.#disarm = undefined;
@@ -275,13 +303,21 @@ export class WatchedBoard {
     });
   }
 
+  #isDue({ view: { changes, looks } }: QueueContext): boolean {
+    const { madeAt, took, ...last } = this.#last;
+    const age = this.#clock.monotonic() - madeAt;
+    if (changes !== last.changes || age >= LATEST) return true;
+    return looks !== last.looks && age >= took / FIGURES_SHARE;
+  }
+
   /** What can't be made now is made a second later. */
   async #send(queue: QueueContext): Promise<void> {
-    const { looks } = queue.view;
+    const { changes, looks } = queue.view;
     const made = this.#boardOf(queue);
-    const board = await made.make();
-    this.#looks = looks;
-    this.#madeAt = this.#clock.monotonic();
+    const begunAt = this.#clock.monotonic();
+    const board = await made.make(false);
+    const madeAt = this.#clock.monotonic();
+    this.#last = { changes, looks, madeAt, took: madeAt - begunAt };
     for (const [watcher, sent] of this.#watchers) {
       if (sent === made.revision) continue;
       this.#watchers.set(watcher, made.revision);

@@ -19,26 +19,28 @@ import { labelOf } from './printers';
 /** Most copies of one item, and most printers of one answer, that are shown one by one. */
 const MOST = { copies: 20, printers: 50 };
 
-/** What needs a person at the moment. Every answer names the print or the item that it is about. */
+/** What needs a person at the moment. Every answer names the print or the item that it is about. `ofItems`: those of `needsOfItem`. */
 export function needsOf(
   queue: QueueContext,
-  {
-    printers,
-    items,
-    forecast,
-  }: { printers: readonly BoardPrinter[]; items: readonly ItemRecord[]; forecast: Forecast },
+  { printers, ofItems, forecast }: { printers: readonly BoardPrinter[]; ofItems: readonly Need[]; forecast: Forecast },
 ): Need[] {
-  const { obstacle } = queue;
-  const stopped = obstacle();
+  const stopped = queue.obstacle();
   const isSignedOut = stopped?.code === 'QUEUE_PAUSED';
   return [
     ...(isSignedOut ? [{ ...OF_NOTHING, id: 'sign-in', kind: 'sign-in' as const, text: stopped.sentence }] : []),
     ...plates(queue, printers),
-    ...items.flatMap((record) => [...doubts(record), ...blockades(queue, record), ...failures(record)]),
+    ...ofItems,
     ...printers.flatMap((printer) => troubles(printer)),
     ...forecast.materials.flatMap(shortage),
   ];
 }
+
+/** What needs a person of an item. */
+export const needsOfItem = (queue: QueueContext, record: ItemRecord): Need[] => [
+  ...doubts(record),
+  ...blockades(queue, record),
+  ...failures(record),
+];
 
 const OF_NOTHING = { clusterId: null, printerId: null, itemId: null, since: null, answers: [] } as const;
 
