@@ -47,6 +47,7 @@ export class PartsOracle {
     private readonly isRecalled: (print: NamedPrint) => boolean,
   ) {}
 
+  /** Whether an item was added, or may have been. */
   has(key: string): boolean {
     return this.#items.has(key);
   }
@@ -59,7 +60,8 @@ export class PartsOracle {
 
   /** Wants another number of parts. Until the answer, either may hold; without one, from then on too. */
   async want(key: string, wanted: number, machine: Machine, work: () => Promise<unknown>): Promise<void> {
-    const known = this.#wanted.get(key) ?? [];
+    const known = this.#wanted.get(key);
+    if (!known) return work().then(() => undefined);
     const before = known.at(-1)?.most ?? wanted;
     known.push({ from: this.world.next(), most: Math.max(before, wanted) });
     try {
@@ -81,6 +83,7 @@ export class PartsOracle {
     work: () => Promise<unknown>,
   ): Promise<void> {
     const name = `${itemId}/${copy}/${attempt}`;
+    this.world.trace.add(`person: judges ${name} ${isNamed ? 'by name' : ''}: ${goodParts} good parts`);
     const known = this.#verdicts.get(name) ?? new Set<number>();
     const isFirst = known.size === 0;
     this.#verdicts.set(name, known.add(goodParts));

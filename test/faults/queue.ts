@@ -257,6 +257,10 @@ class QueueRun {
     await this.#do({ kind: 'add', key, copies }, (queue, deadline) => queue.add({ ...request, deadline }));
   }
 
+  #isOfParts(key: string): boolean {
+    return this.#added.some((item) => item.key === key && item.parts !== null);
+  }
+
   /** The same part in a file that needs nothing of the station. */
   #alternative(key: string): string {
     const folder = this.world.place(`other-${key}`);
@@ -275,7 +279,7 @@ class QueueRun {
     const what = JSON.stringify(request);
     trace.add(`person: ${what}`);
     // The words of the oracle are about copies.
-    const isOfParts = 'key' in request && this.#parts.has(request.key);
+    const isOfParts = 'key' in request && this.#isOfParts(request.key);
     const made = () => work(queue, deadline);
     const begun = (isOfParts ? made() : this.#words.ask(request, machine, made)).then(
       () => machine.alive && trace.add(`person: ${what} done`),
@@ -305,7 +309,7 @@ class QueueRun {
         queue.pause({ printer: null, until, reason: null }, deadline),
       );
     if (kind === 5) await this.#queue?.list({ from: 0, limit: 10 }).catch(() => undefined);
-    if (kind === 6 && this.#parts.has(key)) await this.#want(key, chance.whole(1, 12));
+    if (kind === 6 && this.#isOfParts(key)) await this.#want(key, chance.whole(1, 12));
     else if (kind === 6) await this.#update(key, { copies });
     if (kind === 7) await this.#remove(key);
   }
@@ -533,6 +537,8 @@ class QueueRun {
     await this.#do({ kind: 'resume', clusterId: null }, (queue, deadline) => queue.resume(null, deadline));
     for (let round = 0; round < ROUNDS; round++) {
       await time.until(this.#clearPlates(1), 700 * SECOND);
+      // A verdict has its effect soon after its answer.
+      if (this.hasParts) await time.pass(5 * SECOND);
       const items = await this.#list();
       if (items.every((item) => this.#isOver(item))) return time.pass(ROUND);
       for (const item of items) await time.until(this.#help(item), 700 * SECOND);
@@ -563,7 +569,9 @@ class QueueRun {
     if (waitingFor.some(({ code }) => code === 'UPLOAD')) return this.#remove(queueKey ?? '');
     if (held || copies.held > 0)
       await this.#do({ kind: 'release', key }, (queue, deadline) => queue.release(target, deadline));
-    if (copies.failed > 0 || state === 'blocked')
+    // A printer that was never seen could still suit, so that the item is not blocked.
+    const isRefused = this.hasParts && waitingFor.some(({ code }) => code === 'REFUSED');
+    if (copies.failed > 0 || state === 'blocked' || isRefused)
       await this.#do({ kind: 'retry', key }, (queue, deadline) => queue.retry(target, deadline));
     for (const { copy, attempt, state: print, clusterJobId, clusterId } of prints) {
       if (print !== 'unknown') continue;

@@ -3,6 +3,7 @@ import type { FileFacts } from '../../toolpath/facts';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
 import {
+  awaitsVerdict,
   type ChangeContext,
   copiesIn,
   hasEnded,
@@ -442,8 +443,7 @@ export function judged(
   const { good, parts = good && ENDED_WELL.includes(state) ? perPrint : 0 } = verdict;
   if (!ENDED_WELL.includes(state)) return counted(record, found, parts, context);
   if (state === 'rejected' && !record.parts) return record;
-  const awaitsVerdict = record.touched[of.copy] === 'active' && lastAttempt(record, of.copy) === found;
-  if (goodPartsOf(record, found) === parts && !awaitsVerdict) return record;
+  if (goodPartsOf(record, found) === parts && !awaitsVerdict(record, found)) return record;
   const after = parts > 0 ? acceptedParts(record, found, parts) : rejectedParts(record, found, context);
   return concluded(owingInFront(after), context);
 }

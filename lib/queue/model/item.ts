@@ -68,6 +68,12 @@ function countBegun({ copies, touched, prints }: ItemRecord): number {
   return copies - Object.entries(touched).filter(isGivenUp).length;
 }
 
+/** Whether the copy of a finished print is neither good nor rejected yet. */
+export const awaitsVerdict = (record: ItemRecord, attempt: Attempt): boolean =>
+  attempt.state === 'finished' &&
+  record.touched[attempt.copy] === 'active' &&
+  lastAttempt(record, attempt.copy) === attempt;
+
 /** Whether a call that prints a copy of the item may be under way. */
 export const isBeingSent = (record: ItemRecord): boolean =>
   record.prints.some(({ state, hasLeft }) => state === 'assigned' && hasLeft !== false);

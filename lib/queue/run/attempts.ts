@@ -14,7 +14,7 @@ import { isGone } from '../../upload/send';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
 import { mayHavePrinted, type Outcome, type PlateVerdict } from '../model/gate';
-import { hasBegun, isOpen, lastAttempt, mayStart, openAttempts } from '../model/item';
+import { awaitsVerdict, hasBegun, isOpen, lastAttempt, mayStart, openAttempts } from '../model/item';
 import * as changes from '../model/item-changes';
 import { type AttemptOf, findAttempt } from '../model/item-changes';
 import { requirementOf } from '../model/requirement';
@@ -96,7 +96,7 @@ export class Attempts {
     if (rules.gate === 'confirm') return;
     for (const item of data.items.all)
       for (const attempt of item.endedAt === null ? item.prints : [])
-        if (attempt.state === 'finished' && lastAttempt(item, attempt.copy) === attempt)
+        if (awaitsVerdict(item, attempt))
           await this.#change(item.itemId, (record) => changes.judged(record, attempt, { good: true }, this.#context));
   }
 

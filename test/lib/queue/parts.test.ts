@@ -319,18 +319,19 @@ describe('queue/parts', () => {
     assert.equal(await shown(), 'active: 0 good, 0 rejected, 0 owed; 0/1: 1.1 printing -');
   });
 
-  it('are all there after a restart', async () => {
-    await begin({ gate: 'confirm' });
-    await one.add('a', { wanted: 9, perPrint: 3, alternatives: [{ jobId: 'other', perPrint: 5 }] });
-    for (const goodParts of [3, 1]) {
+  for (const gate of ['confirm', 'printer'] as const)
+    it(`are all there after a restart with the gate ${gate}`, async () => {
+      await begin({ gate });
+      await one.add('a', { wanted: 9, perPrint: 3, alternatives: [{ jobId: 'other', perPrint: 5 }] });
+      for (const goodParts of [3, 1]) {
+        await all.pass(80);
+        await judge(true, { goodParts });
+      }
       await all.pass(80);
-      await judge(true, { goodParts });
-    }
-    await all.pass(80);
-    const before = await one.item('a');
-    all.kill(one);
-    await begin({ gate: 'confirm' });
-    const after = await one.item('a');
-    assert.deepEqual([after.parts, after.copies, after.prints], [before.parts, before.copies, before.prints]);
-  });
+      const before = await one.item('a');
+      all.kill(one);
+      await begin({ gate });
+      const after = await one.item('a');
+      assert.deepEqual([after.parts, after.copies, after.prints], [before.parts, before.copies, before.prints]);
+    });
 });
