@@ -20,6 +20,7 @@ const layers = {
     ['control', 'library', 'picture', 'print', 'report'],
     ['query', 'connection'],
     ['queue'],
+    ['board'],
   ],
   simulator: [['http'], ['world'], ['wire'], ['auth', 'storage'], ['api'], ['control']],
 };
@@ -115,7 +116,7 @@ const globals = (/** @type {string[]} */ names) => Object.fromEntries(names.map(
 export default defineConfig(
   globalIgnores(['dist/', 'resources/', 'coverage/', 'matrix/', '.demo/', '.dev/', '.cache/']),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
-  { files: ['**/*.ts'], languageOptions: { parser } },
+  { files: ['**/*.{ts,tsx}'], languageOptions: { parser } },
   ...arrows('lib'),
   { files: ['lib/client.ts'], rules: { 'no-restricted-imports': ['error', { patterns: [outside.lib, database] }] } },
   ...stairs('queue'),
@@ -152,6 +153,22 @@ export default defineConfig(
             {
               regex: '^\\.\\./(?!lib/rules/)|^node:',
               message: 'The browser gets editor/ and lib/rules, nothing else.',
+            },
+          ],
+        },
+      ],
+    },
+  },
+  {
+    files: ['board/**/*.{ts,tsx}'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: '^\\.\\./(?!lib/board/shapes$)|^node:',
+              message: 'The page gets board/ and the shapes of what it shows, nothing else.',
             },
           ],
         },

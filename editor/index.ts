@@ -12,7 +12,7 @@ import {
   storedJobInput,
   valueInput,
 } from './inputs';
-import { chooseOnly, useOnly } from './only-parent';
+import { chooseOnly, hideOnceChosen, keepOneParent, useOnly, useOnlyOf } from './only-parent';
 import { addKeywords } from './palette-search';
 import { pricesInput } from './prices-input';
 import { printerName } from './printer-names';
@@ -43,6 +43,9 @@ const shared = {
   openAccountDialog,
   closeAccountDialog,
   useOnly,
+  useOnlyOf,
+  hideOnceChosen,
+  keepOneParent,
   chooseOnly,
   addKeywords,
   printerName,

@@ -1,6 +1,7 @@
 import { isFilePath, readAmount, variableOf } from '../lib/rules/text';
 import { hostFault, isOrigin, isRedirectUri } from '../lib/rules/addresses';
 import { parseHours } from '../lib/rules/hours';
+import { readBoardPath, readHostNames } from '../lib/rules/board';
 import { readMilestones } from '../lib/rules/limits';
 import { readRangeEnd } from '../lib/rules/ranges';
 import { type PathFault, readPathOverrides, readStoragePath } from '../lib/rules/paths';
@@ -80,6 +81,19 @@ export const range = (name: string): Validator => {
 
 export const milestones = (): Validator =>
   rule('milestones', (_node, value) => (readMilestones(asText(value)) === null ? text('invalid.milestones') : null));
+
+/** Path and host names of a board. */
+export const boardPath = (): Validator =>
+  rule('path', (_node, value) => (readBoardPath(asText(value)) === null ? text('invalid.boardPath') : null));
+export const boardHosts = (): Validator =>
+  rule('hosts', (_node, value) => (readHostNames(asText(value)) === null ? text('invalid.hosts') : null));
+
+/** A link to a configuration node that another link may replace: exactly one of them is needed. */
+export const eitherParent = (name: string, other: string): Validator =>
+  rule(name, (node, value) => {
+    const isChosen = (id: unknown) => !isBlank(id) && id !== '_ADD_';
+    return isChosen(value) || isChosen(setting(node, other)) ? null : text('invalid.eitherParent');
+  });
 
 /** Weekly hours of a queue (reference 2.2). */
 export const hours = (name: string): Validator =>

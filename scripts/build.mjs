@@ -18,6 +18,7 @@ export function build() {
     stdio: 'inherit',
   });
   buildEditor();
+  buildBoard();
   makeNodes();
   copyAssets();
   for (const cli of ['dist/simulator/cli.js', 'dist/lib/state-cli.js']) chmodSync(join(root, cli), 0o755);
@@ -50,6 +51,40 @@ export function buildEditor() {
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, contents);
   }
+}
+
+/** Folder of the page of a print board, from where its node delivers it. */
+export const boardFolder = join(root, 'dist', 'board');
+
+/** Bundles the page of a print board, and writes its texts in each language. */
+export function buildBoard(folder = boardFolder) {
+  /** @type {typeof import('esbuild')} */
+  const { buildSync } = createRequire(import.meta.url)('esbuild');
+  buildSync({
+    entryPoints: { board: join(root, 'board/index.tsx') },
+    outdir: folder,
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    charset: 'utf8',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    legalComments: 'none',
+  });
+  const { code } = createRequire(import.meta.url)('esbuild').transformSync(
+    readFileSync(join(root, 'board/board.css'), 'utf8'),
+    { loader: 'css', minify: true },
+  );
+  writeFileSync(join(folder, 'board.css'), code);
+  const { texts } = readNodes().find(({ name }) => name === 'board') ?? { texts: {} };
+  const own = Object.entries(texts).filter(([key]) => key.startsWith('board.'));
+  for (const language of languages()) {
+    const words = own.map(([key, said]) => [key.replace('board.', ''), said[language]]);
+    writeFileSync(join(folder, `words.${language}.json`), JSON.stringify(Object.fromEntries(words)));
+  }
+  cpSync(join(root, 'icons/remote-printing-board.svg'), join(folder, 'icon.svg'));
 }
 
 /** Writes what Node-RED expects beside the folders of the nodes: the registered js and html files, texts and help. */

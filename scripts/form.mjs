@@ -48,13 +48,15 @@ const block = (first, inner, last) => [first, ...inner.map(indented), last].join
 
 /** @param {NodeSources} node @param {Texts} texts */
 function template({ type, definition }, texts) {
-  const { parent, properties } = definition;
+  const { parent, alternative, properties, credentials } = definition;
   const form = formOf(definition, texts);
   const name = `<input type="text" ${WIDE} id="${form.id('name')}" ${said(texts, 'label.name', '[placeholder]')} />`;
   const rows = [
     block('<div class="form-row">', [label(form, 'name', 'tag'), name], '</div>'),
+    ...(alternative ? [parentRow(form, alternative)] : []),
     ...(parent === null ? [] : [parentRow(form, parent)]),
     ...groups(form, Object.entries(properties)),
+    ...Object.entries(credentials ?? {}).map(([key, kind]) => credentialRow(form, key, kind)),
   ];
   const whole = block('<div class="remote-printing-node-form">', rows, '</div>');
   return `${block(`<script type="text/html" data-template-name="${type}">`, [whole], '</script>')}\n`;
@@ -74,6 +76,17 @@ const formOf = ({ outputs }, texts) => ({
 function parentRow(form, parent) {
   const field = `<input type="text" ${WIDE} id="${form.id(parent)}" />`;
   return block('<div class="form-row">', [label(form, parent, PARENT_ICONS[parent]), field], '</div>');
+}
+
+/** @param {Form} form @param {string} name @param {'text' | 'password'} kind */
+function credentialRow(form, name, kind) {
+  const { texts } = form;
+  const hint = texts.has(`placeholder.${name}`) ? ` ${said(texts, `placeholder.${name}`, '[placeholder]')}` : '';
+  const field = `<input type="${kind}" ${WIDE} id="${form.id(name)}"${hint} />`;
+  const tip = texts.has(`tip.${name}`)
+    ? [`<div class="remote-printing-note" ${said(texts, `tip.${name}`)}></div>`]
+    : [];
+  return block('<div class="form-row">', [label(form, name, 'key'), field, ...tip], '</div>');
 }
 
 /** The rows, with those of a group in one element. @param {Form} form @param {[string, Property][]} properties */
@@ -187,11 +200,12 @@ const isOwnType = ({ defaultType }) => defaultType === 'num' || defaultType === 
 
 /** The call that registers a node in the editor. @param {NodeSources} node @param {Texts} texts */
 function registration({ type, definition, form }, texts) {
-  const { outputs, parent, properties, credentials } = definition;
+  const { outputs, parent, alternative, properties, credentials } = definition;
   const entries = Object.entries(properties);
   const defaults = [
     "name: { value: '' }",
-    ...(parent === null ? [] : [`${parent}: { value: '', type: 'remote-printing-${parent}', required: true }`]),
+    ...(parent === null ? [] : [link(parent, alternative)]),
+    ...(alternative && parent ? [link(alternative, parent)] : []),
     ...entries.flatMap((entry) => saved(...entry)),
   ];
   const kinds = Object.entries(credentials ?? {}).map(([name, kind]) => `${name}: { type: '${kind}' }`);
@@ -203,12 +217,24 @@ function registration({ type, definition, form }, texts) {
     ...(credentials ? [block('credentials: {', [kinds.map((line) => `${line},`).join('\n')], '}')] : []),
     method('paletteLabel', "return this._('paletteLabel');"),
     ...(outputs ? flowMembers(type, outputs, texts) : []),
-    ...(outputs && parent ? [method('onadd', `RemotePrinting.useOnly('${parent}', this);`)] : []),
+    ...(outputs && parent ? [method('onadd', preselection(parent, alternative))] : []),
     ...('oneditprepare' in form ? [] : [method('oneditprepare', preparations(definition, texts).join('\n'))]),
     ...Object.entries(form).map(([name, code]) => `${name}: function ${dedented(String(code)).slice(name.length)}`),
   ];
   return block(`RED.nodes.registerType('${type}', {`, [members.map((member) => `${member},`).join('\n')], '});');
 }
+
+/** Saved link to a configuration node. @param {string} kind @param {string} [other] the one that may take its place */
+const link = (kind, other) =>
+  other
+    ? `${kind}: { value: '', type: 'remote-printing-${kind}', validate: RemotePrinting.validators.eitherParent('${kind}', '${other}') }`
+    : `${kind}: { value: '', type: 'remote-printing-${kind}', required: true }`;
+
+/** @param {string} parent @param {string} [alternative] */
+const preselection = (parent, alternative) =>
+  alternative
+    ? `RemotePrinting.useOnlyOf(['${alternative}', '${parent}'], this);`
+    : `RemotePrinting.useOnly('${parent}', this);`;
 
 /** @param {string} type @param {readonly string[]} outputs @param {Texts} texts */
 function flowMembers(type, outputs, texts) {
@@ -223,13 +249,14 @@ function flowMembers(type, outputs, texts) {
 }
 
 /** Calls that prepare an opened form. @param {NodeDefinition} definition @param {Texts} texts */
-function preparations({ outputs, parent, properties }, texts) {
+function preparations({ outputs, parent, alternative, properties }, texts) {
   const entries = Object.entries(properties);
   return [
     'RemotePrinting.fillDefaults(this);',
     // The editor calls `onadd` for flow nodes only.
     ...(!outputs && parent ? [`RemotePrinting.chooseOnly('${parent}', this);`] : []),
-    ...(parent === 'queue' ? ['RemotePrinting.queueNote();'] : []),
+    ...(parent === 'queue' || alternative === 'queue' ? ['RemotePrinting.queueNote();'] : []),
+    ...(alternative ? [`RemotePrinting.hideOnceChosen('${parent}', '${alternative}');`] : []),
     ...entries.flatMap((one) => prepared(texts, ...one)),
     ...entries.flatMap((one) => shown(...one)),
   ];

@@ -86,6 +86,7 @@ export const LAYERS = {
     runtimes: nodeReds,
   },
   page: { folder: 'test/simulator-page', needs: ['browser'] },
+  board: { folder: 'test/board-page', needs: ['browser'] },
 };
 
 /** Runtimes on which a layer runs. @param {Layer} layer */

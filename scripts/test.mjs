@@ -15,7 +15,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'npm-test-'));
 chmodSync(scratch, 0o711);
 
 /** Folders with the floors that ESLint checks. */
-const LINTED = ['lib', 'nodes', 'editor', 'simulator'];
+const LINTED = ['lib', 'nodes', 'editor', 'board', 'simulator'];
 
 // Otherwise tsx leaves a cache there.
 process.env['TSX_DISABLE_CACHE'] = '1';
@@ -64,7 +64,9 @@ try {
     // The longest steps run first, so that all cores are busy at the end.
     const longest = steps.all(...stepsOf('runtime'));
     const others = steps.all(
-      ...['editor', 'nodes', 'unit', 'examples', 'page', 'simulator', 'repository'].flatMap((name) => stepsOf(name)),
+      ...['editor', 'nodes', 'unit', 'examples', 'page', 'board', 'simulator', 'repository'].flatMap((name) =>
+        stepsOf(name),
+      ),
       {
         name: 'pack',
         commands: [[node, 'scripts/check-pack.mjs']],

@@ -13,6 +13,8 @@ export interface NodeDefinition {
   outputs?: readonly string[];
   /** Kind of configuration node that the node belongs to, and the property with its id; null for none. */
   parent: 'account' | 'queue' | null;
+  /** Kind whose node may take the parent's place; exactly one of the two is chosen. */
+  alternative?: 'queue';
   properties: Readonly<Record<string, Property>>;
   credentials?: Readonly<Record<string, 'text' | 'password'>>;
 }

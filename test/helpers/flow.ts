@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +22,8 @@ const NODE_SETS = readNodes().map(
 /** Redirect address of the sign-in; the tests read the code from it and call the callback themselves. */
 export const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 
+type HttpNode = RequestListener;
+
 export type Definition = { id: string; type: string } & Record<string, unknown>;
 
 /** Private parts of the helper's Node-RED. */
@@ -34,6 +37,8 @@ export class Flow {
   private constructor(
     readonly simulator: Simulator,
     readonly userDir: string,
+    /** The pages of the flows. */
+    readonly httpNode: HttpNode,
   ) {}
 
   /** Starts Node-RED without flows. */
@@ -50,8 +55,10 @@ export class Flow {
       y: 1,
       wires: [[]],
     }));
-    await helper.load(NODE_SETS, [{ id: 'first', type: 'tab', label: 'first' }, ...core] as never);
-    return new Flow(simulator, folder);
+    let httpNode: HttpNode | undefined;
+    const probe = (RED: { httpNode: HttpNode }) => void (httpNode = RED.httpNode);
+    await helper.load([...NODE_SETS, probe] as never, [{ id: 'first', type: 'tab', label: 'first' }, ...core] as never);
+    return new Flow(simulator, folder, httpNode ?? assert.fail());
   }
 
   get account(): Definition {

@@ -11,6 +11,11 @@ import {
   readHost,
   settingsSummary,
 } from '../../lib/account/settings';
+import { isKnownHost, nameIn, readHosts, refusalOf } from '../../lib/board/access';
+import { csvOf, historyOf } from '../../lib/board/history';
+import { readPress } from '../../lib/board/permission';
+import type { BoardItem } from '../../lib/board/shapes';
+import { BoardToken } from '../../lib/board/token';
 import { compare, describedCalls, statusSays } from '../../lib/connection/paths-check';
 import { checkClock } from '../../lib/connection/user-checks';
 import { observe } from '../../lib/events/observation';
@@ -24,6 +29,7 @@ import { keysBeyond, keysOf, shapeOf } from '../../lib/report/columns';
 import { CsvReader } from '../../lib/report/csv';
 import { readAddress, readBody, headersForFlow } from '../../lib/request/requests';
 import { hostFault, isOrigin, isRedirectUri } from '../../lib/rules/addresses';
+import { hostnameOf, readBoardPath, readHostNames } from '../../lib/rules/board';
 import { parseHours } from '../../lib/rules/hours';
 import { readMilestones, TEXT, TOOLPATH } from '../../lib/rules/limits';
 import { readRangeEnd } from '../../lib/rules/ranges';
@@ -317,6 +323,20 @@ const membershipOf = prepared((words: string) => {
   const holdings = new Map([[words, { items: words.split(','), leaseAge: 0 }]]);
   const members = [{ ...memberOf(words), id: words, name: words }];
   return { id: 'a', members, holders: () => Promise.resolve(holdings) } as unknown as Membership;
+});
+
+/** An item of a queue with a print that has ended. */
+const pastItem = (words: string): BoardItem<string> => ({
+  ...{ itemId: words, name: words, orderId: words, owner: words, state: 'finished', held: false, priority: 0 },
+  ...{ position: null, createdAt: words, deadline: null, endedAt: words, eta: null, sentence: words },
+  copies: { total: 1, waiting: 0, active: 0, good: 1, failed: 0, held: 0 },
+  estimate: { seconds: null, cost: null },
+  prints: [
+    {
+      ...{ copy: 1, attempt: 1, clusterId: words, clusterName: words, printerId: null, clusterJobId: words },
+      ...{ state: words, reason: words, startedAt: words, endedAt: words, seconds: 1, cost: 1 },
+    },
+  ],
 });
 
 /** For each exported function that reads foreign text: how it gets that text. */
@@ -702,6 +722,19 @@ const READERS: Record<string, (words: string) => unknown> = {
     mismatchText({ models: [words], tags: [words] }, PRINTER),
     mismatchText({ materials: [{ type: `other ${words}` }] }, { ...PRINTER, extruders: feedsOf(stationOf(words)) }),
   ],
+  'board/access.readHosts': (words) => readHosts(words),
+  'board/access.refusalOf': (words) => [
+    refusalOf({ host: words, origin: words }, { hosts: [words], machine: [words], isGuarded: false }),
+    refusalOf({ host: 'pi', origin: `https://${words}` }, { hosts: [], machine: [], isGuarded: true }),
+  ],
+  'board/access.nameIn': (words) => nameIn(words),
+  'board/access.isKnownHost': (words) => isKnownHost(words, { hosts: [words], machine: [words] }),
+  'board/history.csvOf': (words) => csvOf(historyOf([pastItem(words)])),
+  'board/permission.readPress': (words) => readPress({ key: words, action: words, properties: {} }),
+  'board/token.BoardToken': (words) => [new BoardToken('t', 'b').isIn(words), new BoardToken('t', 'b').isRight(words)],
+  'rules/board.readBoardPath': (words) => readBoardPath(words),
+  'rules/board.readHostNames': (words) => readHostNames(words),
+  'rules/board.hostnameOf': (words) => [hostnameOf(words), hostnameOf(`http://${words}`)],
   'rules/hours.parseHours': (words) => [parseHours(words), parseHours(words.slice(0, TEXT.matched))],
   'rules/queue-settings.readPrinterIds': (words) => [readPrinterIds(words), readPrinterIds([words])],
   'rules/queue-settings.readTags': (words) => [readTags(words), readTags({ [words]: [words] })],
@@ -952,6 +985,17 @@ const OTHERS: Record<string, string> = {
   'queue/records/facts.*': 'asks by readStored and factsOfMetadata',
   'queue/plan/suitability.*': 'gets requirements that were read',
   'rules/hours.*': 'gets hours that were read',
+  'board/access.contentPolicy': 'gets names that were read',
+  'board/account-state.*': 'gets statuses that were read',
+  'board/board.*': 'works by the functions of other files',
+  'board/document.*': 'gets boards that were read',
+  'board/farm.*': 'gets statuses that were read',
+  'board/history.historyOf': 'gets items of the queue',
+  'board/notices.*': 'truncates its texts by `shown`',
+  'board/permission.isAllowed': 'compares words',
+  'board/pictures.*': 'keeps pictures',
+  'board/presses.*': 'checks the key by its length',
+  'board/streams.*': 'works by the functions of other files',
   'query/choices.*': 'asks by readPages and readClusterStatus',
   'query/queries.Queries': 'asks by readPages and readClusterStatus',
 };

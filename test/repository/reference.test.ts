@@ -75,6 +75,7 @@ const forms = registered();
 const types = Object.keys(manifest['node-red'].nodes);
 const account = 'remote-printing-account';
 const parents = new Map(readNodes().map(({ type, definition }) => [type, definition.parent]));
+const alternatives = new Map(readNodes().map(({ type, definition }) => [type, definition.alternative]));
 /** Numbered headings of the configuration nodes. */
 const NUMBERS = new Map([
   [account, '2.1'],
@@ -96,9 +97,10 @@ describe('docs/reference.md', () => {
 
     it(`lists each property of ${type} with its default`, () => {
       const { defaults, category } = forms[type]!;
-      const { name, [parents.get(type) ?? '']: link, ...own } = defaults;
+      const { name, [parents.get(type) ?? '']: link, [alternatives.get(type) ?? '']: other, ...own } = defaults;
       assert.equal(name?.value, '');
       assert.equal(link?.value, type === account ? undefined : '');
+      assert.equal(other?.value, alternatives.get(type) ? '' : undefined);
       assert.equal(category, NUMBERS.has(type) ? 'config' : /`([^`]+)`/.exec(section('2. Node types'))![1]);
       const values = Object.entries(own).map(([property, { value }]) => [property, String(value)]);
       assert.deepEqual(described(section(heading)), Object.fromEntries(values));

@@ -6,6 +6,13 @@ import { refuseRequest } from '../refused';
 /** Path below the editor's admin root (reference 5). */
 const ROOT = '/remote-printing';
 
+/** Takes back that Node-RED lets every origin read what lies below the editor's address: no other page needs it. */
+const ownOrigin: RequestHandler = (_request, response, next) => {
+  response.removeHeader('Access-Control-Allow-Origin');
+  response.set('Cross-Origin-Resource-Policy', 'same-origin');
+  next();
+};
+
 /**
  * Registers the endpoints of reference 5 once, regardless of accounts. The first request loads their implementation.
  */
@@ -20,7 +27,7 @@ export function addAdminEndpoints(RED: NodeAPI): void {
   const refuse = () => refuseRequest(RED);
   const route = (method: 'get' | 'post', path: string, permission: RequestHandler[], load: () => RequestHandler) => {
     const endpoint = onDemand(load, refuse);
-    RED.httpAdmin[method](`${ROOT}${path}`, ...permission, (request, response, next) =>
+    RED.httpAdmin[method](`${ROOT}${path}`, ownOrigin, ...permission, (request, response, next) =>
       endpoint()(request, response, next),
     );
   };

@@ -1,0 +1,155 @@
+// Files that are dropped on the page, or chosen: first a question, then a progress bar each.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Outcome } from '../lib/board/shapes';
+import { randomId } from './connection';
+import { fail, printerId, printerName, say } from './state';
+import { Button, cancelButton, Dialog, Field, may, typed, useBoard } from './ui';
+import { t } from './words';
+
+interface Upload {
+  key: string;
+  file: File;
+  percent: number;
+}
+
+export function Files() {
+  const { values, printers } = useBoard();
+  const chooser = useRef<HTMLInputElement>(null);
+  const [asked, ask] = useState<readonly File[]>([]);
+  const [uploads, setUploads] = useState<readonly Upload[]>([]);
+  const [printer, choose] = useState('');
+  const isAllowed = may('all');
+  const hasQueue = values?.facts.hasQueue ?? false;
+  const ready = printers.filter(({ state }) => state !== 'offline');
+  const chosen = printer || (ready[0] ? printerId(ready[0]) : '');
+  useDrops(isAllowed, ask);
+  if (!isAllowed) return null;
+
+  const add = async (file: File) => {
+    const upload = { key: randomId(), file, percent: 0 };
+    const change = (percent: number | null) =>
+      setUploads((before) => [
+        ...before.filter(({ key }) => key !== upload.key),
+        ...(percent === null ? [] : [{ ...upload, percent }]),
+      ]);
+    change(0);
+    try {
+      const outcome = await send(upload, hasQueue ? '' : chosen, change);
+      if (outcome.ok) say(t('done', { what: file.name }));
+      else fail(`${file.name}: ${outcome.message}`);
+    } finally {
+      change(null);
+    }
+  };
+  const addAll = () => {
+    ask([]);
+    void (async () => {
+      // One after the other: the browser has few connections.
+      for (const file of asked) await add(file);
+    })();
+  };
+  return (
+    <>
+      <Button
+        label={t('a11y.addFiles')}
+        name={t('a11y.addFiles')}
+        kind="main"
+        onPress={() => chooser.current?.click()}
+      />
+      <input
+        ref={chooser}
+        type="file"
+        multiple
+        hidden
+        onChange={({ currentTarget }) => {
+          ask([...(currentTarget.files ?? [])]);
+          currentTarget.value = '';
+        }}
+      />
+      {uploads.map(({ key, file, percent }) => (
+        <div key={key} class="upload">
+          <span class="clip">{file.name}</span>
+          <div
+            class="progress"
+            role="progressbar"
+            aria-label={file.name}
+            aria-valuemin={0}
+            aria-valuemax={100}
+            aria-valuenow={percent}
+          >
+            <span style={{ width: `${percent}%` }} />
+          </div>
+        </div>
+      ))}
+      {asked.length > 0 && (
+        <Dialog name={t('a11y.addFiles')} onClose={() => ask([])}>
+          <p>{hasQueue ? t('toQueue', { n: asked.length }) : t('toPrinter', { n: asked.length })}</p>
+          <ul>
+            {asked.map((file, at) => (
+              <li key={at} class="clip">
+                {file.name}
+              </li>
+            ))}
+          </ul>
+          {!hasQueue && (
+            <Field label={t('a11y.printer')}>
+              <select value={chosen} onChange={(event) => choose(typed(event))}>
+                {ready.map((one) => (
+                  <option key={printerId(one)} value={printerId(one)}>
+                    {printerName(one)}
+                  </option>
+                ))}
+              </select>
+            </Field>
+          )}
+          <div class="bar">
+            <Button label={t('a11y.add')} name={t('a11y.add')} kind="main" onPress={addAll} />
+            {cancelButton(() => ask([]))}
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** Files can be dropped anywhere on the page. */
+function useDrops(isAllowed: boolean, ask: (files: readonly File[]) => void): void {
+  useEffect(() => {
+    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false;
+    const over = (event: DragEvent) => {
+      if (hasFiles(event)) event.preventDefault();
+    };
+    const drop = (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      // Otherwise the browser leaves the page and opens the file.
+      event.preventDefault();
+      if (isAllowed) ask([...(event.dataTransfer?.files ?? [])]);
+    };
+    document.addEventListener('dragover', over);
+    document.addEventListener('drop', drop);
+    return () => {
+      document.removeEventListener('dragover', over);
+      document.removeEventListener('drop', drop);
+    };
+  }, [isAllowed, ask]);
+}
+
+/** `fetch` can't tell the progress of an upload. */
+function send({ key, file }: Upload, printer: string, onProgress: (percent: number) => void): Promise<Outcome<string>> {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    const lost = () => resolve({ ok: false, code: 'NETWORK', message: t('noAnswer') });
+    request.open('PUT', `file?${new URLSearchParams({ key, name: file.name, printer }).toString()}`);
+    request.setRequestHeader('Content-Type', 'application/octet-stream');
+    request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? Math.floor((loaded / total) * 100) : 0);
+    request.onload = () => {
+      try {
+        resolve(JSON.parse(request.responseText) as Outcome<string>);
+      } catch {
+        lost();
+      }
+    };
+    request.onerror = lost;
+    request.send(file);
+  });
+}

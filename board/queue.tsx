@@ -1,0 +1,435 @@
+// The items of the queue: search, order, changes.
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import type { Allow, BoardItem, BoardOrder } from '../lib/board/shapes';
+import { FILTERS, isSearching, type Search, search, setSearch } from './address';
+import { inOrder, type Move, moving, useDrag } from './drag';
+import { press, pressedAnswer, pressLater, takeBack } from './presses';
+import { current, itemName, printerId, printerName, say, type State } from './state';
+import { Button, cancelButton, Dialog, Field, idFor, may, memo, Region, typed, useBoard } from './ui';
+import { clock, t, word } from './words';
+
+const STATES = ['active', 'waiting', 'held', 'blocked', 'failed', 'finished', 'cancelled'];
+
+export function Queue() {
+  const state = useBoard();
+  const found = useFound(state);
+  const [more, setMore] = useState<readonly BoardItem<string>[]>([]);
+  const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
+  const open = state.values?.open ?? 0;
+  const isOfSearch = found !== null;
+  const listed = isOfSearch ? [...found.items, ...more] : withMore(state.items, more);
+  const total = isOfSearch ? found.total : open;
+  const query = location.search;
+  const onChoose = useCallback(
+    (itemId: string, isChosen: boolean) => choose((before) => changed(before, itemId, isChosen)),
+    [],
+  );
+  useEffect(() => setMore([]), [query]);
+  const readMore = async () => {
+    const { items } = await readItems(search(), listed.length);
+    setMore((before) => [...before, ...items]);
+  };
+  const shown = isOfSearch ? listed : inOrder(listed);
+  return (
+    <Region id="queue" name={t('a11y.queue')}>
+      <SearchBar printers={state.printers} orders={state.orders} items={state.items} query={query} />
+      {chosen.size > 0 && (
+        <Chosen items={shown.filter(({ itemId }) => chosen.has(itemId))} onDone={() => choose(new Set())} />
+      )}
+      {shown.length === 0 && <p class="calm">{isOfSearch ? t('nothingFound') : t('queueEmpty')}</p>}
+      {shown.length > 0 && (
+        <ul class="items" aria-labelledby="queue-heading">
+          {runsOf(shown).map((run) => (
+            <Run
+              key={run.items[0]?.itemId}
+              run={run}
+              order={state.orders.find(({ orderId }) => orderId === run.orderId)}
+              chosen={chosen}
+              onChoose={onChoose}
+            />
+          ))}
+        </ul>
+      )}
+      {listed.length < total && (
+        <div class="bar">
+          <Button
+            label={t('a11y.showMore')}
+            name={t('a11y.showMore')}
+            onPress={() => void readMore().catch(() => undefined)}
+          />
+          <span class="quiet">{t('shownOf', { n: listed.length, total })}</span>
+        </div>
+      )}
+    </Region>
+  );
+}
+
+const withMore = (items: State['items'], more: State['items']): State['items'] => {
+  const ids = new Set(items.map(({ itemId }) => itemId));
+  return [...items, ...more.filter(({ itemId }) => !ids.has(itemId))];
+};
+
+function changed(chosen: ReadonlySet<string>, itemId: string, isChosen: boolean): ReadonlySet<string> {
+  const next = new Set(chosen);
+  if (isChosen) next.add(itemId);
+  else next.delete(itemId);
+  return next;
+}
+
+interface Found {
+  total: number;
+  items: BoardItem<string>[];
+}
+
+async function readItems(wanted: Search, from: number): Promise<Found> {
+  const answer = await fetch(`items?${new URLSearchParams({ ...wanted, from: String(from) }).toString()}`);
+  return (await answer.json()) as Found;
+}
+
+/** What the search of the address finds in the whole queue, read anew after changes; null without a search. */
+function useFound({ items }: State): Found | null {
+  const [found, setFound] = useState<{ query: string; found: Found } | null>(null);
+  const query = isSearching() ? location.search : '';
+  useEffect(() => {
+    if (query === '') return undefined;
+    let isOver = false;
+    const timer = setTimeout(() => {
+      readItems(search(), 0)
+        .then((read) => {
+          if (isOver) return;
+          setFound((before) => {
+            if (before?.query !== query) say(t('found', { n: read.total }));
+            return { query, found: read };
+          });
+        })
+        .catch(() => undefined);
+    }, 200);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [query, items]);
+  if (query === '') return null;
+  return found?.found ?? { total: 0, items: [] };
+}
+
+const SearchBar = memo(
+  ({ printers, orders, items }: Pick<State, 'printers' | 'orders' | 'items'> & { query: string }) => {
+    const wanted = search();
+    const owners = useMemo(() => [...new Set(items.flatMap(({ owner }) => owner ?? []))].sort(), [items]);
+    const choice = (name: (typeof FILTERS)[number], label: string, options: readonly (readonly [string, string])[]) => (
+      <Field label={label}>
+        <select value={wanted[name]} onChange={(event) => setSearch({ [name]: typed(event) })}>
+          <option value="">{t('all')}</option>
+          {(wanted[name] === '' || options.some(([value]) => value === wanted[name])
+            ? options
+            : [[wanted[name], wanted[name]] as const, ...options]
+          ).map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </Field>
+    );
+    return (
+      <div role="search" class="search">
+        <Field label={t('a11y.search')}>
+          <input type="search" value={wanted.q} onInput={(event) => setSearch({ q: typed(event) })} />
+        </Field>
+        {choice(
+          'state',
+          t('a11y.state'),
+          STATES.map((state) => [state, word('item', state)] as const),
+        )}
+        {choice(
+          'printer',
+          t('a11y.printer'),
+          printers.map((printer) => [printerId(printer), printerName(printer)] as const),
+        )}
+        {choice(
+          'order',
+          t('a11y.orderFilter'),
+          orders.map(({ orderId }) => [orderId, orderId] as const),
+        )}
+        {choice(
+          'owner',
+          t('a11y.owner'),
+          owners.map((owner) => [owner, owner] as const),
+        )}
+      </div>
+    );
+  },
+);
+
+/** Items of one order that stand one after the other. */
+interface RunOfItems {
+  orderId: string | null;
+  items: readonly BoardItem<string>[];
+}
+
+function runsOf(items: readonly BoardItem<string>[]): RunOfItems[] {
+  const runs: { orderId: string | null; items: BoardItem<string>[] }[] = [];
+  for (const item of items) {
+    const last = runs.at(-1);
+    if (last && item.orderId !== null && last.orderId === item.orderId) last.items.push(item);
+    else runs.push({ orderId: item.orderId, items: [item] });
+  }
+  return runs;
+}
+
+interface RunProps {
+  run: RunOfItems;
+  order: BoardOrder | undefined;
+  chosen: ReadonlySet<string>;
+  onChoose: (itemId: string, isChosen: boolean) => void;
+}
+
+function Run({ run: { orderId, items }, order, chosen, onChoose }: RunProps) {
+  const allow = current().values?.facts.allow ?? 'look';
+  const cards = items.map((item) => (
+    <Item
+      key={item.itemId}
+      item={item}
+      isChosen={chosen.has(item.itemId)}
+      onChoose={onChoose}
+      isRemoving={pressedAnswer(removal(item.itemId)) !== undefined}
+      move={moving()?.itemId === item.itemId ? moving() : null}
+      allow={allow}
+    />
+  ));
+  if (orderId === null) return <li>{cards}</li>;
+  return (
+    <li>
+      <div role="group" class="order" aria-label={t('a11y.order', { order: orderId })}>
+        <p class="order-line">
+          <strong class="clip">{t('a11y.order', { order: orderId })}</strong>
+          {order && <span class="quiet"> {t('goodOf', { good: order.good, wanted: order.wanted })}</span>}
+          {order?.endAt && (
+            <span class={order.late ? 'late' : 'quiet'}> {t('endsAt', { end: clock(order.endAt) })}</span>
+          )}
+        </p>
+        {cards}
+      </div>
+    </li>
+  );
+}
+
+const removal = (itemId: string): string => `remove ${itemId}`;
+
+interface ItemProps {
+  item: BoardItem<string>;
+  isChosen: boolean;
+  onChoose: (itemId: string, isChosen: boolean) => void;
+  /** Whether its removal waits to be sent. */
+  isRemoving: boolean;
+  /** Set while it is moved; another object at each place. */
+  move: Move | null;
+  allow: Allow;
+}
+
+const Item = memo(({ item, isChosen, onChoose, isRemoving, move }: ItemProps) => {
+  const { itemId, state, held, eta, deadline, sentence, copies, parts, priority, position } = item;
+  const name = itemName(item);
+  const holes = { item: name };
+  const id = idFor('item', itemId);
+  const drag = useDrag(itemId);
+  const [isEdited, edit] = useState(false);
+  const [isExplained, explain] = useState(false);
+  const done = (key: string) => t('done', { what: t(`a11y.${key}`, holes) });
+  const key = removal(itemId);
+  const [good, wanted] = parts ? [parts.good, parts.wanted] : [copies.good, copies.total];
+  const isOver = ['finished', 'cancelled', 'failed'].includes(state);
+  const isHeld = held || state === 'held' || copies.held > 0;
+  return (
+    <article class={`item ${move ? 'moving' : ''}`} aria-labelledby={id} data-item={itemId}>
+      {may('press') && (
+        <input
+          type="checkbox"
+          checked={isChosen}
+          aria-label={t('a11y.select', holes)}
+          onChange={({ currentTarget }) => onChoose(itemId, currentTarget.checked)}
+        />
+      )}
+      {may('press') && position !== null && (
+        <Button
+          label={<span class="grip">⋮⋮</span>}
+          name={t('a11y.drag', holes)}
+          isPressed={drag.isMoving}
+          onPress={drag.toggle}
+          buttonRef={drag.button}
+          onKeyDown={drag.onKeyDown}
+        />
+      )}
+      <div class="item-text">
+        <h3 id={id} class="clip">
+          {name}
+        </h3>
+        <p>{sentence}</p>
+        <p class="quiet">
+          {t('goodOf', { good, wanted })} · {word('item', state)}
+          {priority !== 0 && ` · ${t('priorityIs', { n: priority })}`}
+          {eta && ` · ${t('endsAt', { end: clock(eta.endAt) })}`}
+          {deadline && ` · ${t('deadlineIs', { at: clock(deadline) })}`}
+        </p>
+        {isExplained && <Explanation itemId={itemId} />}
+      </div>
+      <div class="item-buttons">
+        {may('press') && !isOver && (
+          <Button
+            label={isHeld ? t('release') : t('hold')}
+            name={t(isHeld ? 'a11y.release' : 'a11y.hold', holes)}
+            onPress={() =>
+              void press(
+                { action: isHeld ? 'release' : 'hold', properties: { itemId } },
+                done(isHeld ? 'release' : 'hold'),
+              )
+            }
+          />
+        )}
+        {may('press') && <Button label={t('edit')} name={t('a11y.edit', holes)} onPress={() => edit(true)} />}
+        <Button
+          label={t('explain')}
+          name={t('a11y.explain', holes)}
+          isExpanded={isExplained}
+          onPress={() => explain(!isExplained)}
+        />
+        {may('all') && (
+          <Button
+            label={t('remove')}
+            name={t('a11y.remove', holes)}
+            isPressed={isRemoving}
+            onPress={() =>
+              pressLater(key, 'remove', () => void press({ action: 'remove', properties: { itemId } }, done('remove')))
+            }
+          />
+        )}
+        {isRemoving && <Button label={t('undo')} name={t('a11y.undo', { name })} onPress={() => takeBack(key)} />}
+      </div>
+      {isEdited && <Edit item={item} onClose={() => edit(false)} />}
+    </article>
+  );
+});
+
+interface WhyThere {
+  clusterId: string | null;
+  clusterName: string | null;
+  text: string;
+}
+
+function Explanation({ itemId }: { itemId: string }) {
+  const [reasons, setReasons] = useState<WhyThere[] | null>(null);
+  useEffect(() => {
+    fetch(`explain?item=${encodeURIComponent(itemId)}`)
+      .then(async (answer) => setReasons((await answer.json()) as WhyThere[]))
+      .catch(() => setReasons([]));
+  }, [itemId]);
+  if (!reasons) return null;
+  return (
+    <ul class="reasons">
+      {reasons.length === 0 && <li>{t('noReasons')}</li>}
+      {reasons.map(({ clusterName, text }, at) => (
+        <li key={at}>{clusterName ? `${clusterName}: ${text}` : text}</li>
+      ))}
+    </ul>
+  );
+}
+
+function Edit({ item, onClose }: { item: BoardItem<string>; onClose: () => void }) {
+  const { itemId, parts } = item;
+  const name = itemName(item);
+  const count = parts ? parts.wanted : item.copies.total;
+  const [priority, setPriority] = useState(String(item.priority));
+  const [copies, setCopies] = useState(String(count));
+  const [deadline, setDeadline] = useState(item.deadline ? localTime(item.deadline) : '');
+  const save = () => {
+    const changes = {
+      ...(Number(priority) !== item.priority && { priority: Number(priority) }),
+      ...(Number(copies) !== count && { [parts ? 'wanted' : 'copies']: Number(copies) }),
+      ...(deadline !== (item.deadline ? localTime(item.deadline) : '') && { deadline: isoOf(deadline) }),
+    };
+    onClose();
+    if (Object.keys(changes).length > 0)
+      void press(
+        { action: 'update', properties: { itemId, ...changes } },
+        t('done', { what: t('a11y.edit', { item: name }) }),
+      );
+  };
+  return (
+    <Dialog name={name} onClose={onClose}>
+      <Field label={t('a11y.priority')}>
+        <input type="number" min={-100} max={100} value={priority} onInput={(event) => setPriority(typed(event))} />
+      </Field>
+      <Field label={parts ? t('a11y.parts') : t('a11y.copies')}>
+        <input type="number" min={1} max={10000} value={copies} onInput={(event) => setCopies(typed(event))} />
+      </Field>
+      <Field label={t('a11y.deadline')}>
+        <input
+          type="text"
+          inputMode="numeric"
+          placeholder="2027-01-31 18:00"
+          value={deadline}
+          onInput={(event) => setDeadline(typed(event))}
+        />
+      </Field>
+      <div class="bar">
+        <Button label={t('a11y.save')} name={t('a11y.save')} kind="main" onPress={save} />
+        {cancelButton(onClose)}
+      </div>
+    </Dialog>
+  );
+}
+
+/** A time as people write it here, such as `2027-01-31 18:00`. */
+function localTime(at: string): string {
+  const date = new Date(at);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** The same as a message carries it. What is no such time goes as it is: the queue says what it expects. */
+function isoOf(text: string): string | null {
+  if (text.trim() === '') return null;
+  const time = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d$/.test(text.trim()) ? new Date(text.trim().replace(' ', 'T')) : null;
+  return time && !Number.isNaN(time.getTime()) ? time.toISOString() : text.trim();
+}
+
+/** What can be done with several items at once. */
+function Chosen({ items, onDone }: { items: readonly BoardItem<string>[]; onDone: () => void }) {
+  const [priority, setPriority] = useState('0');
+  const all = async (action: string, more: object = {}) => {
+    for (const { itemId } of items)
+      await press({ action, properties: { itemId, ...more } }, t('doneMany', { n: items.length }));
+    onDone();
+  };
+  return (
+    <div class="bar chosen" role="group" aria-label={t('chosen', { n: items.length })}>
+      <span>{t('chosen', { n: items.length })}</span>
+      <Button label={t('hold')} name={t('holdChosen')} onPress={() => void all('hold')} />
+      <Button label={t('release')} name={t('releaseChosen')} onPress={() => void all('release')} />
+      <Field label={t('a11y.priority')}>
+        <input type="number" min={-100} max={100} value={priority} onInput={(event) => setPriority(typed(event))} />
+      </Field>
+      <Button
+        label={t('a11y.save')}
+        name={t('setPriority')}
+        onPress={() => void all('update', { priority: Number(priority) })}
+      />
+      {may('all') && (
+        <Button
+          label={t('remove')}
+          name={t('removeChosen')}
+          onPress={() => pressLater('chosen', 'remove', () => void all('remove'))}
+          isPressed={pressedAnswer('chosen') !== undefined}
+        />
+      )}
+      {pressedAnswer('chosen') !== undefined && (
+        <Button
+          label={t('undo')}
+          name={t('a11y.undo', { name: t('chosen', { n: items.length }) })}
+          onPress={() => takeBack('chosen')}
+        />
+      )}
+    </div>
+  );
+}

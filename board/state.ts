@@ -1,0 +1,89 @@
+// What the page knows: the board as the stream tells it, the connection, and what is under way on this page.
+import type { BoardItem, BoardOrder, BoardPrinter, Change, Need, Notice, Section, Values } from '../lib/board/shapes';
+import { setClock } from './words';
+
+interface Entries {
+  printers: BoardPrinter<string>;
+  items: BoardItem<string>;
+  orders: BoardOrder;
+  todo: Need<string>;
+  notices: Notice;
+}
+
+type Lists = { readonly [S in keyof Entries]: readonly Entries[S][] };
+
+export interface State extends Lists {
+  values: Values | null;
+  isLive: boolean;
+  /** Since when it is live or not, ms by the browser's clock. */
+  since: number;
+  /** Why the page gets no figures, if it knows. */
+  trouble: 'token' | null;
+  /** The last thing that was done, for the live region. */
+  message: string;
+  /** Why a press was refused or failed; null: nothing failed. */
+  failure: string | null;
+}
+
+const SECTIONS = ['printers', 'items', 'orders', 'todo', 'notices'] as const satisfies readonly Section[];
+
+let state: State = {
+  ...{ printers: [], items: [], orders: [], todo: [], notices: [] },
+  ...{ values: null, isLive: false, since: Date.now(), trouble: null, message: '', failure: null },
+};
+const listeners = new Set<() => void>();
+
+export const current = (): State => state;
+
+export function set(changes: Partial<State>): void {
+  state = { ...state, ...changes };
+  for (const listener of listeners) listener();
+}
+
+export function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Says in the live region what was done. */
+export const say = (message: string): void => set({ message });
+export const fail = (failure: string | null): void => set({ failure });
+
+const entries: Record<Section, Map<string, unknown>> = {
+  ...{ printers: new Map(), items: new Map(), orders: new Map(), todo: new Map(), notices: new Map() },
+};
+
+/** Applies a message of the stream. Entries that did not change stay the same objects. */
+export function apply(change: Change): void {
+  if (change.isWhole) for (const section of SECTIONS) entries[section] = new Map();
+  const lists: Record<string, unknown> = {};
+  for (const section of SECTIONS) {
+    const changed = change.sections?.[section];
+    if (!changed) {
+      if (change.isWhole) lists[section] = [];
+      continue;
+    }
+    const before = entries[section];
+    const found = { get: (id: string): unknown => changed.set?.[id] ?? before.get(id) };
+    const ids = changed.ids ?? [...before.keys()];
+    entries[section] = new Map(ids.map((id) => [id, found.get(id)]));
+    lists[section] = [...entries[section].values()].filter((entry) => entry !== undefined);
+  }
+  const values = change.values ? ({ ...state.values, ...change.values } as Values) : state.values;
+  if (change.values?.now !== undefined) setClock(change.values.now);
+  set({ ...lists, values });
+}
+
+export const printerId = ({ clusterId, printerId: own }: { clusterId: string; printerId: string | null }): string =>
+  own === null ? clusterId : `${clusterId} ${own}`;
+
+/** The name of a printer, whole. Members of a group have names of their own. */
+export const printerName = ({
+  clusterName,
+  printerName: own,
+  printerId: id,
+  clusterId,
+}: BoardPrinter<string>): string => (id === null ? (clusterName ?? own) : (own ?? clusterName)) ?? clusterId;
+
+/** The name of an item, or of its file. */
+export const itemName = ({ name, itemId }: Pick<BoardItem<string>, 'name' | 'itemId'>): string => name ?? itemId;

@@ -1,0 +1,107 @@
+// A bar for each print of the next 24 hours, running or planned.
+import { useMemo } from 'preact/hooks';
+import type { BoardForecast, BoardPrinter } from '../lib/board/shapes';
+import { itemName, printerId, printerName, type State } from './state';
+import { memo, Region, useBoard, useTicks } from './ui';
+import { clock, now, t } from './words';
+
+const SPAN = 24 * 3_600_000;
+
+interface Bar {
+  name: string;
+  from: number;
+  to: number;
+  isRunning: boolean;
+}
+
+export function Timeline() {
+  const { printers, items, values } = useBoard();
+  useTicks(60_000);
+  const forecast = values?.forecast ?? null;
+  const planned = useMemo(() => plannedBars(items, forecast), [items, forecast]);
+  const from = Math.floor(now() / 60_000) * 60_000;
+  const hours = Array.from({ length: 5 }, (_, at) => from + (at * SPAN) / 4);
+  return (
+    <Region id="timeline" name={t('a11y.timeline')}>
+      <div class="hours" aria-hidden="true">
+        {hours.map((at) => (
+          <span key={at}>{clock(at)}</span>
+        ))}
+      </div>
+      <ul class="timeline-list" aria-labelledby="timeline-heading">
+        {printers.map((printer) => (
+          <Line
+            key={printerId(printer)}
+            printer={printer}
+            planned={planned.get(printer.clusterId) ?? NONE}
+            from={from}
+          />
+        ))}
+      </ul>
+    </Region>
+  );
+}
+
+const NONE: readonly Bar[] = [];
+
+/** The planned prints of each cluster. */
+function plannedBars(items: State['items'], forecast: BoardForecast | null): Map<string, Bar[]> {
+  const names = new Map(items.map((item) => [item.itemId, itemName(item)]));
+  const bars = new Map<string, Bar[]>();
+  for (const { itemId, startAt, endAt, clusterId } of forecast?.items ?? []) {
+    if (clusterId === null || startAt === null || endAt === null) continue;
+    const bar = {
+      name: names.get(itemId) ?? itemId,
+      from: Date.parse(startAt),
+      to: Date.parse(endAt),
+      isRunning: false,
+    };
+    bars.set(clusterId, [...(bars.get(clusterId) ?? []), bar]);
+  }
+  return bars;
+}
+
+/** The bars of a printer in their order: its print first, then what is planned after it. */
+function barsOf({ endAt, job }: BoardPrinter<string>, planned: readonly Bar[], from: number): Bar[] {
+  const running = endAt === null ? [] : [{ name: job?.name ?? '', from, to: Date.parse(endAt), isRunning: true }];
+  const begin = running[0]?.to ?? from;
+  const next = planned
+    .map((bar) => ({ ...bar, from: Math.max(bar.from, begin) }))
+    .filter((bar) => bar.from < bar.to && bar.from < from + SPAN);
+  return [...running, ...next].sort((one, other) => one.from - other.from);
+}
+
+interface LineProps {
+  printer: BoardPrinter<string>;
+  planned: readonly Bar[];
+  from: number;
+}
+
+const Line = memo(({ printer, planned, from }: LineProps) => {
+  const bars = barsOf(printer, planned, from);
+  const percent = (at: number) => Math.min(100, Math.max(0, ((at - from) / SPAN) * 100));
+  const said = bars.map((bar) =>
+    t(bar.isRunning ? 'runsUntil' : 'plannedFor', { item: bar.name, start: clock(bar.from), end: clock(bar.to) }),
+  );
+  return (
+    <li>
+      <span class="clip line-name">{printerName(printer)}</span>
+      <span class="said">{said.length === 0 ? t('noPrints') : said.join('; ')}</span>
+      <span class="line" aria-hidden="true">
+        {bars.map((bar, at) => (
+          <span
+            key={at}
+            class={`line-bar ${bar.isRunning ? 'running' : 'planned'}`}
+            title={said[at]}
+            style={{
+              insetInlineStart: `${percent(bar.from)}%`,
+              width: `${Math.max(0.4, percent(bar.to) - percent(bar.from))}%`,
+            }}
+          >
+            {bar.name}
+          </span>
+        ))}
+      </span>
+    </li>
+  );
+});

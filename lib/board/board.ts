@@ -1,0 +1,258 @@
+import type { ApiClient } from '../account/api-client';
+import type { ExplainedItem, ItemTarget, ListFilter, QueueFigures } from '../queue/model/types';
+import { PrintingError } from '../service/errors';
+import { isUnderWay } from '../service/job-words';
+import type { PrintJob } from '../service/print-job';
+import type { SignInWatch } from '../sign-in/sign-in-state';
+import type { StateStore } from '../state/store';
+import type { Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
+import type { Watcher } from '../watch/watcher';
+import { phrase, type Sentence } from '../words/sentence';
+import { accountState } from './account-state';
+import { type BoardView, changeTo, documentOf, isOpen, printerId, shownItem, type Translate } from './document';
+import { Farm } from './farm';
+import { historyOf, PAGE } from './history';
+import { Notices } from './notices';
+import { isAllowed } from './permission';
+import { type Picture, Pictures, type Subject } from './pictures';
+import { Presses } from './presses';
+import type { BoardItem, BoardPrinter, BoardState, Facts, Outcome, PastPrint, PrinterDetails } from './shapes';
+import { Streams } from './streams';
+
+/** The queue of a board. */
+export interface BoardQueue {
+  board(): Promise<BoardState<Sentence>>;
+  list(filter: ListFilter): Promise<readonly Omit<BoardItem<Sentence>, 'sentence'>[]>;
+  explain(target: ItemTarget): Promise<ExplainedItem[]>;
+  watchState(onChange: (state: QueueFigures) => void): () => void;
+}
+
+export interface BoardOptions {
+  boardId: string;
+  clock: Clock;
+  store: StateStore;
+  service: ApiClient;
+  signIn: SignInWatch;
+  watcher: Pick<Watcher, 'clusterList' | 'hold' | 'onObservation'>;
+  /** Null: the board shows the printers of the account. */
+  queue: BoardQueue | null;
+  facts: Facts;
+  takePicture: (subject: Subject, deadline: Deadline) => Promise<Picture>;
+  /** Carries out a permitted action. */
+  act: (action: string, properties: Readonly<Record<string, unknown>>, deadline: Deadline) => Promise<void>;
+  translate: (language: string) => Translate;
+}
+
+/** Items to answer at once. */
+const MOST_ITEMS = 200;
+/** Items to read at once for the history. */
+const LISTED = 1_000;
+
+/** One board: what its pages see, and what their presses do. */
+export class Board {
+  readonly streams: Streams;
+  readonly notices: Notices;
+  readonly #options: BoardOptions;
+  readonly #farm: Farm;
+  readonly #pictures: Pictures;
+  readonly #presses: Presses;
+  readonly #unwatch: (() => void) | undefined;
+  readonly #pictured = new WeakMap<BoardPrinter<Sentence>, BoardPrinter<Sentence>>();
+  #last: BoardState<Sentence> | null = null;
+
+  constructor(options: BoardOptions) {
+    this.#options = options;
+    const { clock, service, signIn, watcher, queue, store, boardId, translate } = options;
+    const changed = () => this.streams.changed();
+    this.streams = new Streams({ clock, read: () => this.view(), translate });
+    this.notices = new Notices(clock, changed);
+    this.#pictures = new Pictures({ clock, take: options.takePicture, changed });
+    this.#presses = new Presses(store, boardId);
+    this.#farm = new Farm({ service, clock, signIn, watcher, isHolding: queue === null, changed });
+    this.#unwatch = queue?.watchState(changed);
+  }
+
+  get facts(): Facts {
+    return this.#options.facts;
+  }
+
+  /** What the pages show now. */
+  async view(): Promise<BoardView> {
+    const { facts } = this.#options;
+    const state = await this.#read();
+    const printers = state.printers.map((printer) => this.#withPicture(printer));
+    return { facts, state: { ...state, printers }, notices: this.notices.all };
+  }
+
+  /** A printer with the time of its picture; the same object as before where neither has changed. */
+  #withPicture(printer: BoardPrinter<Sentence>): BoardPrinter<Sentence> {
+    const picture = this.#pictures.of(printerId(printer));
+    if (!picture) return printer;
+    const before = this.#pictured.get(printer);
+    if (before?.pictureAt === picture.takenAt) return before;
+    const pictured = { ...printer, pictureAt: picture.takenAt };
+    this.#pictured.set(printer, pictured);
+    return pictured;
+  }
+
+  async #read(): Promise<BoardState<Sentence>> {
+    const { queue, signIn, clock } = this.#options;
+    this.#last = queue
+      ? await queue.board()
+      : accountState({
+          clusters: this.#farm.clusterIds.map((clusterId) => ({
+            ...{ clusterId, listed: this.#farm.listed(clusterId), view: this.#farm.view(clusterId) },
+          })),
+          isSignedIn: signIn.usable,
+          now: clock.now(),
+        });
+    return this.#last;
+  }
+
+  /** The whole board as one message, for a page without a stream. */
+  async whole(language: string): Promise<string> {
+    const { translate, clock } = this.#options;
+    return changeTo(documentOf(await this.view(), translate(language)), null, clock.now()) ?? '{}';
+  }
+
+  /** Some page shows these printers just now. */
+  async look(ids: readonly string[]): Promise<void> {
+    const { printers } = this.#last ?? (await this.#read());
+    const wanted = new Set(ids);
+    const looked = printers.filter((printer) => wanted.has(printerId(printer)));
+    this.#pictures.look(
+      looked.map(({ clusterId, printerId: own, state, job }) => ({
+        ...{ id: printerId({ clusterId, printerId: own }), clusterId, printerId: own },
+        isOnline: state !== 'offline' && this.#farm.view(clusterId)?.status.online !== false,
+        print: this.#printOn(clusterId, own) ?? (state === 'printing' ? (job?.clusterJobId ?? '') : null),
+      })),
+    );
+  }
+
+  #printOn(clusterId: string, own: string | null): string | null {
+    const jobs = this.#farm.view(clusterId)?.status.jobs ?? [];
+    const job = jobs.find((one) => isUnderWay(one) && (own === null || one.printerId === own));
+    return job ? (job.clusterJobId ?? '') : null;
+  }
+
+  /** The last picture of a printer. */
+  picture(id: string): Picture | null {
+    return this.#pictures.of(id);
+  }
+
+  /**
+   * Does a press once, by its key. Rejects with FORBIDDEN where the board does not permit it, and where it was not begun.
+   */
+  async press(
+    { key, action, properties }: { key: unknown; action: string; properties: Record<string, unknown> },
+    deadline: Deadline,
+  ): Promise<Outcome<Sentence>> {
+    this.permit(action, properties);
+    return this.once(key, deadline, () => this.#options.act(action, properties, deadline));
+  }
+
+  /** Throws FORBIDDEN for an action that the board does not permit. */
+  permit(action: string, properties: Readonly<Record<string, unknown>>): void {
+    if (isAllowed(action, properties, this.facts.allow)) return;
+    throw new PrintingError('FORBIDDEN', phrase`This board does not allow the action "${action}".`);
+  }
+
+  async once(key: unknown, deadline: Deadline, act: () => Promise<void>): Promise<Outcome<Sentence>> {
+    try {
+      return await this.#presses.once(key, deadline, act);
+    } finally {
+      this.streams.changed();
+    }
+  }
+
+  /** Reads a printer anew, after a press that concerned it. */
+  reread(clusterId: string, deadline: Deadline): Promise<void> {
+    return this.#farm.reread(clusterId, deadline);
+  }
+
+  /** Items of the whole queue that a search finds, as the pages show them. */
+  async items(search: ItemSearch): Promise<{ total: number; items: BoardItem<Sentence>[] }> {
+    const state = await this.#read();
+    const planned = new Map(state.forecast?.items.map(({ itemId, clusterId }) => [itemId, clusterId]));
+    const found = state.items.filter(
+      (item) => (search.state !== '' || isOpen(item)) && isFound(item, planned.get(item.itemId) ?? null, search),
+    );
+    return { total: found.length, items: found.slice(search.from, search.from + MOST_ITEMS).map(shownItem) };
+  }
+
+  /** Why an item waits, printer by printer. */
+  async explain(itemId: string): Promise<ExplainedItem['waitingFor']> {
+    const [item] = (await this.#options.queue?.explain({ itemId })) ?? [];
+    return item?.waitingFor ?? [];
+  }
+
+  /** Prints that have ended, the newest first; `page` counts from 0, null: all. */
+  async history(page: number | null): Promise<{ total: number; prints: PastPrint<Sentence>[] }> {
+    const { queue } = this.#options;
+    const items: BoardItem<Sentence>[] = [];
+    for (let from = 0, isMore = queue !== null; isMore && queue; from += LISTED) {
+      const listed = await queue.list({ from, limit: LISTED });
+      items.push(...listed.map((item) => ({ ...item, sentence: phrase`` })));
+      isMore = listed.length === LISTED;
+    }
+    const prints = historyOf(items);
+    return { total: prints.length, prints: page === null ? prints : prints.slice(page * PAGE, (page + 1) * PAGE) };
+  }
+
+  /** What the last status says about one printer; null if it was never read. */
+  printer(id: string): PrinterDetails | null {
+    const shown = this.#last?.printers.find((printer) => printerId(printer) === id);
+    const view = shown && this.#farm.view(shown.clusterId);
+    if (!view) return null;
+    const { printerId: own } = shown;
+    const printer = view.printers.find((one) => own === null || one.printerId === own);
+    const isHere = (job: PrintJob) => own === null || job.printerId === own;
+    return {
+      jobs: view.status.jobs.filter(isHere).map(({ clusterJobId, name, state, progress, timeRemaining, owner }) => ({
+        ...{ clusterJobId, name, state, progress, timeRemaining, owner },
+      })),
+      history: view.status.history
+        .filter(isHere)
+        .map(({ clusterJobId, name, state, createdAt, owner, timeElapsed }) => ({
+          ...{ clusterJobId, name, state, createdAt, owner, seconds: timeElapsed },
+        })),
+      model: printer?.model ?? view.status.model,
+      firmware: { version: printer?.firmware.version ?? null, latest: printer?.firmware.latest ?? null },
+      isMaintenanceDue: view.status.maintenanceDue === true || printer?.maintenanceRequired === true,
+    };
+  }
+
+  close(): void {
+    this.#unwatch?.();
+    this.streams.close();
+    this.notices.close();
+    this.#pictures.close();
+    this.#farm.close();
+  }
+}
+
+/** What a page searches; blank members match every item. */
+export interface ItemSearch {
+  q: string;
+  state: string;
+  /** Id of a printer on the page. */
+  printer: string;
+  order: string;
+  owner: string;
+  /** Items to skip. */
+  from: number;
+}
+
+function isFound(item: BoardItem<Sentence>, planned: string | null, search: ItemSearch): boolean {
+  const { name, orderId, owner, state, prints } = item;
+  const q = search.q.trim().toLowerCase();
+  const isNamed = [name, orderId, owner].some((text) => text?.toLowerCase().includes(q));
+  if (q !== '' && !isNamed) return false;
+  if (search.state !== '' && state !== search.state) return false;
+  if (search.order !== '' && orderId !== search.order) return false;
+  if (search.owner !== '' && owner !== search.owner) return false;
+  if (search.printer === '') return true;
+  const [clusterId = ''] = search.printer.split(' ');
+  return planned === clusterId || prints.some((print) => print.endedAt === null && print.clusterId === clusterId);
+}

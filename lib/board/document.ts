@@ -1,0 +1,138 @@
+import { Sentence } from '../words/sentence';
+import {
+  type BoardItem,
+  type BoardPrinter,
+  type BoardState,
+  type Change,
+  type Facts,
+  type Notice,
+  type Section,
+  SECTIONS,
+  type Values,
+} from './shapes';
+
+/** Open items that every page gets; the others are read on demand. */
+export const SHOWN_ITEMS = 200;
+
+/** What a board shows at one moment. */
+export interface BoardView {
+  facts: Facts;
+  state: BoardState<Sentence>;
+  notices: readonly Notice[];
+}
+
+/** A view in one language, as the JSON of its entries and values. */
+export interface Document {
+  values: ReadonlyMap<keyof Values, string>;
+  sections: Readonly<Record<Section, ReadonlyMap<string, string>>>;
+}
+
+export type Translate = (sentence: Sentence) => string;
+
+/**
+ * @param translate renders a sentence in the language of the document
+ * @param known JSON of the entries of earlier documents of this language: the same object has the same JSON
+ */
+export function documentOf(
+  { facts, state, notices }: BoardView,
+  translate: Translate,
+  known = new WeakMap<object, string>(),
+): Document {
+  const needed = new Set(state.todo.map(({ itemId }) => itemId));
+  const open = state.items.filter(isOpen);
+  const shown = open.filter(({ itemId }, at) => at < SHOWN_ITEMS || needed.has(itemId));
+  const inWords = (_: string, value: unknown): unknown => (value instanceof Sentence ? translate(value) : value);
+  const json = (value: unknown): string => JSON.stringify(value, inWords);
+  const entryJson = <T extends object>(entry: T, pick: (entry: T) => object): string => {
+    const before = known.get(entry);
+    if (before !== undefined) return before;
+    const made = json(pick(entry));
+    known.set(entry, made);
+    return made;
+  };
+  const entries = <T extends object>(all: readonly T[], idOf: (entry: T) => string, pick: (entry: T) => object) =>
+    new Map(all.map((entry) => [idOf(entry), entryJson(entry, pick)]));
+  const whole = <T extends object>(entry: T): T => entry;
+  const forecast = state.forecast && { ...state.forecast, items: planned(state, shown) };
+  return {
+    values: new Map([
+      ['facts', json(facts)],
+      ['counts', json(state.counts)],
+      ['open', json(open.length)],
+      ['forecast', json(forecast)],
+    ]),
+    sections: {
+      printers: entries(state.printers, printerId, shownPrinter),
+      items: entries(shown, ({ itemId }) => itemId, shownItem),
+      orders: entries(state.orders, ({ orderId }) => orderId, whole),
+      todo: entries(state.todo, ({ id }) => id, whole),
+      notices: entries(notices, ({ id }) => id, whole),
+    },
+  };
+}
+
+/** Id of a printer on the page. */
+export const printerId = ({ clusterId, printerId: own }: { clusterId: string; printerId: string | null }): string =>
+  own === null ? clusterId : `${clusterId} ${own}`;
+
+export const isOpen = ({ state }: Pick<BoardItem<unknown>, 'state'>): boolean =>
+  state !== 'finished' && state !== 'cancelled' && state !== 'failed';
+
+function shownPrinter(printer: BoardPrinter<Sentence>): BoardPrinter<Sentence> {
+  const { clusterId, printerId: own, clusterName, printerName, state, sentence, job, progress, endAt } = printer;
+  const { pictureAt, next, materials, plate, paused, current, seenAt = null } = printer;
+  return {
+    ...{ clusterId, printerId: own, clusterName, printerName, state, sentence, progress, endAt },
+    job: job && { clusterJobId: job.clusterJobId, name: job.name, state: job.state },
+    ...{ pictureAt, next, materials, plate, paused, current, seenAt },
+  };
+}
+
+/** An item without its prints, of which it may have thousands. */
+export function shownItem(item: BoardItem<Sentence>): BoardItem<Sentence> {
+  const { itemId, name, orderId, owner, state, held, priority, position, createdAt, deadline, endedAt } = item;
+  const { copies, parts = null, estimate, eta, sentence } = item;
+  const { total, waiting, active, good, failed, held: heldCopies } = copies;
+  return {
+    ...{ itemId, name, orderId, owner, state, held, priority, position, createdAt, deadline, endedAt },
+    ...{ copies: { total, waiting, active, good, failed, held: heldCopies }, parts },
+    ...{ estimate: { seconds: estimate.seconds, cost: estimate.cost }, eta, prints: [], sentence },
+  };
+}
+
+/** The forecast of the items that the page has, as far as it goes to a printer. */
+function planned({ forecast }: BoardState<Sentence>, shown: readonly BoardItem<Sentence>[]) {
+  const ids = new Set(shown.map(({ itemId }) => itemId));
+  return (forecast?.items ?? []).filter(({ itemId, clusterId }) => clusterId !== null && ids.has(itemId));
+}
+
+/** The message that turns `before` into `after`, as JSON; null if nothing changed. Without `before`, the whole. */
+export function changeTo(after: Document, before: Document | null, now: number): string | null {
+  const values = [...after.values].filter(([name, value]) => before?.values.get(name) !== value);
+  const sections = SECTIONS.map((name) => [name, sectionChange(after.sections[name], before?.sections[name])] as const);
+  const changed = sections.filter(([, change]) => change !== null);
+  if (before && values.length === 0 && changed.length === 0) return null;
+  const parts = [
+    ...(before ? [] : [member('isWhole' satisfies keyof Change, 'true')]),
+    member('values', object([...values, ['now', String(now)]])),
+    member('sections', object(changed.map(([name, change]) => [name, change ?? '{}']))),
+  ];
+  return `{${parts.join(',')}}`;
+}
+
+/** JSON of the changes of a section; null if there are none. */
+function sectionChange(after: ReadonlyMap<string, string>, before?: ReadonlyMap<string, string>): string | null {
+  const set = [...after].filter(([id, entry]) => before?.get(id) !== entry);
+  const ids = [...after.keys()];
+  const isSameOrder = before?.size === ids.length && [...before.keys()].every((id, at) => id === ids[at]);
+  if (set.length === 0 && isSameOrder) return null;
+  const parts = [
+    ...(isSameOrder ? [] : [member('ids', JSON.stringify(ids))]),
+    ...(set.length === 0 ? [] : [member('set', object(set))]),
+  ];
+  return `{${parts.join(',')}}`;
+}
+
+const member = (name: string, json: string): string => `${JSON.stringify(name)}:${json}`;
+const object = (entries: readonly (readonly [string, string])[]): string =>
+  `{${entries.map(([name, json]) => member(name, json)).join(',')}}`;

@@ -1,0 +1,104 @@
+import type { ApiClient } from '../account/api-client';
+import { type ClusterView, ClusterViews } from '../queue/records/statuses';
+import type { SignInWatch } from '../sign-in/sign-in-state';
+import type { Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
+import { guard } from '../time/guard';
+import type { Watcher } from '../watch/watcher';
+
+/** Interval of the reads of the list of printers, ms. */
+const LIST_EVERY = 120_000;
+
+interface FarmOptions {
+  service: ApiClient;
+  clock: Clock;
+  signIn: SignInWatch;
+  watcher: Pick<Watcher, 'clusterList' | 'hold' | 'onObservation'>;
+  /** Whether the board keeps the printers on the shared polls; with a queue, the queue does. */
+  isHolding: boolean;
+  /** Called after each status that was read, and after each change of the sign-in and of the list. */
+  changed: () => void;
+}
+
+/** The printers of a board's account, by their last statuses. Begins at once. */
+export class Farm {
+  readonly #options: FarmOptions;
+  readonly #views: ClusterViews;
+  readonly #releases = new Map<string, () => void>();
+  readonly #ends: (() => void)[];
+  #cancel: (() => void) | null = null;
+  #isClosed = false;
+
+  constructor(options: FarmOptions) {
+    this.#options = options;
+    const { service, clock, signIn, watcher, changed } = options;
+    const identityOf = (clusterId: string) => watcher.clusterList.last?.get(clusterId) ?? null;
+    this.#views = new ClusterViews({ service, clock, identityOf });
+    this.#ends = [
+      watcher.onObservation((_, status, requestedAt) => {
+        if (this.#views.see(status, requestedAt)) guard(changed)();
+      }),
+      signIn.onChange(() => {
+        guard(changed)();
+        this.#readListOn();
+      }),
+    ];
+    this.#readListOn();
+  }
+
+  /** Ids of the clusters, in the order of the account's list; those of the statuses while that was never read. */
+  get clusterIds(): string[] {
+    const { last } = this.#options.watcher.clusterList;
+    return last ? [...last.keys()] : this.#views.clusterIds;
+  }
+
+  /** The cluster's name and whether it is online by the account's list. */
+  listed(clusterId: string): { name: string | null; online: boolean | null } | null {
+    return this.#options.watcher.clusterList.last?.get(clusterId) ?? null;
+  }
+
+  view(clusterId: string): ClusterView | undefined {
+    return this.#views.get(clusterId);
+  }
+
+  /** Reads one cluster after a press. A failure is left to the next poll. */
+  async reread(clusterId: string, deadline: Deadline): Promise<void> {
+    await this.#views.read(clusterId, deadline).catch(() => undefined);
+    this.#options.changed();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel?.();
+    for (const end of [...this.#ends, ...this.#releases.values()]) end();
+    this.#releases.clear();
+  }
+
+  /** Reads the list now and again and again: a printer that is connected later belongs to the board, too. */
+  #readListOn(): void {
+    if (this.#isClosed) return;
+    this.#cancel?.();
+    this.#cancel = this.#options.clock.after(LIST_EVERY, () => this.#readListOn());
+    void this.#readList();
+  }
+
+  /** Never rejects: after a failure, the next read finds what this one did not. */
+  async #readList(): Promise<void> {
+    const { watcher, signIn, isHolding, changed } = this.#options;
+    if (signIn.usable) await watcher.clusterList.read(LIST_EVERY / 2).catch(() => undefined);
+    if (this.#isClosed) return;
+    if (isHolding) this.#hold();
+    guard(changed)();
+  }
+
+  #hold(): void {
+    const wanted = new Set(this.clusterIds);
+    for (const clusterId of wanted)
+      if (!this.#releases.has(clusterId)) this.#releases.set(clusterId, this.#options.watcher.hold(clusterId));
+    for (const [clusterId, release] of this.#releases)
+      if (!wanted.has(clusterId)) {
+        this.#releases.delete(clusterId);
+        release();
+      }
+  }
+}

@@ -1,0 +1,44 @@
+import { PrintingError } from '../service/errors';
+import { phrase } from '../words/sentence';
+import type { Allow } from './shapes';
+
+/** Who may do what (board, 1); an action that is missing here is none of a page. */
+const LEAST: ReadonlyMap<string, Allow> = new Map([
+  ['plate-cleared', 'press'],
+  ['settle', 'press'],
+  ['hold', 'press'],
+  ['release', 'press'],
+  ['move', 'press'],
+  ['update', 'press'],
+  ['retry', 'press'],
+  ['pause', 'press'],
+  ['resume', 'press'],
+  ['pause-print', 'press'],
+  ['resume-print', 'press'],
+  ['abort-print', 'all'],
+  ['remove', 'all'],
+  ['add', 'all'],
+]);
+
+/** What a page may change of an item. */
+const CHANGES = ['itemId', 'copies', 'wanted', 'perPrint', 'priority', 'deadline', 'require'];
+
+const ORDER: readonly Allow[] = ['look', 'press', 'all'];
+
+/** Whether a board permits an action, whatever its page shows. */
+export function isAllowed(action: string, properties: Readonly<Record<string, unknown>>, allow: Allow): boolean {
+  const least = LEAST.get(action);
+  if (least === undefined || ORDER.indexOf(least) > ORDER.indexOf(allow)) return false;
+  return action !== 'update' || Object.keys(properties).every((name) => CHANGES.includes(name));
+}
+
+/** Reads a press from the body of a request. Throws INVALID_INPUT. */
+export function readPress(body: unknown): { key: unknown; action: string; properties: Record<string, unknown> } {
+  const { key, action, properties = {} } = isRecord(body) ? body : {};
+  if (typeof action !== 'string' || !isRecord(properties))
+    throw new PrintingError('INVALID_INPUT', phrase`The press is malformed: reload the page.`);
+  return { key, action, properties };
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,79 @@
+import { asPrintingError, PrintingError } from '../service/errors';
+import type { Key, StateStore } from '../state/store';
+import type { Deadline } from '../time/deadline';
+import { phrase, Sentence } from '../words/sentence';
+import type { Outcome } from './shapes';
+
+/** Time for which a key is remembered, ms. */
+const KEPT = 24 * 60 * 60 * 1000;
+const KEY = /^[\w-]{16,64}$/;
+
+/** Saved record of a press, under `['board-press', boardId, key]`. */
+interface PressRecord {
+  version: 1;
+  /** Null: it has begun, and its outcome is not known. */
+  outcome: Outcome<Pick<Sentence, 'pattern' | 'values'>> | null;
+}
+
+/**
+ * Does each press once, by its key: a repeat, from a page that lost the answer or after a restart, gets the first answer.
+ * The key is durable before the press acts. A repeat of a press that a crash cut off acts again, since each press names
+ * its print or carries its queue key.
+ */
+export class Presses {
+  readonly #store: StateStore;
+  readonly #boardId: string;
+  /** Outcomes that this process knows although they may not be written, and presses under way. */
+  readonly #known = new Map<string, Promise<Outcome<Sentence>>>();
+
+  constructor(store: StateStore, boardId: string) {
+    this.#store = store;
+    this.#boardId = boardId;
+  }
+
+  /** Rejects if the press was not done and its key may be used again: it is malformed, or can't be saved. */
+  async once(key: unknown, deadline: Deadline, act: () => Promise<void>): Promise<Outcome<Sentence>> {
+    if (typeof key !== 'string' || !KEY.test(key))
+      throw new PrintingError('INVALID_INPUT', phrase`The press has no key: reload the page.`);
+    const known = this.#known.get(key);
+    if (known) return deadline.wait(known);
+    const pressing = this.#press(key, deadline, act);
+    this.#known.set(key, pressing);
+    try {
+      return await pressing;
+    } finally {
+      this.#known.delete(key);
+    }
+  }
+
+  async #press(key: string, deadline: Deadline, act: () => Promise<void>): Promise<Outcome<Sentence>> {
+    const id: Key = ['board-press', this.#boardId, key];
+    const lock: Key = ['board-press-lock', this.#boardId, key];
+    return this.#store.waitForLock(
+      lock,
+      async () => {
+        const before = await this.#store.get<PressRecord>(id);
+        if (before?.outcome) return read(before.outcome);
+        await this.#save(id, { version: 1, outcome: null });
+        const outcome = await act().then(
+          (): Outcome<Sentence> => ({ ok: true }),
+          (thrown: unknown): Outcome<Sentence> => {
+            const { code, sentence: message } = asPrintingError(thrown);
+            return { ok: false, code, message };
+          },
+        );
+        // What is done is done: the store keeps the outcome until it can write it.
+        await this.#save(id, { version: 1, outcome }, true).catch(() => undefined);
+        return outcome;
+      },
+      deadline,
+    );
+  }
+
+  #save(id: Key, record: PressRecord, insist = false): Promise<void> {
+    return this.#store.put(id, record, { keepFor: KEPT, insist });
+  }
+}
+
+const read = (outcome: NonNullable<PressRecord['outcome']>): Outcome<Sentence> =>
+  outcome.ok ? outcome : { ...outcome, message: Sentence.from(outcome.message) };

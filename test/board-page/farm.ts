@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import express from 'express';
+import { Board, type BoardQueue } from '../../lib/board/board';
+import type {
+  Allow,
+  Answer,
+  BoardItem,
+  BoardOrder,
+  BoardPrint,
+  BoardPrinter,
+  BoardState,
+  Need,
+} from '../../lib/board/shapes';
+import { PrintingError } from '../../lib/service/errors';
+import { MemoryStore } from '../../lib/state/memory-store';
+import { systemClock } from '../../lib/time/clock';
+import { phrase, Sentence } from '../../lib/words/sentence';
+import { readAssets } from '../../nodes/board/assets';
+import { nodeRedGuards } from '../../nodes/board/guards';
+import { boardPaths } from '../../nodes/board/paths';
+import { answererOf, type PressReport } from '../../nodes/board/requests';
+import { inLanguage } from '../../nodes/shared/language';
+import { buildBoard } from '../../scripts/build.mjs';
+
+const said = (text: string) => new Sentence(text);
+const PIXEL = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+export const printerOf = (
+  clusterId: string,
+  changes: Partial<BoardPrinter<Sentence>> = {},
+): BoardPrinter<Sentence> => ({
+  ...{ clusterId, printerId: null, clusterName: `Printer ${clusterId}`, printerName: null, state: 'idle' },
+  ...{ sentence: said('Ready'), job: null, progress: null, endAt: null, pictureAt: null, next: null },
+  ...{ plate: 'clear', paused: null, current: null },
+  materials: [
+    { extruder: 0, slot: null, material: { guid: null, brand: 'B', name: 'PLA', color: 'Red' }, left: 0.5, volume: 1 },
+  ],
+  ...changes,
+});
+
+export const itemOf = (itemId: string, changes: Partial<BoardItem<Sentence>> = {}): BoardItem<Sentence> => ({
+  ...{ itemId, name: `${itemId}.gcode`, orderId: null, owner: null, state: 'waiting', held: false, priority: 0 },
+  ...{ position: 1, createdAt: '2026-11-26T08:00:00.000Z', deadline: null, endedAt: null, eta: null, prints: [] },
+  copies: { total: 3, waiting: 3, active: 0, good: 0, failed: 0, held: 0 },
+  estimate: { seconds: 3600, cost: null },
+  sentence: said('Waits for a free printer.'),
+  ...changes,
+});
+
+export const printOf = (changes: Partial<BoardPrint<Sentence>> = {}): BoardPrint<Sentence> => ({
+  ...{ copy: 1, attempt: 1, clusterId: '1', clusterName: 'Printer 1', printerId: null, clusterJobId: 'j' },
+  ...{
+    state: 'finished',
+    reason: null,
+    startedAt: null,
+    endedAt: '2026-11-25T10:00:00.000Z',
+    seconds: 4500,
+    cost: 2.5,
+  },
+  ...changes,
+});
+
+export const needOf = (kind: Need<Sentence>['kind'], changes: Partial<Need<Sentence>> = {}): Need<Sentence> => ({
+  ...{ id: `${kind} ${changes.clusterId ?? ''} ${changes.itemId ?? ''}`, kind, text: said('Somebody is needed.') },
+  ...{ clusterId: null, printerId: null, itemId: null, since: null, answers: [] },
+  ...changes,
+});
+
+const answer = (action: string, properties: Answer<Sentence>['properties']): Answer<Sentence> => ({
+  ...{ label: said(action), action, properties },
+});
+
+/** The answers of the queue's needs, as the action `board` documents them. */
+export const ANSWERS = {
+  plate: (judges: string) => [
+    answer('plate-cleared', { judges, good: true }),
+    answer('plate-cleared', { judges, good: false }),
+  ],
+  clear: (judges: string) => [answer('plate-cleared', { judges, good: true })],
+  unknown: (itemId: string) =>
+    ['printed', 'not-printed'].map((outcome) => answer('settle', { itemId, copy: 1, attempt: 1, outcome })),
+  blocked: (itemId: string, ...printers: string[]) => [
+    ...printers.map((printer) => answer('update', { itemId, require: { printers: [printer] } })),
+    answer('update', { itemId, require: { materials: [null] } }),
+    answer('remove', { itemId }),
+  ],
+  failed: (itemId: string) => [answer('retry', { itemId, copy: 1 })],
+};
+
+interface FarmOptions {
+  allow?: Allow;
+  /** Whether the board has a queue; default true. */
+  hasQueue?: boolean;
+  title?: string;
+}
+
+/** A board with a queue of the documented shape, whose state the test sets. */
+export class Farm {
+  printers: BoardPrinter<Sentence>[] = [];
+  items: BoardItem<Sentence>[] = [];
+  orders: BoardOrder[] = [];
+  todo: Need<Sentence>[] = [];
+  forecast: NonNullable<BoardState<Sentence>['forecast']>['items'] = [];
+  /** Why presses fail; null: they don't. */
+  failure: PrintingError | null = null;
+  readonly pressed: PressReport[] = [];
+  readonly acted: { action: string; properties: Readonly<Record<string, unknown>> }[] = [];
+  readonly files: { name: string; size: number; text: string }[] = [];
+  board!: Board;
+  url!: string;
+  #server!: Server;
+  #folder!: string;
+  #app = express();
+  #release: () => void = () => undefined;
+  version: string | null = null;
+
+  async start(options: FarmOptions = {}): Promise<this> {
+    this.#folder = await mkdtemp(join(tmpdir(), 'board-page-'));
+    buildBoard(this.#folder);
+    this.open(options);
+    this.#server = createServer(this.#app);
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/print-board/`;
+    return this;
+  }
+
+  /** Opens the board, as a deploy does. */
+  open({ allow = 'all', hasQueue = true, title = 'Workshop' }: FarmOptions = {}): void {
+    const assets = readAssets(this.#folder);
+    const version = this.version ?? assets.version;
+    const queue: BoardQueue = {
+      board: async () => this.#state(),
+      list: async ({ from, limit }) => this.items.slice(from, from + limit),
+      explain: async () =>
+        [
+          {
+            waitingFor: [
+              { clusterId: '1', printerId: null, clusterName: 'Printer 1', code: 'BUSY', text: said('It prints.') },
+            ],
+          },
+        ] as never,
+      watchState: () => () => undefined,
+    };
+    const board = new Board({
+      ...{ boardId: 'board', clock: systemClock, store: new MemoryStore(), service: {} as never },
+      signIn: { state: 'signed-in', usable: true, onChange: () => () => undefined },
+      watcher: {
+        clusterList: { last: new Map(), read: async () => new Map() },
+        hold: () => () => undefined,
+        onObservation: () => () => undefined,
+      } as never,
+      queue: hasQueue ? queue : null,
+      facts: { version, title, allow, hasQueue, currency: 'EUR' },
+      takePicture: async () => ({ image: PIXEL, contentType: 'image/png', takenAt: new Date().toISOString() }),
+      act: async (action, properties) => {
+        if (this.failure) throw this.failure;
+        this.acted.push({ action, properties });
+        this.onAct(action, properties);
+        this.board.streams.changed();
+      },
+      translate: (language) => (sentence) => inLanguage(language, sentence),
+    });
+    this.board = board;
+    const answer = answererOf({
+      ...{ board, clock: systemClock, guards: nodeRedGuards({}), token: null, hosts: [] },
+      assets: { ...assets, version },
+      signal: new AbortController().signal,
+      pressed: (report) => this.pressed.push(report),
+      addFile: async ({ name, size, content }) => {
+        const parts: Buffer[] = [];
+        for await (const part of content as AsyncIterable<Buffer>) parts.push(part);
+        if (this.failure) throw this.failure;
+        this.files.push({ name, size, text: Buffer.concat(parts).toString() });
+      },
+    });
+    this.#release = boardPaths(this.#app).claim('/print-board', { answer, granted: () => undefined }).release;
+  }
+
+  /** What an action changes. */
+  onAct: (action: string, properties: Readonly<Record<string, unknown>>) => void = () => undefined;
+
+  #state(): BoardState<Sentence> {
+    const { printers, items, orders, todo } = this;
+    const at = new Date().toISOString();
+    return { at, printers, items, orders, todo, counts: {}, forecast: { at, items: this.forecast } };
+  }
+
+  changed(): void {
+    this.board.streams.changed();
+  }
+
+  /** Closes the board, as a deploy or a restart does. */
+  close(): void {
+    this.board.close();
+    this.#release();
+  }
+
+  async stop(): Promise<void> {
+    this.close();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** The one action so far. */
+  get onlyAct() {
+    assert.equal(this.acted.length, 1, JSON.stringify(this.acted));
+    return this.acted[0];
+  }
+}
+
+export const refused = new PrintingError('NOT_ACCEPTED', phrase`The printer is offline.`);

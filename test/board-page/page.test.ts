@@ -1,0 +1,548 @@
+import assert from 'node:assert/strict';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { ensureChromium } from '../../scripts/debian.mjs';
+import { assertAccessible } from '../helpers/accessibility';
+import { ANSWERS, Farm, itemOf, needOf, printerOf, printOf, refused } from './farm';
+import { Sentence } from '../../lib/words/sentence';
+
+const said = (text: string) => new Sentence(text);
+const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
+const HOSTILE = `<img src=x onerror=alert(1)>"'\u202Eסוף${'Ω'.repeat(270)}`;
+
+describe('the page of a print board', function () {
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let farm: Farm;
+  let problems: string[];
+
+  before(async () => {
+    browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
+  });
+  after(() => browser.close());
+  beforeEach(async () => {
+    farm = await new Farm().start();
+    problems = [];
+    context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 900 } });
+    page = await newPage();
+  });
+  afterEach(async () => {
+    await context.close();
+    await farm.stop();
+    assert.deepEqual(problems, []);
+  });
+
+  const newPage = async (of = context): Promise<Page> => {
+    const opened = await of.newPage();
+    opened.setDefaultTimeout(15_000);
+    opened.on('pageerror', (error) => problems.push(String(error)));
+    opened.on('console', (message) => {
+      if (message.type() === 'error') problems.push(message.text());
+    });
+    opened.on('request', (request) => {
+      if (!request.url().startsWith(farm.url)) problems.push(request.url());
+    });
+    return opened;
+  };
+  const open = async (query = ''): Promise<void> => {
+    await page.goto(farm.url + query);
+    await page.getByRole('status', { name: 'Connection' }).filter({ hasText: /^Live/ }).waitFor();
+  };
+  const message = (text: string) => page.getByRole('status', { name: 'Messages' }).filter({ hasText: text }).waitFor();
+  /** A farm with something of everything. */
+  const fill = (): void => {
+    farm.printers = [
+      printerOf('1', {
+        ...{ state: 'printing', sentence: said('Printing'), progress: 42.5, endAt: soon(3_600_000) },
+        job: { clusterJobId: 'job-1', name: 'vase.gcode', state: 'printing' },
+        next: { itemId: 'a', name: 'a.gcode' },
+      }),
+      printerOf('2', {
+        state: 'plate',
+        sentence: said('Nobody has confirmed that the plate is clear.'),
+        plate: 'awaiting',
+      }),
+      printerOf('3', { state: 'offline', sentence: said('The printer is offline.') }),
+      printerOf('4'),
+    ];
+    farm.items = [
+      itemOf('a', { orderId: 'W-17', owner: 'Ada', eta: { startAt: soon(1_000), endAt: soon(7_200_000) } }),
+      itemOf('b', { orderId: 'W-17', position: 2 }),
+      itemOf('c', { position: 3, priority: 5 }),
+      itemOf('d', { state: 'blocked', position: null }),
+      itemOf('e', {
+        state: 'failed',
+        prints: [printOf(), printOf({ copy: 2, state: 'failed', reason: said('It came off.') })],
+      }),
+    ];
+    farm.orders = [{ orderId: 'W-17', good: 1, wanted: 6, endAt: soon(7_200_000), late: false }];
+    farm.todo = [
+      needOf('plate', { clusterId: '2', answers: ANSWERS.plate('j2') }),
+      needOf('unknown', { itemId: 'c', answers: ANSWERS.unknown('c') }),
+      needOf('blocked', { itemId: 'd', answers: ANSWERS.blocked('d', '4', '1') }),
+      needOf('failed', { itemId: 'e', answers: ANSWERS.failed('e') }),
+      needOf('offline', { clusterId: '3' }),
+    ];
+    farm.forecast = [{ itemId: 'a', startAt: soon(3_700_000), endAt: soon(7_200_000), clusterId: '1' }];
+  };
+
+  it('has the title, the sections and the connection', async () => {
+    fill();
+    await open();
+    await page.getByRole('banner').getByRole('heading', { level: 1, name: 'Workshop' }).waitFor();
+    for (const name of ['Needs you', 'Printers', 'Queue', 'Timeline', 'History'])
+      await page
+        .getByRole('main')
+        .getByRole('region', { name, exact: true })
+        .getByRole('heading', { level: 2, name, exact: true })
+        .waitFor();
+    assert.equal(await page.title(), '(5) Workshop');
+  });
+
+  it('says that nothing needs anybody', async () => {
+    farm.printers = [printerOf('1')];
+    await open();
+    await page.getByRole('region', { name: 'Needs you' }).getByText('Nothing needs you').waitFor();
+    assert.equal(await page.title(), 'Workshop');
+  });
+
+  it('shows a printer with its print', async () => {
+    fill();
+    await open();
+    const card = page
+      .getByRole('region', { name: 'Printers' })
+      .getByRole('list')
+      .getByRole('article', { name: 'Printer 1' });
+    await card.getByRole('heading', { level: 3, name: 'Printer 1' }).waitFor();
+    assert.equal(
+      await card.getByRole('progressbar', { name: 'Progress: Printer 1' }).getAttribute('aria-valuenow'),
+      '42',
+    );
+    await card.getByText('vase.gcode').waitFor();
+    await card.getByText('Next: a.gcode').waitFor();
+    await card.getByRole('img', { name: /^Picture: Printer 1, \d+ s ago$/ }).waitFor();
+    const names = await page
+      .getByRole('region', { name: 'Printers' })
+      .getByRole('heading', { level: 3 })
+      .allTextContents();
+    assert.deepEqual(names, ['Printer 2', 'Printer 3', 'Printer 1', 'Printer 4']);
+  });
+
+  it('sends an answer after ten seconds, and keeps the focus on it', async () => {
+    fill();
+    await page.clock.install();
+    await open();
+    const need = page
+      .getByRole('region', { name: 'Needs you' })
+      .getByRole('list')
+      .getByRole('group', { name: 'Plate: Printer 2' });
+    const good = need.getByRole('button', { name: 'Good: Printer 2' });
+    await good.click();
+    assert.equal(await good.getAttribute('aria-pressed'), 'true');
+    await need.getByRole('button', { name: 'Undo: Printer 2' }).waitFor();
+    assert.equal(await good.evaluate((element) => element === document.activeElement), true);
+    await page.clock.fastForward(9_000);
+    assert.deepEqual(farm.acted, []);
+    await page.clock.fastForward(1_500);
+    await message('Done: Good: Printer 2');
+    assert.deepEqual(farm.onlyAct, { action: 'plate-cleared', properties: { judges: 'j2', good: true } });
+  });
+
+  it('takes an answer back, and sends it at once with a second press', async () => {
+    fill();
+    await page.clock.install();
+    await open();
+    const need = page.getByRole('group', { name: 'Plate: Printer 2' });
+    await need.getByRole('button', { name: 'Bad: Printer 2' }).click();
+    await need.getByRole('button', { name: 'Undo: Printer 2' }).click();
+    await page.clock.fastForward(20_000);
+    assert.deepEqual(farm.acted, []);
+    await need.getByRole('button', { name: 'Bad: Printer 2' }).click();
+    await need.getByRole('button', { name: 'Bad: Printer 2' }).click();
+    await message('Done: Bad: Printer 2');
+    assert.deepEqual(farm.onlyAct, { action: 'plate-cleared', properties: { judges: 'j2', good: false } });
+  });
+
+  it('presses good for all plates, and clear where the print did not end well', async () => {
+    farm.printers = [printerOf('1'), printerOf('2')];
+    farm.todo = [
+      needOf('plate', { clusterId: '1', answers: ANSWERS.plate('j1') }),
+      needOf('plate', { clusterId: '2', answers: ANSWERS.clear('j2') }),
+    ];
+    await page.clock.install();
+    await open();
+    await page.getByRole('button', { name: 'Clear: Printer 2' }).waitFor();
+    await page.getByRole('button', { name: 'All good' }).click();
+    await page.clock.fastForward(10_500);
+    await page.waitForFunction(() => document.querySelector('.messages')?.textContent?.startsWith('Done'));
+    while (farm.acted.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(farm.acted.map(({ properties }) => properties.judges).sort(), ['j1', 'j2']);
+  });
+
+  it('says why a press failed', async () => {
+    fill();
+    farm.failure = refused;
+    await open();
+    await page.getByRole('button', { name: 'Hold: a.gcode' }).click();
+    await page.getByRole('alert').filter({ hasText: 'The printer is offline.' }).waitFor();
+  });
+
+  it('asks on which printer to print, and before it prints anyway', async () => {
+    fill();
+    await open();
+    const need = page.getByRole('group', { name: 'Blocked: d.gcode' });
+    await need.getByRole('button', { name: 'Print on…: d.gcode' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Print on…: d.gcode' });
+    await dialog.getByRole('combobox', { name: 'Printer' }).selectOption({ label: 'Printer 1' });
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await message('Done: Print on…: d.gcode');
+    assert.deepEqual(farm.onlyAct, { action: 'update', properties: { itemId: 'd', require: { printers: ['1'] } } });
+    farm.acted.length = 0;
+    await need.getByRole('button', { name: 'Print anyway: d.gcode' }).click();
+    await page.keyboard.press('Escape');
+    assert.deepEqual(farm.acted, []);
+    const focused = await need
+      .getByRole('button', { name: 'Print anyway: d.gcode' })
+      .evaluate((element) => element === document.activeElement);
+    assert.equal(focused, true);
+    await need.getByRole('button', { name: 'Print anyway: d.gcode' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Print anyway' }).click();
+    await message('Done: Print anyway: d.gcode');
+    assert.deepEqual(farm.onlyAct, { action: 'update', properties: { itemId: 'd', require: { materials: [null] } } });
+  });
+
+  it('controls a print, and takes an abort back', async () => {
+    fill();
+    await page.clock.install();
+    await open();
+    await page.getByRole('button', { name: 'Pause print: Printer 1' }).click();
+    await message('Done: Pause print: Printer 1');
+    assert.deepEqual(farm.onlyAct, { action: 'pause-print', properties: { clusterId: '1', clusterJobId: 'job-1' } });
+    farm.acted.length = 0;
+    await page.getByRole('button', { name: 'Abort print: Printer 1' }).click();
+    await page.getByRole('article', { name: 'Printer 1' }).getByRole('button', { name: 'Undo: Printer 1' }).click();
+    await page.clock.fastForward(20_000);
+    assert.deepEqual(farm.acted, []);
+    await page.getByRole('switch', { name: 'No new prints: Printer 4' }).click();
+    await message('Done: No new prints: Printer 4');
+    assert.deepEqual(farm.onlyAct, { action: 'pause', properties: { clusterId: '4' } });
+  });
+
+  it('shows one printer alone under an address of its own', async () => {
+    fill();
+    await open();
+    await page.getByRole('link', { name: 'Open: Printer 1' }).click();
+    await page
+      .getByRole('region', { name: 'Printer 1' })
+      .getByRole('progressbar', { name: 'Progress: Printer 1' })
+      .waitFor();
+    assert.match(page.url(), /\?open=1$/);
+    await page.reload();
+    await page.getByRole('region', { name: 'Printer 1' }).getByRole('link', { name: 'Back' }).click();
+    await page.getByRole('region', { name: 'Printers' }).waitFor();
+    await page.goBack();
+    await page.getByRole('region', { name: 'Printer 1' }).waitFor();
+  });
+
+  describe('the queue', () => {
+    const queue = () => page.getByRole('region', { name: 'Queue' });
+    const names = () => queue().getByRole('article').getByRole('heading', { level: 3 }).allTextContents();
+
+    it('shows items with their reasons, and orders as groups', async () => {
+      fill();
+      await open();
+      const order = queue().getByRole('list').getByRole('group', { name: 'Order W-17' });
+      await order.getByRole('article', { name: 'a.gcode' }).getByText('Waits for a free printer.').waitFor();
+      assert.equal(await order.getByRole('article').count(), 2);
+      const explain = queue().getByRole('button', { name: 'Explain: a.gcode' });
+      assert.equal(await explain.getAttribute('aria-expanded'), 'false');
+      await explain.click();
+      assert.equal(await explain.getAttribute('aria-expanded'), 'true');
+      await queue().getByText('Printer 1: It prints.').waitFor();
+    });
+
+    it('moves an item with the keyboard, and keeps the focus on its button', async () => {
+      fill();
+      farm.items = ['a', 'b', 'c'].map((id, at) => itemOf(id, { position: at + 1 }));
+      farm.onAct = (action) => {
+        if (action === 'move') farm.items = ['b', 'c', 'a'].map((id, at) => itemOf(id, { position: at + 1 }));
+      };
+      await open();
+      const drag = queue().getByRole('button', { name: 'Drag: a.gcode' });
+      await drag.focus();
+      await page.keyboard.press('Space');
+      assert.equal(await drag.getAttribute('aria-pressed'), 'true');
+      await message('a.gcode is taken up, place 1');
+      await page.keyboard.press('ArrowDown');
+      await message('a.gcode, place 2');
+      assert.deepEqual(await names(), ['b.gcode', 'a.gcode', 'c.gcode']);
+      await page.keyboard.press('ArrowDown');
+      assert.equal(await drag.evaluate((element) => element === document.activeElement), true);
+      await page.keyboard.press('Enter');
+      await message('a.gcode is put down, place 3');
+      assert.deepEqual(farm.onlyAct, { action: 'move', properties: { itemId: 'a', position: 3 } });
+      assert.equal(await drag.evaluate((element) => element === document.activeElement), true);
+      // The queue has the new order.
+      await page.locator('.item.moving').waitFor({ state: 'detached' });
+      await page.keyboard.press('Space');
+      await page.keyboard.press('ArrowUp');
+      await page.keyboard.press('Escape');
+      await message('a.gcode is put back');
+      assert.deepEqual(await names(), ['b.gcode', 'c.gcode', 'a.gcode']);
+      assert.equal(farm.acted.length, 1);
+    });
+
+    it('moves an item with the pointer', async () => {
+      farm.items = ['a', 'b', 'c'].map((id, at) => itemOf(id, { position: at + 1 }));
+      await open();
+      const handle = await queue().getByRole('button', { name: 'Drag: c.gcode' }).boundingBox();
+      const first = await queue().getByRole('article', { name: 'a.gcode' }).boundingBox();
+      assert.ok(handle && first);
+      await page.mouse.move(handle.x + 5, handle.y + 5);
+      await page.mouse.down();
+      await page.mouse.move(handle.x + 5, first.y + first.height - 5, { steps: 5 });
+      await page.mouse.move(handle.x + 5, first.y + 5, { steps: 5 });
+      await page.mouse.up();
+      await message('c.gcode is put down, place 1');
+      assert.deepEqual(farm.onlyAct, { action: 'move', properties: { itemId: 'c', before: 'a' } });
+    });
+
+    it('edits an item in a dialog that holds the focus', async () => {
+      fill();
+      await open();
+      const button = queue().getByRole('button', { name: 'Edit: c.gcode' });
+      await button.click();
+      const dialog = page.getByRole('dialog', { name: 'c.gcode' });
+      await dialog.getByRole('spinbutton', { name: 'Priority' }).fill('7');
+      await dialog.getByRole('spinbutton', { name: 'Copies' }).fill('4');
+      await dialog.getByRole('textbox', { name: 'Deadline' }).fill('2027-01-31 18:00');
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await message('Done: Edit: c.gcode');
+      const deadline = new Date('2027-01-31T18:00').toISOString();
+      assert.deepEqual(farm.onlyAct, {
+        action: 'update',
+        properties: { itemId: 'c', priority: 7, copies: 4, deadline },
+      });
+      assert.equal(await button.evaluate((element) => element === document.activeElement), true);
+    });
+
+    it('names the parts of an item of parts', async () => {
+      farm.items = [itemOf('p', { parts: { wanted: 12, perPrint: 4, good: 3, rejected: 1, owed: 5 } })];
+      await open();
+      await queue().getByText('3 of 12 good').waitFor();
+      await queue().getByRole('button', { name: 'Edit: p.gcode' }).click();
+      await page.getByRole('dialog').getByRole('spinbutton', { name: 'Parts' }).fill('20');
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+      await message('Done');
+      assert.deepEqual(farm.onlyAct, { action: 'update', properties: { itemId: 'p', wanted: 20 } });
+    });
+
+    it('searches the whole queue, and keeps the search in the address', async () => {
+      farm.items = Array.from({ length: 300 }, (_, at) => itemOf(`item-${at}`, { owner: at === 277 ? 'Ada' : null }));
+      await open();
+      await queue().getByText('200 of 300').waitFor();
+      const found = page.getByRole('search');
+      await found.getByRole('searchbox', { name: 'Search' }).fill('item-277');
+      await message('1 found');
+      assert.deepEqual(await names(), ['item-277.gcode']);
+      assert.match(page.url(), /\?q=item-277$/);
+      await found.getByRole('combobox', { name: 'State' }).selectOption('held');
+      await queue().getByText('No item matches.').waitFor();
+      await page.goto(`${farm.url}?owner=Ada`);
+      await queue().getByRole('article', { name: 'item-277.gcode' }).waitFor();
+      assert.equal(await queue().getByRole('article').count(), 1);
+    });
+
+    it('shows more than 200 items on demand', async () => {
+      farm.items = Array.from({ length: 250 }, (_, at) => itemOf(`item-${at}`));
+      await open();
+      assert.equal(await queue().getByRole('article').count(), 200);
+      await queue().getByRole('button', { name: 'Show more' }).click();
+      await queue().getByRole('article', { name: 'item-249.gcode' }).waitFor();
+      assert.equal(await queue().getByRole('article').count(), 250);
+    });
+
+    it('acts on several items', async () => {
+      fill();
+      await open();
+      for (const name of ['a', 'c'])
+        await queue()
+          .getByRole('checkbox', { name: `Select: ${name}.gcode` })
+          .check();
+      await queue().getByRole('button', { name: 'Hold the selected items' }).click();
+      await message('Done for 2');
+      while (farm.acted.length < 2) await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual(
+        farm.acted.map(({ action, properties }) => [action, properties.itemId]),
+        [
+          ['hold', 'a'],
+          ['hold', 'c'],
+        ],
+      );
+    });
+  });
+
+  it('tells the bars of the timeline in order', async () => {
+    fill();
+    await open();
+    const line = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem').filter({ hasText: 'Printer 1' });
+    assert.match((await line.textContent()) ?? '', /vase\.gcode, until .*; a\.gcode, planned .* to /);
+  });
+
+  it('lists the history in pages, and as CSV', async () => {
+    farm.items = Array.from({ length: 60 }, (_, at) => {
+      const endedAt = new Date(Date.UTC(2026, 10, 1) - at * 60_000).toISOString();
+      return itemOf(`i${at}`, { state: 'finished', position: null, prints: [printOf({ endedAt })] });
+    });
+    await open();
+    const table = page.getByRole('table', { name: 'History' });
+    await table.getByRole('row').nth(50).waitFor();
+    assert.equal(await table.getByRole('row').count(), 51);
+    await page.getByRole('button', { name: 'Older' }).click();
+    await table.getByText('i59.gcode').waitFor();
+    assert.equal(await table.getByRole('row').count(), 11);
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download CSV' }).click();
+    assert.equal((await download).suggestedFilename(), 'prints.csv');
+  });
+
+  it('adds files after a question, each with a progress bar', async () => {
+    fill();
+    await open();
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'ring.gcode', mimeType: 'text/plain', buffer: Buffer.from('G28') });
+    const dialog = page.getByRole('dialog', { name: 'Add files' });
+    await dialog.getByText('ring.gcode').waitFor();
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await message('Done: ring.gcode');
+    assert.deepEqual(farm.files, [{ name: 'ring.gcode', size: 3, text: 'G28' }]);
+  });
+
+  it('takes files that are dropped anywhere', async () => {
+    await open();
+    const dropped = await page.evaluateHandle(() => {
+      const data = new DataTransfer();
+      data.items.add(new File(['G28'], 'dropped.gcode'));
+      return data;
+    });
+    await page.dispatchEvent('h1', 'drop', { dataTransfer: dropped });
+    await page.getByRole('dialog', { name: 'Add files' }).getByText('dropped.gcode').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    assert.deepEqual(farm.files, []);
+  });
+
+  it('shows notices', async () => {
+    await open();
+    farm.board.notices.add('The filament is in the cupboard.', 'warn');
+    await page.getByRole('note').filter({ hasText: 'The filament is in the cupboard.' }).waitFor();
+  });
+
+  it('leaves out what the board does not allow', async () => {
+    fill();
+    farm.close();
+    farm.open({ allow: 'press' });
+    await open();
+    await page.getByRole('button', { name: 'Pause print: Printer 1' }).waitFor();
+    for (const name of [/^Abort/, /^Remove/, 'Add files'])
+      assert.equal(await page.getByRole('button', { name }).count(), 0);
+    farm.close();
+    farm.open({ allow: 'look' });
+    await page.reload();
+    await page.getByRole('article', { name: 'Printer 1' }).waitFor();
+    const buttons = await page.getByRole('button').all();
+    for (const button of buttons) assert.match((await button.getAttribute('aria-label')) ?? '', /^Explain/);
+    assert.equal(await page.getByRole('checkbox').count(), 0);
+  });
+
+  it('shows hostile names as text, whole for a screen reader', async () => {
+    farm.printers = [printerOf('1', { clusterName: HOSTILE, sentence: said(HOSTILE) })];
+    farm.items = [itemOf('a', { name: HOSTILE, orderId: HOSTILE, owner: HOSTILE, sentence: said(HOSTILE) })];
+    farm.todo = [needOf('plate', { clusterId: '1', text: said(HOSTILE), answers: ANSWERS.plate('j') })];
+    await open();
+    await page.getByRole('button', { name: `Good: ${HOSTILE}`, exact: true }).waitFor();
+    await page.getByRole('article', { name: HOSTILE }).first().waitFor();
+    assert.equal(await page.locator('img[src="x"]').count(), 0);
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    assert.equal(overflow, 0);
+  });
+
+  it('greys itself while Node-RED is away, and heals by itself', async () => {
+    fill();
+    await open();
+    farm.close();
+    const connection = page.getByRole('status', { name: 'Connection' });
+    await connection.filter({ hasText: /^Offline since/ }).waitFor();
+    farm.printers = [printerOf('9')];
+    farm.open();
+    await connection.filter({ hasText: /^Live since/ }).waitFor();
+    await page.getByRole('article', { name: 'Printer 9' }).waitFor();
+    assert.equal(await page.getByRole('article', { name: 'Printer 1' }).count(), 0);
+    problems = problems.filter((problem) => !/404|Failed to load/.test(problem));
+  });
+
+  it('reloads itself once for another version', async () => {
+    await open();
+    farm.close();
+    farm.version = 'another';
+    farm.open();
+    await page.waitForFunction(() => document.body.dataset.version === 'another');
+    await page.getByRole('status', { name: 'Connection' }).filter({ hasText: /^Live/ }).waitFor();
+    problems = problems.filter((problem) => !/404|Failed to load/.test(problem));
+  });
+
+  it('speaks the language of the browser', async () => {
+    fill();
+    const german = await browser.newContext({ locale: 'de-DE' });
+    const other = await newPage(german);
+    await other.goto(farm.url);
+    await other.getByRole('region', { name: 'Drucker', exact: true }).waitFor();
+    await other.getByRole('button', { name: 'Gut: Printer 2' }).waitFor();
+    assert.equal(await other.locator('html').getAttribute('lang'), 'de');
+    await german.close();
+  });
+
+  for (const [device, viewport] of [
+    ['a phone', { width: 390, height: 844 }],
+    ['a tablet', { width: 820, height: 1180 }],
+    ['a wall', { width: 1920, height: 1080 }],
+  ] as const)
+    for (const colorScheme of ['light', 'dark'] as const)
+      it(`has no accessibility fault on ${device} in ${colorScheme}`, async () => {
+        fill();
+        const own = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce', locale: 'en-US' });
+        const other = await newPage(own);
+        await other.goto(farm.url);
+        await other.getByRole('article', { name: 'Printer 1' }).waitFor();
+        await assertAccessible(other.locator('html'), `${device}, ${colorScheme}`);
+        const overflow = await other.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.equal(overflow, 0);
+        await own.close();
+      });
+
+  it('shows eight printers and six plates on a wall without scrolling', async () => {
+    farm.printers = Array.from({ length: 8 }, (_, at) =>
+      printerOf(String(at), {
+        ...{ state: 'printing', progress: 40, endAt: soon(3_600_000), sentence: said('Printing') },
+        job: { clusterJobId: `j${at}`, name: 'vase.gcode', state: 'printing' },
+        next: { itemId: 'a', name: 'a.gcode' },
+      }),
+    );
+    farm.todo = Array.from({ length: 6 }, (_, at) =>
+      needOf('plate', { clusterId: String(at), answers: ANSWERS.plate(`j${at}`) }),
+    );
+    await page.setViewportSize({ width: 1920, height: 1080 });
+    await open();
+    await page.getByRole('article', { name: 'Printer 7' }).waitFor();
+    const bottom = await page.evaluate(() =>
+      Math.max(
+        ...[...document.querySelectorAll('.printers-list article')].map((card) => card.getBoundingClientRect().bottom),
+      ),
+    );
+    assert.ok(bottom <= 1080, String(bottom));
+  });
+});
