@@ -58,21 +58,22 @@ function drawn(printer: BoardPrinter<string>, order: string | null) {
     <article class={`card printer ${stateClass(printer.state)}`} aria-labelledby={id}>
       <Picture printer={printer} />
       <div class="printer-text">
-        <h3 id={id} class="clip">
-          {name}
-        </h3>
+        <div class="printer-name">
+          <h3 id={id} class="clip">
+            {name}
+          </h3>
+          <a
+            href={addressOf(printerId(printer))}
+            aria-label={t('a11y.open', { printer: name })}
+            onClick={(event) => go(event, printerId(printer))}
+          >
+            {t('open')}
+          </a>
+        </div>
         <Facts printer={printer} order={order} />
       </div>
       <div class="printer-foot">
         <Controls printer={printer} name={name} />
-        <a
-          class="open"
-          href={addressOf(printerId(printer))}
-          aria-label={t('a11y.open', { printer: name })}
-          onClick={(event) => go(event, printerId(printer))}
-        >
-          {t('open')}
-        </a>
       </div>
     </article>
   );
@@ -271,8 +272,11 @@ function Details({ details: { jobs, history, model, firmware, isMaintenanceDue }
       <div>
         <h3>{t('a11y.history')}</h3>
         <ul>
-          {history.map(({ clusterJobId, name, state, createdAt, seconds }, at) => (
+          {history.map(({ clusterJobId, name, state, createdAt, seconds, pictureAt }, at) => (
             <li key={clusterJobId ?? at}>
+              {pictureAt && clusterJobId && (
+                <img class="past" alt="" src={`picture?print=${encodeURIComponent(clusterJobId)}`} loading="lazy" />
+              )}
               {name} · {word('job', state)}
               {seconds !== null && ` · ${duration(seconds)}`}
               {createdAt && ` · ${dateAndTime(createdAt)}`}

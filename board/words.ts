@@ -29,11 +29,16 @@ export const setClock = (now: number): void => {
 /** The runtime's time, ms. */
 export const now = (): number => Date.now() + ahead;
 
-/** A time of day, with the day if it is another one. */
+/** Distances within which a time of day, and within which a day of the week, is unmistakable, ms. */
+const NEAR = { time: 20 * 3_600_000, weekday: 6 * 24 * 3_600_000 };
+
+/** A time of day, with the day if it is far. */
 export function clock(at: string | number): string {
   const date = new Date(typeof at === 'number' ? at : Date.parse(at));
+  const distance = Math.abs(date.getTime() - now());
   const isToday = date.toDateString() === new Date(now()).toDateString();
-  const day = isToday ? {} : ({ weekday: 'short', day: 'numeric', month: 'numeric' } as const);
+  const far = { weekday: 'short', ...(distance > NEAR.weekday && { day: 'numeric', month: 'numeric' }) } as const;
+  const day = isToday || distance < NEAR.time ? {} : far;
   return date.toLocaleString(language, { ...day, hour: '2-digit', minute: '2-digit' });
 }
 

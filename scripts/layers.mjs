@@ -68,6 +68,7 @@ export const LAYERS = {
       'restart.test.ts': 138,
       'kill.test.ts': 128,
       'start.test.ts': 100,
+      'board.test.ts': 18,
       'state-folder.test.ts': 95,
       'packed.test.ts': 47,
       'prometheus.test.ts': 25,

@@ -141,6 +141,11 @@ export class Board {
     return this.#pictures.of(id);
   }
 
+  /** The picture after the end of a print. */
+  pictureOfPrint(clusterJobId: string): Picture | null {
+    return this.#pictures.ofPrint(clusterJobId);
+  }
+
   /**
    * Does a press once, by its key. Rejects with FORBIDDEN where the board does not permit it, and where it was not begun.
    */
@@ -216,6 +221,7 @@ export class Board {
         .filter(isHere)
         .map(({ clusterJobId, name, state, createdAt, owner, timeElapsed }) => ({
           ...{ clusterJobId, name, state, createdAt, owner, seconds: timeElapsed },
+          pictureAt: this.#pictures.ofPrint(clusterJobId ?? '')?.takenAt ?? null,
         })),
       model: printer?.model ?? view.status.model,
       firmware: { version: printer?.firmware.version ?? null, latest: printer?.firmware.latest ?? null },

@@ -12,6 +12,8 @@ const LONGEST = 60_000;
 const PAUSES = { first: 60_000, longest: 900_000 };
 /** Time without a look after which a picture is dropped, ms. */
 const KEPT = 15 * 60_000;
+/** Bytes of the pictures of ended prints to keep, the newest first. */
+const KEPT_BYTES = 32 * 1024 * 1024;
 /** Pictures that are taken at a time. */
 const AT_A_TIME = 4;
 
@@ -54,6 +56,7 @@ interface Shelf {
 export class Pictures {
   readonly #options: PicturesOptions;
   readonly #shelves = new Map<string, Shelf>();
+  readonly #ends = new Map<string, Picture>();
   readonly #slots = new Semaphore(AT_A_TIME);
   readonly #closing = new AbortController();
 
@@ -64,6 +67,11 @@ export class Pictures {
   /** The last picture of a printer. */
   of(id: string): Picture | null {
     return this.#shelves.get(id)?.picture ?? null;
+  }
+
+  /** The picture after the end of a print, by its `clusterJobId`. */
+  ofPrint(print: string): Picture | null {
+    return this.#ends.get(print) ?? null;
   }
 
   /** Some page shows these printers just now, and shows them again soon: takes the pictures that are due. */
@@ -92,6 +100,17 @@ export class Pictures {
     return shelf;
   }
 
+  #keepEnd(print: string, picture: Picture): void {
+    this.#ends.set(print, picture);
+    let bytes = 0;
+    for (const { image } of this.#ends.values()) bytes += image.length;
+    for (const [oldest, { image }] of this.#ends) {
+      if (bytes <= KEPT_BYTES) return;
+      bytes -= image.length;
+      this.#ends.delete(oldest);
+    }
+  }
+
   /** Never rejects. */
   async #take(shelf: Shelf, subject: Subject): Promise<void> {
     const { clock, take, changed } = this.#options;
@@ -101,6 +120,7 @@ export class Pictures {
     try {
       const work = (deadline: Deadline) => take(subject, deadline);
       shelf.picture = await this.#slots.hold(() => underDeadline(clock, { ms: LONGEST, parent }, work));
+      if (shelf.print && subject.print === null) this.#keepEnd(shelf.print, shelf.picture);
       shelf.print = subject.print;
       shelf.failures = 0;
       guard(changed)();

@@ -187,6 +187,8 @@ export interface PrinterDetails {
   jobs: readonly Pick<PrintJob, 'clusterJobId' | 'name' | 'state' | 'progress' | 'timeRemaining' | 'owner'>[];
   history: readonly (Pick<PrintJob, 'clusterJobId' | 'name' | 'state' | 'createdAt' | 'owner'> & {
     seconds: number | null;
+    /** Time of the picture after its end; null without one. */
+    pictureAt: string | null;
   })[];
   model: string | null;
   firmware: { version: string | null; latest: string | null };

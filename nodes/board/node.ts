@@ -7,6 +7,7 @@ import { BoardToken } from '../../lib/board/token';
 import type { Client } from '../../lib/client';
 import { PICTURE } from '../../lib/rules/limits';
 import { asPrintingError, PrintingError } from '../../lib/service/errors';
+import { record, text } from '../../lib/service/json-readers';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 import { clientOf } from '../shared/account-link';
 import type { Saved, SavedCredentials } from '../shared/definition';
@@ -112,7 +113,7 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
     const parent = RED.nodes.getNode((hasQueue ? saved.queue : saved.account) ?? '') as { name?: string } | null;
     const title = settings.title.trim() || saved.name || parent?.name || translated(RED, phrase`Print board`);
     const allow = LEAST_FIRST.find((one) => one === settings.allow) ?? 'look';
-    return { version, title, allow, hasQueue, currency: null };
+    return { version, title, allow, hasQueue, currency: hasQueue ? currencyOf(RED, saved.queue) : null };
   };
 
   const showState = (client: Client, isGuarded: boolean) => {
@@ -172,6 +173,20 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
     claim?.release();
     status.clear();
   });
+}
+
+/** Currency of a queue's prices; null if it has none. */
+function currencyOf(RED: NodeAPI, queueId: string | undefined): string | null {
+  let prices: unknown;
+  RED.nodes.eachNode((node) => {
+    if (node.id === queueId) ({ prices } = node as { prices?: unknown });
+  });
+  try {
+    return text(record(typeof prices === 'string' ? JSON.parse(prices) : prices)?.currency);
+  } catch {
+    // The queue reports it.
+    return null;
+  }
 }
 
 const LEAST_FIRST: readonly Allow[] = ['look', 'press', 'all'];

@@ -154,7 +154,8 @@ const ROUTES: Readonly<Record<string, Route>> = {
     response.status(204).end();
   },
   'GET /picture': ({ board, response, query }) => {
-    const picture = board.picture(query('printer'));
+    const print = query('print');
+    const picture = print === '' ? board.picture(query('printer')) : board.pictureOfPrint(print);
     if (!picture) return response.status(404).end();
     // The type is that of a known image format, and the address has the time of the picture.
     return response

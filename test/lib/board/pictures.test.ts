@@ -55,6 +55,7 @@ describe('lib/board/pictures', () => {
     const before = taken.length;
     await look(600, subject());
     assert.equal(taken.length, before + 1);
+    assert.equal(pictures.ofPrint('job')?.takenAt, String(before + 1));
   });
 
   it('takes none of an offline printer', async () => {
