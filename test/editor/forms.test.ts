@@ -49,12 +49,13 @@ for (const runtime of editors) {
         'library file',
         'printing query',
         'printing request',
+        'print board',
       ]);
       const icons = await editor.page.evaluate<string[]>(
         `Promise.all($('.red-ui-palette-node[data-palette-type^=remote-printing] .red-ui-palette-icon').toArray().map((icon) =>
           fetch(getComputedStyle(icon).backgroundImage.slice(5, -2)).then((answer) => answer.ok && answer.text())))`,
       );
-      assert.equal(icons.length, 9);
+      assert.equal(icons.length, 10);
       for (const icon of icons) assert.match(icon, /^<svg/);
     });
 
@@ -131,8 +132,8 @@ for (const runtime of editors) {
     it('finds the nodes in the palette by common search words', async () => {
       const { page } = editor;
       const search = page.locator('#red-ui-palette-search input[type=text]').last();
-      const all = 9;
-      const found = { '3d': all, gcode: 3, camera: 1, printer: all, pause: 1, webcam: 1, print: all };
+      const all = 10;
+      const found = { '3d': all, gcode: 3, camera: 2, printer: all, pause: 1, webcam: 1, print: all };
       for (const [word, count] of Object.entries(found)) {
         await search.fill(word);
         await search.press('End');
@@ -397,7 +398,7 @@ for (const runtime of editors) {
           const outputs = Array.from({ length: definition.outputs }, (_, index) => definition.outputLabels.call(node, index));
           return [type, [definition.inputLabels.call(node), ...outputs]];
         }))`);
-      assert.equal(Object.keys(ports).length, 9);
+      assert.equal(Object.keys(ports).length, 10);
       assert.deepEqual(ports['remote-printing-cluster-status'], ['poll now', 'status', 'events']);
       for (const [type, labels] of Object.entries(ports)) {
         assert.equal(new Set(labels).size, labels.length, type);
@@ -474,7 +475,7 @@ for (const runtime of editors) {
       const types = await page.evaluate<string[]>(
         `RED.nodes.registry.getNodeTypes().filter((type) => type.startsWith('remote-printing-'))`,
       );
-      assert.equal(types.length, 11);
+      assert.equal(types.length, 12);
       const place = { z: 'tab', x: 300, y: 100, wires: [] };
       const isConfig = (type: string) => /-(account|queue)$/.test(type) && !type.endsWith('print-queue');
       const old = types.map((type) => ({

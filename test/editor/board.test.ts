@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+
+import { account, Editor, editors, settleAfterEach, unnamed } from './editor';
+
+const type = 'remote-printing-board';
+
+for (const runtime of editors) {
+  describe(`the form of the print board in ${runtime.name}`, function () {
+    let editor: Editor;
+
+    before(async () => (editor = await Editor.withAccount(runtime)));
+    settleAfterEach(() => editor);
+    const isShown = (name: string) => editor.page.locator(`#node-input-${name}`).isVisible();
+
+    it('saves the defaults, with the only account preselected', async () => {
+      const id = await editor.add(type);
+      assert.equal(await editor.page.inputValue('#node-input-account'), account);
+      assert.deepEqual(await unnamed(editor.form), []);
+      // The buttons in the rows of queue and account are Node-RED's own.
+      const links = editor.page.locator('#node-input-account, #node-input-queue');
+      await editor.assertAccessible('print board', editor.form.filter({ hasNot: links }));
+      await editor.saveAndDeploy();
+      await editor.assertSaved(id, { type, account });
+    });
+
+    it('hides the account once a queue is chosen, and empties it', async () => {
+      const id = await editor.add(type);
+      await editor.addAccount('queue').then(async (queue) => {
+        await editor.saveAccount();
+        assert.equal(await editor.page.inputValue('#node-input-queue'), queue);
+        assert.equal(await isShown('account'), false);
+        await editor.page.fill('#node-input-path', 'farm/board');
+        await editor.page.selectOption('#node-input-allow', 'all');
+        await editor.page.fill('#node-input-token', 'open sesame');
+        await editor.saveAndDeploy();
+        await editor.assertSaved(id, { type, account: '', queue, path: 'farm/board', allow: 'all' });
+      });
+      await editor.open(id);
+      assert.equal(await isShown('account'), false);
+      await editor.cancel();
+    });
+
+    it('checks the path and the hosts', async () => {
+      const id = await editor.add(type);
+      const invalid = () => editor.page.locator('.red-ui-tray form .input-error').count();
+      assert.equal(await invalid(), 0);
+      await editor.page.fill('#node-input-path', 'a/../b');
+      await editor.page.fill('#node-input-hosts', 'a;b');
+      await editor.page.locator('#node-input-hosts').press('Tab');
+      await editor.until(`$('.red-ui-tray form .input-error').length === 2`);
+      await editor.cancel();
+      assert.ok(id);
+    });
+  });
+}
