@@ -14,6 +14,8 @@ export interface Printing {
   clusterId: string;
   /** ms since 1970. */
   createdAt: number;
+  /** When it was listed last, ms since 1970: a queue may recall a print that has not begun. */
+  listedAt: number;
 }
 
 /** A message with a print key. */

@@ -419,7 +419,10 @@ export class Farm {
     requests.clear();
     for (const { clusterId, queue, history } of clustersOf(this.simulator))
       for (const { uuid, name, createdAt } of [...queue, ...history])
-        this.#printings.set(uuid, { uuid, name: name.replace(/\.gcode$/, ''), clusterId, createdAt });
+        this.#printings.set(uuid, {
+          ...{ uuid, name: name.replace(/\.gcode$/, ''), clusterId, createdAt },
+          listedAt: Date.now(),
+        });
     this.queues.look();
     for (const at of this.replicas.keys()) await this.#read(at);
   }

@@ -2,7 +2,7 @@ import { BREAKS, hits, isCutOff, KILLS, repeats, RETRIED, sentences, type Rule }
 import { INTERVAL } from './flow';
 import { QUEUE_RULES } from './queue-rules';
 import { PRINTERS, QUIET, REPLICAS, TOKEN_LIFETIME } from './size';
-import type { Evidence, Followed, HazardKind, Poll, Stretch, ReplicaDiaryLine } from './evidence';
+import type { Evidence, Followed, HazardKind, Poll, Printing, Stretch, ReplicaDiaryLine } from './evidence';
 
 /** Duration of a lease, ms. */
 const LEASE = 20_000;
@@ -25,10 +25,16 @@ const UNREACHED = 16_000 + 25_000 + 16_000 - LEASE;
 const TO_FOLLOW: readonly HazardKind[] = ['deaf', 'secret', 'sign-out'];
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
 
+/** Whether a poll can have shown a print: one that a queue recalls at once comes and goes between two polls. */
+const wasShown = ({ polls }: Evidence, { clusterId, createdAt, listedAt }: Printing): boolean =>
+  polls.get(clusterId)?.some(({ at }) => at >= createdAt && at <= listedAt) ?? false;
+
 /** End of every print that a node watches, by node and print. */
-function ends({ told, printings, polls }: Evidence): { what: string; printing: string; told: ReplicaDiaryLine[] }[] {
+function ends(seen: Evidence): { what: string; printing: string; told: ReplicaDiaryLine[] }[] {
+  const { told, printings, polls } = seen;
   const [first] = [...polls.keys()];
-  return printings.flatMap(({ uuid, name, clusterId }) =>
+  const shown = printings.filter((printing) => wasShown(seen, printing));
+  return shown.flatMap(({ uuid, name, clusterId }) =>
     (clusterId === first ? ['all', 'one'] : ['all']).map((node) => ({
       what: `the end of ${name} at ${node}`,
       printing: uuid,
