@@ -37,7 +37,10 @@ export function materialGuid(value: unknown): string | null {
  */
 export function readMaterialWords(wire: Readonly<Record<string, unknown>> | null | undefined): MaterialWords {
   const guid = materialGuid(wire?.guid);
-  const [brand, name, color] = [text(wire?.brand), text(wire?.material), text(wire?.color)];
+  // Three constants, not one pattern: this runs for every material of every poll.
+  const brand = text(wire?.brand);
+  const name = text(wire?.material);
+  const color = text(wire?.color);
   const isEmpty = guid === null && (name ?? brand ?? color)?.trim().toLowerCase() === EMPTY;
   return isEmpty ? { guid, brand: null, name: null, color: null } : { guid, brand, name, color };
 }

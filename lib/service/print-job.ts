@@ -82,7 +82,7 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
   const timeElapsed = number(wire.time_elapsed);
   const timeTotal = number(wire.time_total);
   const ratio = share(timeElapsed, timeTotal);
-  const changesRequired = records(wire.configuration_changes_required).map(readChange);
+  const changesRequired = readChanges(wire.configuration_changes_required);
   const metadata = record(record(wire.source)?.metadata);
   const status = text(wire.status);
   const serviceState = text(wire.state);
@@ -147,7 +147,8 @@ function readMaterials(configuration: unknown, metadata: unknown): JobMaterial[]
 function readJobMaterial(wire: Json): JobMaterial {
   const material = record(wire.material);
   const { guid, brand, name: type, color } = readMaterialWords(material);
-  const [volume, weight] = [amount(wire.estimated_material_volume), amount(material?.weight)];
+  const volume = amount(wire.estimated_material_volume);
+  const weight = amount(material?.weight);
   return { extruder: number(wire.extruder_index), guid, brand, type, color, volume, weight };
 }
 
@@ -158,8 +159,14 @@ function complete(known: JobMaterial, exact: JobMaterial): void {
 const isUsed = ({ guid, brand, type, color, volume, weight }: JobMaterial): boolean =>
   (guid ?? brand ?? type ?? color) !== null || (volume ?? 0) > 0 || (weight ?? 0) > 0;
 
+/** Without lists in between: nearly every job has none. */
 const readProblems = (wire: unknown): Problem[] =>
-  wire === undefined ? [] : records(wire).slice(0, PROBLEMS).map(readProblem);
+  isNothing(wire) ? [] : records(wire).slice(0, PROBLEMS).map(readProblem);
+
+const readChanges = (wire: unknown): ChangeRequired[] => (isNothing(wire) ? [] : records(wire).map(readChange));
+
+const isNothing = (wire: unknown): boolean =>
+  wire === undefined || wire === null || (Array.isArray(wire) && wire.length === 0);
 
 function readProblem(wire: Json): Problem {
   const code = line(wire.translation_key);

@@ -23,7 +23,9 @@ function addTo(RED: NodeAPI, payload: unknown): void {
   else if (typeof payload !== 'object' || payload === null) return;
   else if ('changesRequired' in payload) {
     const { changesRequired, problems } = payload as PrintJob;
-    for (const change of changesRequired as DescribedChange[]) change.text ??= translated(RED, describeChange(change));
-    for (const problem of problems) problem.text = translated(RED, describeProblem(problem));
+    if (changesRequired.length > 0)
+      for (const change of changesRequired as DescribedChange[])
+        change.text ??= translated(RED, describeChange(change));
+    if (problems.length > 0) for (const problem of problems) problem.text = translated(RED, describeProblem(problem));
   } else for (const name of HOLDERS) if (name in payload) addTo(RED, (payload as Record<string, unknown>)[name]);
 }
