@@ -16,7 +16,8 @@ interface Row {
 
 interface Board {
   printers: Row[];
-  items: { reasons: string[] }[];
+  items: { text: string; reasons: string[] }[];
+  blocked: number;
 }
 
 const CLUSTER = 'cluster 1';
@@ -46,10 +47,21 @@ class BoardFlow {
   }
 
   /** Returns the board of one printer and one item. */
-  board({ printer, prints, waitingFor = [] }: { printer: object; prints: object[]; waitingFor?: object[] }): Board {
+  board({
+    printer,
+    prints,
+    ...more
+  }: {
+    printer: object;
+    prints: object[];
+    state?: string;
+    waitingFor?: object[];
+  }): Board {
     const copies = { total: 2, good: 1, active: 0, waiting: 1, held: 0, failed: 0, unknown: 0, rejected: 0 };
     const item = { itemId: 'item 1', name: 'part.gcode', state: 'waiting', position: 1, held: false, copies };
-    const items = [{ ...item, orderId: null, estimate: { seconds: 60 }, endedAt: null, waitingFor, prints }];
+    const items = [
+      { ...item, orderId: null, estimate: { seconds: 60 }, endedAt: null, waitingFor: [], prints, ...more },
+    ];
     const row = {
       clusterId: CLUSTER,
       printerId: null,
@@ -160,6 +172,16 @@ describe('the flow of the board', () => {
     assert.deepEqual(of({ ...busy, paused }), ['The printer is busy. · paused: no new prints', true]);
     const idle = { plate: 'clear', code: 'PAUSED', text: 'The printer is paused.', paused };
     assert.deepEqual(of(idle), ['The printer is paused.', true]);
+  });
+
+  it('counts what is blocked, and says so at the item', () => {
+    const free = { printer: { plate: 'clear', code: null }, prints: [] };
+    const waiting = flow.board(free);
+    assert.equal(waiting.blocked, 0);
+    assert.doesNotMatch(waiting.items[0]!.text, /blocked/);
+    const blocked = flow.board({ ...free, state: 'blocked' });
+    assert.equal(blocked.blocked, 1);
+    assert.match(blocked.items[0]!.text, /^2 copies: .* · blocked$/);
   });
 
   it('counts the printers of a reason once', () => {

@@ -130,7 +130,8 @@ export class Explainer {
     add(
       'MODEL_UNKNOWN',
       turn.fault === 'MODEL_UNKNOWN',
-      () => phrase`The printer model of the file is unknown: name models in msg.require.`,
+      () =>
+        phrase`The printer model of the file is unknown: name models in msg.require, or set the matching of the queue to lenient.`,
     );
     add(
       'NO_PRINTER',
