@@ -256,6 +256,8 @@ interface AttemptEnd {
   outcome: Exclude<JobEnd['outcome'], 'ended'>;
   /** ms since 1970. */
   at: number;
+  /** The member of a group that printed it; null: not known, or alone. */
+  printerId: string | null;
   seconds: number | null;
   cost: number | null;
   used: readonly UsedMaterial[];
@@ -366,7 +368,8 @@ export function started(
 export function ended(record: ItemRecord, of: AttemptOf, end: AttemptEnd, context: EndContext): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found)) return record;
-  const { outcome, at, used, ...figures } = end;
+  const { outcome, at, used, ...more } = end;
+  const figures = { ...more, printerId: more.printerId ?? found.printerId };
   const counts = outcome === 'failed';
   const consumed = used.length > 0 ? { used } : {};
   const changed = withAttempt(record, found, {
@@ -405,7 +408,8 @@ function settledAs(
   const marked = withAttempt(record, found, { settledAs: outcome });
   if (outcome === 'not-printed') return recalled(marked, of, context);
   const used = usedBy(record.files[found.file]?.facts ?? null, null, 1, false);
-  const end = { outcome: 'finished', at: context.now, seconds: null, cost: null, used, reason: null } as const;
+  const figures = { seconds: null, cost: null, used, reason: null };
+  const end = { outcome: 'finished', at: context.now, printerId: null, ...figures } as const;
   return ended(marked, of, end, context);
 }
 

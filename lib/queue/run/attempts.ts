@@ -408,13 +408,19 @@ export class Attempts {
     if (listed && listed.state !== 'waiting') this.#pastQueue.add(nameOf(itemId, attempt));
     // The lists of an offline printer may be old.
     const isCurrent = status.online !== false && !status.stale;
-    if (listed && isCurrent && hasBegun(listed)) await this.#begin(itemId, attempt, listed, id);
+    if (listed && isCurrent && hasBegun(listed)) await this.#begin(itemId, attempt, id, memberOf(listed, status));
     else if (listed || attempt.clusterJobId === null)
       await this.#change(itemId, (record) => changes.dispatched(record, attempt, id, this.#context));
-    else if (past && endOf(past) !== 'ended') await this.#end(itemId, attempt, { outcome: endOf(past), job: past });
+    else if (past && endOf(past) !== 'ended')
+      await this.#end(itemId, attempt, { outcome: endOf(past), job: past }, memberOf(past, status));
     // The end of a print is decided while its printer is still occupied.
     if (listed && endOf(listed) !== 'ended')
-      await this.#end(itemId, this.#find(itemId, attempt) ?? attempt, { outcome: endOf(listed), job: listed });
+      await this.#end(
+        itemId,
+        this.#find(itemId, attempt) ?? attempt,
+        { outcome: endOf(listed), job: listed },
+        memberOf(listed, status),
+      );
     if (!listed || !isCurrent || hasBegun(listed)) return;
     const why = isRefused(listed) ? 'changes' : isOvertaken(listed, status) ? 'overtaken' : null;
     if (why === null || attempt.recall) return;
@@ -422,9 +428,9 @@ export class Attempts {
     await this.#change(itemId, (record) => changes.recallWanted(record, attempt, recall));
   }
 
-  async #begin(itemId: string, attempt: Attempt, { printerId }: PrintJob, clusterJobId: string): Promise<void> {
+  async #begin(itemId: string, attempt: Attempt, clusterJobId: string, printerId: string | null): Promise<void> {
     if (attempt.state === 'printing') return;
-    const found = { clusterJobId, printerId: attempt.printerId === null ? null : printerId };
+    const found = { clusterJobId, printerId };
     await this.#change(itemId, (record) => changes.started(record, attempt, found, this.#context));
   }
 
@@ -593,7 +599,13 @@ export class Attempts {
 
   // End
 
-  async #end(itemId: string, attempt: Attempt, { job, isDisconnected, ...end }: JobEnd): Promise<void> {
+  /** @param printerId the member of a group that printed it; null: not known, or alone */
+  async #end(
+    itemId: string,
+    attempt: Attempt,
+    { job, isDisconnected, ...end }: JobEnd,
+    printerId: string | null = null,
+  ): Promise<void> {
     const { data, rules, clock } = this.#queue;
     this.#forget(itemId, attempt);
     const hasStarted = attempt.startedAt !== null || (job !== null && hasBegun(job));
@@ -621,7 +633,7 @@ export class Attempts {
     const weights = isWhole ? undefined : weightsOf(used);
     const cost = began || used.length > 0 ? costOfFile(rules.prices, facts, seconds, weights) : nothingOf(rules.prices);
     const reason = isWhole || !job ? null : describeReason(job);
-    const ended = { outcome, at: clock.now(), seconds, cost, used, reason };
+    const ended = { outcome, at: clock.now(), printerId, seconds, cost, used, reason };
     await this.#change(itemId, (now) => changes.ended(now, attempt, ended, this.#context));
     if (job && isLeftInQueue(job) && job.clusterJobId !== null) this.#clearAway(itemId, attempt, job.clusterJobId);
   }
@@ -809,3 +821,7 @@ const unread = (error: PrintingError): Sentence =>
 const unreserved = (error: PrintingError): Sentence => phrase`The printer could not be reserved: ${error.sentence}`;
 const refusedBy = (error: PrintingError): Sentence =>
   phrase`The service refused a print on the printer: ${error.sentence}`;
+
+/** The member of a group that a job is on: only the service chooses it. Null where the printer is alone. */
+const memberOf = ({ printerId }: PrintJob, { printers }: ClusterStatus): string | null =>
+  printers.length > 1 ? printerId : null;

@@ -368,6 +368,24 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C1', group('P1', 'P2')), { P1: 'clear', P2: 'awaiting' });
     });
 
+    for (const [seen, ...wires] of [
+      ['printing', [on('P2', at('print-1', 'printing', 50))], []],
+      ['only as ended', []],
+    ] as const)
+      it(`is that of the member where the print was seen ${seen}, and its item names that member`, async () => {
+        two();
+        await start({ ...onlyC1, gate: 'confirm' });
+        for (const id of ['P1', 'P2']) await one.clear(true, 'C1', id);
+        all.farm.lives.push([[0, 'queued']]);
+        await one.add('a');
+        for (const print_jobs of wires) await see('C1', { ...group('P1', 'P2'), print_jobs });
+        const ended = { ...group('P1', 'P2'), ...past(on('P2', at('print-1', 'finished', 100))) };
+        assert.deepEqual(await see('C1', ended), { P1: 'clear', P2: 'awaiting' });
+        const [shown] = (await one.printers()).filter(({ printerId }) => printerId === 'P2');
+        const { prints } = await one.item('a');
+        assert.deepEqual([prints[0]?.printerId, prints[0]?.state, shown?.current?.copy], ['P2', 'finished', 1]);
+      });
+
     it('leaves a gate alone where a print began later', async () => {
       two();
       await start(onlyC1);
