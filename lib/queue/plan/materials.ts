@@ -1,4 +1,4 @@
-import type { Source } from '../../service/feeds';
+import type { Material } from '../../service/printer';
 import { folded } from '../../service/printer-filter';
 import type { MaterialNeed } from '../../toolpath/facts';
 import type { QueueRules } from '../model/rules';
@@ -79,33 +79,49 @@ export function materialStocks(
   for (const item of items) {
     if (item.obstacle !== null || item.waiting.length === 0) continue;
     const file = item.files.find(({ isStored }) => isStored);
-    for (const need of file ? needsOf(file, rule) : []) {
-      const group = groups.get(need.key) ?? { need, volume: 0, weight: 0 };
-      groups.set(need.key, add(group, need, item.waiting.length));
-    }
+    if (file) for (const need of needsOf(file, rule)) add(totalOf(groups, need), need, item.waiting.length);
   }
   if (groups.size === 0) return [];
-  const spools = printers.flatMap(({ extruders }) => (extruders ?? []).flatMap(({ sources }) => spoolsOf(sources)));
-  const coming = active.flatMap(({ file, share }) => needsOf(file, rule).map((need) => ({ need, share })));
-  return [...groups].map(([key, { need, ...needed }]) => {
-    const here = spools.filter(({ material }) => isSameMaterial(need, material, rule, need.isNamed));
-    const loaded = here.map(amountOf).reduce<Amount>((sum, one) => add(sum, one), { volume: 0, weight: 0 });
-    const taken = coming
-      .filter((one) => one.need.key === key)
-      .reduce<Amount>((sum, one) => add(sum, one.need, one.share), { volume: 0, weight: 0 });
+  const coming = new Map<string, Total>();
+  for (const { file, share } of active) for (const need of needsOf(file, rule)) add(totalOf(coming, need), need, share);
+  // A farm has many spools, but few materials.
+  const all = [...spoolsOf(printers).values()];
+  return [...groups].map(([key, { need, amount: needed }]) => {
+    const here = all.filter(({ material }) => isSameMaterial(need, material, rule, need.isNamed));
+    const loaded: Amount = { volume: 0, weight: 0 };
+    for (const { amount } of here) add(loaded, amount, 1);
+    const taken = coming.get(key)?.amount ?? NONE;
     const left = { volume: less(loaded.volume, taken.volume), weight: less(loaded.weight, taken.weight) };
     const missing = here.length > 0 ? missingOf(needed, left) : needed;
     return {
-      ...{ key, material: wordsOf(need, rule), needed: rounded(needed), loaded: rounded(loaded), left: left.volume },
+      ...{
+        key,
+        material: wordsOf(need, rule),
+        needed: rounded(needed),
+        loaded: rounded(loaded),
+        left: left.volume,
+      },
       missing: rounded(missing),
       isShort: here.length === 0 || (missing.volume ?? missing.weight ?? 0) > 0,
     };
   });
 }
 
-/** What waiting copies need of one material. */
-interface Total extends Amount {
+const NONE: Amount = { volume: 0, weight: 0 };
+
+/** What copies need of one material. */
+interface Total {
   need: Need;
+  amount: Amount;
+}
+
+/** The sum of the group of a need. */
+function totalOf(groups: Map<string, Total>, need: Need): Amount {
+  const known = groups.get(need.key);
+  if (known) return known.amount;
+  const total = { need, amount: { volume: 0, weight: 0 } };
+  groups.set(need.key, total);
+  return total.amount;
 }
 
 /** The words of a material by which it is grouped. */
@@ -134,28 +150,50 @@ function missingOf(needed: Amount, left: Amount): Amount {
 const less = (amount: number | null, taken: number | null): number | null =>
   amount === null ? null : Math.max(0, amount - (taken ?? 0));
 
-/** Each spool once: a station shows what it has loaded into an extruder there and in its slot. */
-function spoolsOf(sources: readonly Source[]): Source[] {
-  const slots = sources.filter(({ slot }) => slot !== null);
-  const isAlso = ({ material }: Source) => slots.some((one) => nameOf(one) === nameOf({ material }));
-  return sources.filter((source) => source.material !== null && (source.slot !== null || !isAlso(source)));
+/** A spool, or what is loaded of one material in all. */
+interface Spool {
+  name: string;
+  material: Material;
+  amount: Amount;
 }
 
-const nameOf = ({ material }: Pick<Source, 'material'>): string =>
-  material?.guid ?? [material?.brand, material?.name, material?.color].join(' ');
-
-function amountOf({ material, volumeLeft }: Source): Amount {
-  const density = material?.density ?? null;
-  return { volume: volumeLeft, weight: volumeLeft === null || density === null ? null : (volumeLeft / 1000) * density };
+/** What is loaded, by material. */
+function spoolsOf(printers: readonly QueuePrinter[]): Map<string, Spool> {
+  const found = new Map<string, Spool>();
+  for (const { extruders } of printers)
+    for (const { name, material, amount } of extruders === null ? [] : spoolsIn(extruders)) {
+      const known = found.get(name);
+      if (known) add(known.amount, amount, 1);
+      else found.set(name, { name, material, amount: { ...amount } });
+    }
+  return found;
 }
 
-/** The sum with so many times another amount; unknown with an unknown one. */
-function add<T extends Amount>(sum: T, { volume, weight }: Amount, times = 1): T {
-  return {
-    ...sum,
-    volume: sum.volume === null || volume === null ? null : sum.volume + volume * times,
-    weight: sum.weight === null || weight === null ? null : sum.weight + weight * times,
-  };
+/** The spools of printers, whose feeds stay the same objects as long as they show the same. */
+const spools = new WeakMap<NonNullable<QueuePrinter['extruders']>, readonly Spool[]>();
+
+/** Each spool once, although a station shows what it has loaded in an extruder and in its slot. */
+function spoolsIn(extruders: NonNullable<QueuePrinter['extruders']>): readonly Spool[] {
+  const known = spools.get(extruders);
+  if (known) return known;
+  const found = extruders.flatMap(({ sources }) => {
+    const all = sources.flatMap(({ slot, material, volumeLeft: volume }) => {
+      const density = material?.density ?? null;
+      const weight = volume === null || density === null ? null : (volume / 1000) * density;
+      return material ? [{ slot, name: nameOf(material), material, amount: { volume, weight } }] : [];
+    });
+    return all.filter((one) => one.slot !== null || !all.some(({ slot, name }) => slot !== null && name === one.name));
+  });
+  spools.set(extruders, found);
+  return found;
+}
+
+const nameOf = ({ guid, brand, name, color }: Material): string => `${guid}/${brand}/${name}/${color}`;
+
+/** Adds so many times an amount to a sum, which is unknown with an unknown one. */
+function add(sum: Amount, { volume, weight }: Amount, times: number): void {
+  sum.volume = sum.volume === null || volume === null ? null : sum.volume + volume * times;
+  sum.weight = sum.weight === null || weight === null ? null : sum.weight + weight * times;
 }
 
 const rounded = ({ volume, weight }: Amount): Amount => ({

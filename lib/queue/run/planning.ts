@@ -14,6 +14,8 @@ import type { QueueContext } from './context';
 const LEAST = 100;
 /** Least time between two searches for items that will be late, ms. */
 const FORECAST_EVERY = 60_000;
+/** Share of the time in which materials may be counted. */
+const STOCKS_SHARE = 0.01;
 /** Time after which the lived time is saved while attempts are open, ms. */
 const SAVE_EVERY = 600_000;
 
@@ -29,6 +31,9 @@ export class Planning {
   /** Whether a search for late items is under way, and when the next one is due, monotonic ms. */
   #isForecasting = false;
   #forecastDueAt = -Infinity;
+  /** When the materials may be counted again, monotonic, ms. */
+  #stocksDueAt = -Infinity;
+  #areCounted = true;
   #disarm: () => void = () => undefined;
 
   /** @param lock the lease under which this runtime plans; null: none is needed */
@@ -164,8 +169,13 @@ export class Planning {
 
   /** Records of which materials something is missing. Rejects if it can't be written. */
   async #recordMaterials(): Promise<void> {
-    const { data, view } = this.#queue;
+    const { data, view, clock } = this.#queue;
+    const startedAt = clock.monotonic();
+    this.#areCounted = startedAt >= this.#stocksDueAt;
+    if (!this.#areCounted) return;
     const short = view.shortMaterials;
+    const took = clock.monotonic() - startedAt;
+    this.#stocksDueAt = startedAt + took / STOCKS_SHARE;
     const told = data.state.record.materials?.short ?? [];
     if (!short || (short.length === told.length && short.every((key) => told.includes(key)))) return;
     const entries = await view.shortages();
@@ -212,7 +222,12 @@ export class Planning {
     // Work that is due already is under way, or awaits a change that plans again.
     const times = [view.plan.nextAt, view.pauseEndsAt, view.overdueAt, ...this.#attempts.dueTimes];
     const waits = times.filter((at) => at > now).map((at) => at - now);
-    const wait = Math.min(...waits, view.refusals.wait, this.#facts.wait, this.#forecastWait);
+    const stocksWait = this.#stocksDueAt - clock.monotonic();
+    const wait = Math.min(
+      ...[...waits, view.refusals.wait, this.#facts.wait, this.#forecastWait],
+      // Counted in this round, they are counted again after the next change.
+      stocksWait > 0 && !this.#areCounted ? stocksWait : Infinity,
+    );
     if (!Number.isFinite(wait)) return;
     this.#disarm = clock.after(Math.max(LEAST, wait), () => {
       view.invalidate();
