@@ -1,4 +1,5 @@
 import { PrintingError } from '../service/errors';
+import { EVENT_PRINTS } from '../rules/limits';
 import { type Clock, isoTime } from '../time/clock';
 import { nextTurn } from '../time/concurrency';
 import { Sentence } from '../words/sentence';
@@ -159,7 +160,20 @@ export class QueueView {
 
   /** An item in the shape of messages (print queue, 4), with its newest `mostPrints` prints. */
   item(record: ItemRecord, mostPrints = Infinity): QueueItem {
-    const fixed = this.#fixedOf(record);
+    return this.#item(record, this.#fixedOf(record, mostPrints));
+  }
+
+  /** The same for a board, which shows each item again and again: what its record decides stays the same objects. */
+  shownItem(record: ItemRecord): QueueItem {
+    const { materialCount } = this.#source.views;
+    if (this.#materialCount !== materialCount) this.#fixed = new WeakMap();
+    this.#materialCount = materialCount;
+    const fixed = this.#fixed.get(record) ?? this.#fixedOf(record, EVENT_PRINTS);
+    this.#fixed.set(record, fixed);
+    return this.#item(record, fixed);
+  }
+
+  #item(record: ItemRecord, fixed: FixedItem): QueueItem {
     const reasons = isWaiting(record) ? this.#explainer.summaryOf(record.itemId) : stuckSummaryOf(record);
     const eta = this.#forecast.etaOf(record.itemId);
     return {
@@ -168,21 +182,16 @@ export class QueueView {
       position: this.#positionOf(record),
       eta,
       waitingFor: reasons.map(({ code, printers, sentence }) => ({ code, printers, text: sentence })),
-      prints: mostPrints < fixed.prints.length ? fixed.prints.slice(-mostPrints) : fixed.prints,
     };
   }
 
   /** What an item shows whatever the plan is. */
-  #fixedOf(record: ItemRecord): FixedItem {
+  #fixedOf(record: ItemRecord, mostPrints: number): FixedItem {
     const { queueId, rules, views } = this.#source;
-    if (this.#materialCount !== views.materialCount) this.#fixed = new WeakMap();
-    this.#materialCount = views.materialCount;
-    const known = this.#fixed.get(record);
-    if (known) return known;
     const [file] = record.files;
     const facts = file?.facts ?? null;
     const { nozzles: _, ...requires } = requirementOf(record.require, facts, views.materialOf);
-    const fixed: FixedItem = {
+    return {
       itemId: record.itemId,
       queueId,
       queueKey: record.queueKey,
@@ -211,10 +220,8 @@ export class QueueView {
       },
       eta: null,
       waitingFor: [],
-      prints: record.prints.map((attempt) => printShape(record, attempt)),
+      prints: record.prints.slice(-mostPrints).map((attempt) => printShape(record, attempt)),
     };
-    this.#fixed.set(record, fixed);
-    return fixed;
   }
 
   /** An item with the reason of each printer. */

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { EVENT_PRINTS } from '../../rules/limits';
 import { type Clock, isoTime } from '../../time/clock';
 import { Rerun, Turns } from '../../time/concurrency';
 import { guard } from '../../time/guard';
@@ -151,7 +150,7 @@ export class QueueBoard {
   }
 
   #item(record: ItemRecord, before: BoardItem | undefined): BoardItem {
-    const item = this.#queue.view.item(record, EVENT_PRINTS);
+    const item = this.#queue.view.shownItem(record);
     // Whatever else an item shows is made of its record.
     const isSame =
       before !== undefined &&

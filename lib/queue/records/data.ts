@@ -11,7 +11,7 @@ import { isStuck, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
 import type { QueueRules } from '../model/rules';
-import { type Attempt, type ItemRecord, namesOf, printerKey, type QueueMeter } from '../model/types';
+import { type Attempt, type ItemRecord, namesOf, printerKey, printingId, type QueueMeter } from '../model/types';
 import { isUnread } from './facts';
 import { PlateGates } from './gates';
 import { ItemStore, Reservations } from './items';
@@ -72,7 +72,7 @@ export class QueueData {
   readonly #usage = new Map<string, Usage>();
   /** Printers to which attempts were assigned, by `printerKey`. */
   readonly #named = new Set<string>();
-  /** Item of each print, by the id of its printing and by its print key. */
+  /** Item of each print that was sent, by the id of its printing, or its print key while that is unknown. */
   readonly #printings = new Map<string, string>();
   /** Ended attempts whose time is counted. */
   readonly #counted = new Set<string>();
@@ -165,7 +165,8 @@ export class QueueData {
     for (const attempt of after?.prints ?? []) {
       if (known.has(attempt)) continue;
       this.#count(itemId, attempt);
-      for (const name of namesOf(this.#queueId, itemId, attempt)) this.#printings.set(name, itemId);
+      // Nothing can know a print before it was sent.
+      if (attempt.state !== 'assigned') this.#printings.set(printingId(this.#queueId, itemId, attempt), itemId);
     }
     if (!after)
       for (const attempt of known)
