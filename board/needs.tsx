@@ -1,32 +1,11 @@
 // What needs a person.
-import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
-import type { Answer, BoardPrinter, Need } from '../lib/board/shapes';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import type { Answer, AnswerKind, BoardPrinter, Need } from '../lib/board/shapes';
 import { Picture } from './picture';
 import { press, pressedAnswer, pressLater, takeBack } from './presses';
 import { current, itemName, printerId, printerName, type State } from './state';
 import { Button, cancelButton, Dialog, Field, may, Region, typed, useBoard } from './ui';
 import { age, t } from './words';
-
-/** What an answer does, by which the page names it. */
-type Kind = 'good' | 'bad' | 'clear' | 'printed' | 'notPrinted' | 'printOn' | 'printAnyway' | 'remove' | 'again';
-
-function kindOf({ action, properties }: Answer<string>, need: Need<string>): Kind | null {
-  switch (action) {
-    case 'plate-cleared':
-      if (properties.good === false) return 'bad';
-      return need.answers.some((other) => other.properties.good === false) ? 'good' : 'clear';
-    case 'settle':
-      return properties.outcome === 'printed' ? 'printed' : 'notPrinted';
-    case 'update':
-      return chosenPrinter(properties) === null ? 'printAnyway' : 'printOn';
-    case 'remove':
-      return 'remove';
-    case 'retry':
-      return 'again';
-    default:
-      return null;
-  }
-}
 
 /** The one printer that an update of an item names; null: none. */
 function chosenPrinter(properties: Answer<string>['properties']): string | null {
@@ -47,7 +26,7 @@ function subjectOf(
   const item = items.find(({ itemId }) => itemId === need.itemId);
   const isOfItem = need.kind === 'unknown' || need.kind === 'blocked' || need.kind === 'failed';
   if (isOfItem && item) return { name: itemName(item), printer };
-  return { name: printer ? printerName(printer) : (need.clusterId ?? need.itemId ?? need.text), printer };
+  return { name: printer ? printerName(printer) : (need.name ?? need.clusterId ?? need.itemId ?? need.text), printer };
 }
 
 const headingOf = ({ kind }: Need<string>, name: string): string => {
@@ -94,13 +73,13 @@ let lastFocused: string | null = null;
 
 function pressAllGood(plates: readonly Need<string>[]): void {
   for (const need of plates) {
-    const answer = need.answers.find((one) => ['good', 'clear'].includes(kindOf(one, need) ?? ''));
-    if (answer && pressedAnswer(need.id) === undefined) later(need, answer, kindOf(answer, need) ?? 'good');
+    const answer = need.answers.find((one) => ['good', 'clear'].includes(one.kind ?? ''));
+    if (answer && pressedAnswer(need.id) === undefined) later(need, answer, answer.kind ?? 'good');
   }
 }
 
 /** Presses an answer that can be taken back. */
-function later(need: Need<string>, answer: Answer<string>, kind: Kind, more: Record<string, unknown> = {}): void {
+function later(need: Need<string>, answer: Answer<string>, kind: AnswerKind, more: Record<string, unknown> = {}): void {
   const { name } = subjectOf(need, current());
   const said = t('done', { what: t(`a11y.${kind}`, { printer: name, item: name }) });
   const sent = { action: answer.action, properties: { ...answer.properties, ...more } };
@@ -133,15 +112,15 @@ function NeedCard({ need }: { need: Need<string> }) {
 function Answers({ need, name, waiting }: { need: Need<string>; name: string; waiting: string | undefined }) {
   const { items } = current();
   const [asked, ask] = useState<'printOn' | 'printAnyway' | null>(null);
-  const answers = useMemo(() => need.answers.map((answer) => ({ answer, kind: kindOf(answer, need) })), [need]);
+  const { answers } = need;
   const parts = partsOf(need, items);
   const [good, setGood] = useState<string>(parts === null ? '' : String(parts));
   const shown = (
     ['good', 'bad', 'clear', 'printed', 'notPrinted', 'again', 'printOn', 'printAnyway', 'remove'] as const
   ).filter((kind) => answers.some((one) => one.kind === kind) && (kind !== 'remove' || may('all')));
   const holes = { printer: name, item: name };
-  const choose = (kind: Kind) => {
-    const answer = answers.find((one) => one.kind === kind)?.answer;
+  const choose = (kind: AnswerKind) => {
+    const answer = answers.find((one) => one.kind === kind);
     if (!answer) return;
     if (kind === 'printOn' || kind === 'printAnyway') ask(kind);
     else later(need, answer, kind, kind === 'good' && parts !== null ? { goodParts: Number(good) } : {});
@@ -182,14 +161,14 @@ function Answers({ need, name, waiting }: { need: Need<string>; name: string; wa
       )}
       {asked === 'printOn' && (
         <PrintOn
-          answers={need.answers.filter((answer) => kindOf(answer, need) === 'printOn')}
+          answers={need.answers.filter((answer) => answer.kind === 'printOn')}
           name={name}
           onClose={() => ask(null)}
         />
       )}
       {asked === 'printAnyway' && (
         <PrintAnyway
-          answer={need.answers.find((answer) => kindOf(answer, need) === 'printAnyway')}
+          answer={need.answers.find((answer) => answer.kind === 'printAnyway')}
           text={need.text}
           name={name}
           onClose={() => ask(null)}

@@ -1,29 +1,38 @@
 // The printers as cards, and one printer alone.
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { BoardMaterial, BoardPrinter, PrinterDetails } from '../lib/board/shapes';
+import type { Allow, BoardMaterial, BoardPrinter, PrinterDetails } from '../lib/board/shapes';
 import { addressOf, go } from './address';
 import { Picture } from './picture';
 import { press, pressedAnswer, pressLater, takeBack } from './presses';
 import { itemName, printerId, printerName, type State } from './state';
-import { Button, idFor, may, Region, useBoard, useTicks } from './ui';
+import { Button, idFor, may, memo, Region, useBoard, useTicks } from './ui';
 import { age, clock, dateAndTime, duration, now, t, word } from './words';
 
 /** Cards in the order of need, then of name. */
 export function Printers() {
-  const { printers, todo } = useBoard();
+  const { printers, todo, items, values } = useBoard();
   const sorted = useMemo(() => sortedByNeed(printers, todo), [printers, todo]);
+  const orders = useMemo(() => new Map(items.map(({ itemId, orderId }) => [itemId, orderId])), [items]);
+  const allow = values?.facts.allow ?? 'look';
   return (
     <Region id="printers" name={t('a11y.printers')}>
       <ul class="cards printers-list" aria-labelledby="printers-heading">
         {sorted.map((printer) => (
-          <li key={printerId(printer)}>
-            <Card printer={printer} />
-          </li>
+          <Card
+            key={printerId(printer)}
+            printer={printer}
+            order={orders.get(printer.current?.itemId ?? '') ?? null}
+            isAborting={pressedAnswer(abortId(printer)) !== undefined}
+            allow={allow}
+          />
         ))}
       </ul>
     </Region>
   );
 }
+
+/** Making one for each comparison would take longer than all else. */
+const { compare } = new Intl.Collator(document.documentElement.lang, { numeric: true });
 
 function sortedByNeed(printers: State['printers'], todo: State['todo']): readonly BoardPrinter<string>[] {
   const rank = (printer: BoardPrinter<string>): number => {
@@ -34,55 +43,52 @@ function sortedByNeed(printers: State['printers'], todo: State['todo']): readonl
   };
   return printers
     .map((printer) => ({ printer, rank: rank(printer), name: printerName(printer) }))
-    .sort((one, other) => one.rank - other.rank || one.name.localeCompare(other.name, undefined, { numeric: true }))
+    .sort((one, other) => one.rank - other.rank || compare(one.name, other.name))
     .map(({ printer }) => printer);
 }
 
-/** Drawn anew only when its printer has changed. */
-function Card({ printer }: { printer: BoardPrinter<string> }) {
-  const state = useBoard();
-  const waiting = pressedAnswer(abortId(printer));
-  const order = orderOf(printer, state);
-  return useMemo(() => drawn(printer, order), [printer, waiting, order, state.values?.facts]);
+interface CardProps {
+  printer: BoardPrinter<string>;
+  /** The order that the present print belongs to. */
+  order: string | null;
+  isAborting: boolean;
+  allow: Allow;
 }
 
-/** The order that the present print belongs to. */
-function orderOf({ current }: BoardPrinter<string>, { items }: State): string | null {
-  return items.find(({ itemId }) => itemId === current?.itemId)?.orderId ?? null;
-}
-
-function drawn(printer: BoardPrinter<string>, order: string | null) {
+const Card = memo(({ printer, order }: CardProps) => {
   const name = printerName(printer);
   const id = idFor('printer', printerId(printer));
   return (
-    <article class={`card printer ${stateClass(printer.state)}`} aria-labelledby={id}>
-      <Picture printer={printer} />
-      <div class="printer-text">
-        <div class="printer-name">
-          <h3 id={id} class="clip">
-            {name}
-          </h3>
-          <a
-            href={addressOf(printerId(printer))}
-            aria-label={t('a11y.open', { printer: name })}
-            onClick={(event) => go(event, printerId(printer))}
-          >
-            {t('open')}
-          </a>
+    <li>
+      <article class={`card printer ${stateClass(printer.state)}`} aria-labelledby={id}>
+        <Picture printer={printer} />
+        <div class="printer-text">
+          <div class="printer-name">
+            <h3 id={id} class="clip">
+              {name}
+            </h3>
+            <a
+              href={addressOf(printerId(printer))}
+              aria-label={t('a11y.open', { printer: name })}
+              onClick={(event) => go(event, printerId(printer))}
+            >
+              {t('open')}
+            </a>
+          </div>
+          <Facts printer={printer} order={order} />
         </div>
-        <Facts printer={printer} order={order} />
-      </div>
-      <div class="printer-foot">
-        <Controls printer={printer} name={name} />
-      </div>
-    </article>
+        <div class="printer-foot">
+          <Controls printer={printer} name={name} />
+        </div>
+      </article>
+    </li>
   );
-}
+});
 
 /** Classes of the states that look different; those of a queue are the codes of what is in the way. */
 const CLASSES: Readonly<Record<string, string>> = {
   ...{ printing: 'printing', paused: 'paused', offline: 'offline', fault: 'fault', plate: 'plate' },
-  ...{ plate_not_cleared: 'plate', attention: 'attention', approval: 'attention', outcome_unknown: 'attention' },
+  ...{ 'plate-not-cleared': 'plate', attention: 'attention', approval: 'attention', 'outcome-unknown': 'attention' },
 };
 const stateClass = (state: string): string => CLASSES[state] ?? 'other';
 
@@ -231,7 +237,10 @@ export function PrinterAlone({ id }: { id: string }) {
         <div class={`alone ${stateClass(printer.state)}`}>
           <Picture printer={printer} />
           <div>
-            <Facts printer={printer} order={orderOf(printer, state)} />
+            <Facts
+              printer={printer}
+              order={state.items.find(({ itemId }) => itemId === printer.current?.itemId)?.orderId ?? null}
+            />
             <Controls printer={printer} name={name} />
           </div>
           {details && <Details details={details} />}

@@ -15,10 +15,11 @@ export function Queue() {
   const found = useFound(state);
   const [more, setMore] = useState<readonly BoardItem<string>[]>([]);
   const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
-  const open = state.values?.open ?? 0;
+  const open = useMemo(() => state.items.filter((item) => !isOver(item)), [state.items]);
   const isOfSearch = found !== null;
-  const listed = isOfSearch ? [...found.items, ...more] : withMore(state.items, more);
-  const total = isOfSearch ? found.total : open;
+  const listed = isOfSearch ? [...found.items, ...more] : withMore(open, more);
+  const total = isOfSearch ? found.total : (state.values?.open ?? 0);
+  const orders = useMemo(() => new Map(state.orders.map((order) => [order.orderId, order])), [state.orders]);
   const query = location.search;
   const onChoose = useCallback(
     (itemId: string, isChosen: boolean) => choose((before) => changed(before, itemId, isChosen)),
@@ -43,7 +44,7 @@ export function Queue() {
             <Run
               key={run.items[0]?.itemId}
               run={run}
-              order={state.orders.find(({ orderId }) => orderId === run.orderId)}
+              order={orders.get(run.orderId ?? '')}
               chosen={chosen}
               onChoose={onChoose}
             />
@@ -63,6 +64,9 @@ export function Queue() {
     </Region>
   );
 }
+
+/** Whether it has ended; it may be on the page because it needs a person. */
+const isOver = ({ state }: BoardItem<string>): boolean => ['finished', 'cancelled', 'failed'].includes(state);
 
 const withMore = (items: State['items'], more: State['items']): State['items'] => {
   const ids = new Set(items.map(({ itemId }) => itemId));
@@ -239,7 +243,6 @@ const Item = memo(({ item, isChosen, onChoose, isRemoving, move }: ItemProps) =>
   const done = (key: string) => t('done', { what: t(`a11y.${key}`, holes) });
   const key = removal(itemId);
   const [good, wanted] = parts ? [parts.good, parts.wanted] : [copies.good, copies.total];
-  const isOver = ['finished', 'cancelled', 'failed'].includes(state);
   const isHeld = held || state === 'held' || copies.held > 0;
   return (
     <article class={`item ${move ? 'moving' : ''}`} aria-labelledby={id} data-item={itemId}>
@@ -275,7 +278,7 @@ const Item = memo(({ item, isChosen, onChoose, isRemoving, move }: ItemProps) =>
         {isExplained && <Explanation itemId={itemId} />}
       </div>
       <div class="item-buttons">
-        {may('press') && !isOver && (
+        {may('press') && !isOver(item) && (
           <Button
             label={isHeld ? t('release') : t('hold')}
             name={t(isHeld ? 'a11y.release' : 'a11y.hold', holes)}

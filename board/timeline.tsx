@@ -45,7 +45,7 @@ export function Timeline() {
 const NONE: readonly Bar[] = [];
 
 /** The planned prints of each cluster. */
-function plannedBars(items: State['items'], forecast: BoardForecast | null): Map<string, Bar[]> {
+function plannedBars(items: State['items'], forecast: Pick<BoardForecast, 'items'> | null): Map<string, Bar[]> {
   const names = new Map(items.map((item) => [item.itemId, itemName(item)]));
   const bars = new Map<string, Bar[]>();
   for (const { itemId, startAt, endAt, clusterId } of forecast?.items ?? []) {

@@ -34,8 +34,14 @@ export function memo<P extends object>(Inner: FunctionComponent<P>): ComponentCl
 export function useTicks(ms = 20_000): void {
   const [, draw] = useState({});
   useEffect(() => {
-    const timer = setInterval(() => draw({}), ms);
-    return () => clearInterval(timer);
+    let timer = 0;
+    const tick = () => {
+      draw({});
+      timer = window.setTimeout(tick, ms);
+    };
+    // Hundreds of ages must not change in one frame.
+    timer = window.setTimeout(tick, ms * (0.5 + Math.random() / 2));
+    return () => clearTimeout(timer);
   }, [ms]);
 }
 

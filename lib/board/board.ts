@@ -1,5 +1,5 @@
 import type { ApiClient } from '../account/api-client';
-import type { ExplainedItem, ItemTarget, ListFilter, QueueFigures } from '../queue/model/types';
+import type { ExplainedItem, ItemTarget, ListFilter } from '../queue/model/types';
 import { PrintingError } from '../service/errors';
 import { isUnderWay } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
@@ -25,7 +25,8 @@ export interface BoardQueue {
   board(): Promise<BoardState<Sentence>>;
   list(filter: ListFilter): Promise<readonly Omit<BoardItem<Sentence>, 'sentence'>[]>;
   explain(target: ItemTarget): Promise<ExplainedItem[]>;
-  watchState(onChange: (state: QueueFigures) => void): () => void;
+  /** Sends the board at once, and again after changes. The returned function ends it. */
+  watchBoard(onBoard: (event: { value: BoardState<Sentence> }) => void): () => void;
 }
 
 export interface BoardOptions {
@@ -57,24 +58,38 @@ export class Board {
   readonly #farm: Farm;
   readonly #pictures: Pictures;
   readonly #presses: Presses;
-  readonly #unwatch: (() => void) | undefined;
   readonly #pictured = new WeakMap<BoardPrinter<Sentence>, BoardPrinter<Sentence>>();
   #last: BoardState<Sentence> | null = null;
+  /** The queue's board while pages are open. */
+  #watched: BoardState<Sentence> | null = null;
 
   constructor(options: BoardOptions) {
     this.#options = options;
     const { clock, service, signIn, watcher, queue, store, boardId, translate } = options;
     const changed = () => this.streams.changed();
-    this.streams = new Streams({ clock, read: () => this.view(), translate });
+    const watch = queue ? () => this.#watch(queue) : undefined;
+    this.streams = new Streams({ clock, read: () => this.view(), translate, watch });
     this.notices = new Notices(clock, changed);
     this.#pictures = new Pictures({ clock, take: options.takePicture, changed });
     this.#presses = new Presses(store, boardId);
-    this.#farm = new Farm({ service, clock, signIn, watcher, isHolding: queue === null, changed });
-    this.#unwatch = queue?.watchState(changed);
+    // What a status changes on the board of a queue, the queue tells.
+    const farm = queue ? { isHolding: false, changed: () => undefined } : { isHolding: true, changed };
+    this.#farm = new Farm({ service, clock, signIn, watcher, ...farm });
   }
 
   get facts(): Facts {
     return this.#options.facts;
+  }
+
+  #watch(queue: BoardQueue): () => void {
+    const end = queue.watchBoard(({ value }) => {
+      this.#watched = value;
+      this.streams.changed();
+    });
+    return () => {
+      end();
+      this.#watched = null;
+    };
   }
 
   /** What the pages show now. */
@@ -99,7 +114,7 @@ export class Board {
   async #read(): Promise<BoardState<Sentence>> {
     const { queue, signIn, clock } = this.#options;
     this.#last = queue
-      ? await queue.board()
+      ? (this.#watched ?? (await queue.board()))
       : accountState({
           clusters: this.#farm.clusterIds.map((clusterId) => ({
             ...{ clusterId, listed: this.#farm.listed(clusterId), view: this.#farm.view(clusterId) },
@@ -230,7 +245,6 @@ export class Board {
   }
 
   close(): void {
-    this.#unwatch?.();
     this.streams.close();
     this.notices.close();
     this.#pictures.close();

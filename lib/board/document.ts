@@ -1,10 +1,13 @@
 import { Sentence } from '../words/sentence';
 import {
+  type Answer,
+  type AnswerKind,
   type BoardItem,
   type BoardPrinter,
   type BoardState,
   type Change,
   type Facts,
+  type Need,
   type Notice,
   type Section,
   SECTIONS,
@@ -40,7 +43,9 @@ export function documentOf(
 ): Document {
   const needed = new Set(state.todo.map(({ itemId }) => itemId));
   const open = state.items.filter(isOpen);
-  const shown = open.filter(({ itemId }, at) => at < SHOWN_ITEMS || needed.has(itemId));
+  const first = new Set(open.slice(0, SHOWN_ITEMS));
+  const shown = state.items.filter((item) => first.has(item) || needed.has(item.itemId));
+  const short = state.forecast?.materials?.filter(({ shortAt }) => shortAt !== null) ?? [];
   const inWords = (_: string, value: unknown): unknown => (value instanceof Sentence ? translate(value) : value);
   const json = (value: unknown): string => JSON.stringify(value, inWords);
   const entryJson = <T extends object>(entry: T, pick: (entry: T) => object): string => {
@@ -53,7 +58,8 @@ export function documentOf(
   const entries = <T extends object>(all: readonly T[], idOf: (entry: T) => string, pick: (entry: T) => object) =>
     new Map(all.map((entry) => [idOf(entry), entryJson(entry, pick)]));
   const whole = <T extends object>(entry: T): T => entry;
-  const forecast = state.forecast && { ...state.forecast, items: planned(state, shown) };
+  // Its age would change with every forecast, even an equal one.
+  const forecast = state.forecast && { items: planned(state, shown) };
   return {
     values: new Map([
       ['facts', json(facts)],
@@ -65,7 +71,11 @@ export function documentOf(
       printers: entries(state.printers, printerId, shownPrinter),
       items: entries(shown, ({ itemId }) => itemId, shownItem),
       orders: entries(state.orders, ({ orderId }) => orderId, whole),
-      todo: entries(state.todo, ({ id }) => id, whole),
+      todo: entries(
+        state.todo,
+        ({ id }) => id,
+        (need) => shownNeed(need, short),
+      ),
       notices: entries(notices, ({ id }) => id, whole),
     },
   };
@@ -98,6 +108,36 @@ export function shownItem(item: BoardItem<Sentence>): BoardItem<Sentence> {
     ...{ copies: { total, waiting, active, good, failed, held: heldCopies }, parts },
     ...{ estimate: { seconds: estimate.seconds, cost: estimate.cost }, eta, prints: [], sentence },
   };
+}
+
+type Shortages = NonNullable<NonNullable<BoardState<Sentence>['forecast']>['materials']>;
+
+/** Labels of the answers of a queue, in English, and what the page calls them. */
+const KINDS: Readonly<Record<string, AnswerKind>> = {
+  ...{ Good: 'good', Bad: 'bad', Clear: 'clear', 'It printed': 'printed', 'It did not print': 'notPrinted' },
+  ...{ 'Print anyway': 'printAnyway', Remove: 'remove', Again: 'again' },
+};
+
+/** A need with what its page names it and its answers by. */
+function shownNeed(need: Need<Sentence>, short: Shortages): Need<Sentence> {
+  const answers = need.answers.map((answer): Answer<Sentence> => {
+    const { label, action, properties } = answer;
+    const kind = KINDS[label.pattern] ?? (action === 'update' ? 'printOn' : undefined);
+    return { label, action, properties, ...(kind && { kind }) };
+  });
+  const { id, kind, text, clusterId, printerId: own, itemId, since } = need;
+  const shown = { id, kind, text, clusterId, printerId: own, itemId, since, answers };
+  return kind === 'material' ? { ...shown, name: materialIn(String(text), short) } : shown;
+}
+
+/** Name of the material that a sentence is about; the sentence itself if it names none that is short. */
+function materialIn(text: string, short: Shortages): string {
+  const names = short.map(({ material: { guid, brand, type, color } }) => {
+    const words = [brand, type, color].filter((word) => word !== null).join(' ');
+    return words === '' ? (guid ?? '') : words;
+  });
+  const named = names.filter((name) => name !== '' && text.includes(name));
+  return named.sort((one, other) => other.length - one.length)[0] ?? text;
 }
 
 /** The forecast of the items that the page has, as far as it goes to a printer. */

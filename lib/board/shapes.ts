@@ -110,6 +110,10 @@ export interface BoardOrder {
 export interface BoardForecast {
   at: string;
   items: readonly { itemId: string; startAt: string | null; endAt: string | null; clusterId: string | null }[];
+  materials?: readonly {
+    material: { guid: string | null; brand: string | null; type: string | null; color: string | null };
+    shortAt: string | null;
+  }[];
 }
 
 export type NeedKind = 'plate' | 'unknown' | 'blocked' | 'failed' | 'offline' | 'fault' | 'material' | 'sign-in';
@@ -125,6 +129,8 @@ export interface Need<Words> {
   since: string | null;
   /** None: only hands can meet it. */
   answers: readonly Answer<Words>[];
+  /** What a need of material is about. Only pages get it. */
+  name?: string;
 }
 
 /** An answer is sent back as it is, as `{ action, ...properties }`. */
@@ -132,7 +138,20 @@ export interface Answer<Words> {
   label: Words;
   action: string;
   properties: Readonly<Record<string, unknown>>;
+  /** What it says, by its English label. Only pages get it. */
+  kind?: AnswerKind;
 }
+
+export type AnswerKind =
+  | 'good'
+  | 'bad'
+  | 'clear'
+  | 'printed'
+  | 'notPrinted'
+  | 'printOn'
+  | 'printAnyway'
+  | 'remove'
+  | 'again';
 
 export type Allow = 'look' | 'press' | 'all';
 
@@ -166,7 +185,7 @@ export interface Values {
   counts: BoardState<string>['counts'];
   /** Open items, more than the page has got. */
   open: number;
-  forecast: BoardForecast | null;
+  forecast: Pick<BoardForecast, 'items'> | null;
 }
 
 /**

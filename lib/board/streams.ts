@@ -33,6 +33,8 @@ interface StreamsOptions {
   /** Reads what to show. A rejection leaves the pages as they are. */
   read: () => Promise<BoardView>;
   translate: (language: string) => Translate;
+  /** Called when the first page opens; the returned function when the last has gone. */
+  watch?: (() => () => void) | undefined;
 }
 
 /**
@@ -49,6 +51,7 @@ export class Streams {
   readonly #updates = new Rerun(() => this.#update());
   #cancelUpdate: (() => void) | null = null;
   #cancelHeartbeat: (() => void) | null = null;
+  #unwatch: (() => void) | undefined;
   #updatedAt = -Infinity;
   #sentAt = -Infinity;
 
@@ -63,7 +66,10 @@ export class Streams {
   /** Adds a page, which gets the whole at once. The returned function removes it. */
   open(sink: Sink): () => void {
     const stream: Stream = { sink, isCurrent: false, behindSince: null };
-    if (this.#streams.size === 0) this.#beat();
+    if (this.#streams.size === 0) {
+      this.#beat();
+      this.#unwatch = this.#options.watch?.();
+    }
     this.#streams.add(stream);
     void this.#updates.request();
     return () => this.#remove(stream);
@@ -95,6 +101,8 @@ export class Streams {
     this.#cancelHeartbeat = null;
     this.#documents.clear();
     this.#known.clear();
+    this.#unwatch?.();
+    this.#unwatch = undefined;
   }
 
   /** Never rejects. */

@@ -74,25 +74,29 @@ export const needOf = (kind: Need<Sentence>['kind'], changes: Partial<Need<Sente
   ...changes,
 });
 
-const answer = (action: string, properties: Answer<Sentence>['properties']): Answer<Sentence> => ({
-  ...{ label: said(action), action, properties },
+const answer = (label: string, action: string, properties: Answer<Sentence>['properties']): Answer<Sentence> => ({
+  ...{ label: said(label), action, properties },
 });
 
-/** The answers of the queue's needs, as the action `board` documents them. */
+/** The answers of a queue's needs, as its action `board` has them. */
 export const ANSWERS = {
-  plate: (judges: string) => [
-    answer('plate-cleared', { judges, good: true }),
-    answer('plate-cleared', { judges, good: false }),
+  plate: (judges: string, more: object = {}) => [
+    answer('Good', 'plate-cleared', { judges, good: true, ...more }),
+    answer('Bad', 'plate-cleared', { judges, good: false }),
   ],
-  clear: (judges: string) => [answer('plate-cleared', { judges, good: true })],
-  unknown: (itemId: string) =>
-    ['printed', 'not-printed'].map((outcome) => answer('settle', { itemId, copy: 1, attempt: 1, outcome })),
+  clear: (judges: string, good = true) => [answer('Clear', 'plate-cleared', { judges, good })],
+  unknown: (itemId: string) => [
+    answer('It printed', 'settle', { itemId, copy: 1, attempt: 1, outcome: 'printed' }),
+    answer('It did not print', 'settle', { itemId, copy: 1, attempt: 1, outcome: 'not-printed' }),
+  ],
   blocked: (itemId: string, ...printers: string[]) => [
-    ...printers.map((printer) => answer('update', { itemId, require: { printers: [printer] } })),
-    answer('update', { itemId, require: { materials: [null] } }),
-    answer('remove', { itemId }),
+    ...printers.map((printer) =>
+      answer(`Print on Printer ${printer}`, 'update', { itemId, require: { printers: [printer] } }),
+    ),
+    answer('Print anyway', 'update', { itemId, require: { printers: ['4'], materials: [null] } }),
+    answer('Remove', 'remove', { itemId }),
   ],
-  failed: (itemId: string) => [answer('retry', { itemId, copy: 1 })],
+  failed: (itemId: string) => [answer('Again', 'retry', { itemId, copy: 1 })],
 };
 
 interface FarmOptions {
@@ -109,6 +113,7 @@ export class Farm {
   orders: BoardOrder[] = [];
   todo: Need<Sentence>[] = [];
   forecast: NonNullable<BoardState<Sentence>['forecast']>['items'] = [];
+  materials: NonNullable<NonNullable<BoardState<Sentence>['forecast']>['materials']> = [];
   /** Why presses fail; null: they don't. */
   failure: PrintingError | null = null;
   readonly pressed: PressReport[] = [];
@@ -121,6 +126,7 @@ export class Farm {
   #app = express();
   #release: () => void = () => undefined;
   version: string | null = null;
+  readonly #watchers = new Set<() => void>();
 
   async start(options: FarmOptions = {}): Promise<this> {
     this.#folder = await mkdtemp(join(tmpdir(), 'board-page-'));
@@ -147,7 +153,12 @@ export class Farm {
             ],
           },
         ] as never,
-      watchState: () => () => undefined,
+      watchBoard: (onBoard) => {
+        const send = () => onBoard({ value: this.#state() });
+        this.#watchers.add(send);
+        send();
+        return () => this.#watchers.delete(send);
+      },
     };
     const board = new Board({
       ...{ boardId: 'board', clock: systemClock, store: new MemoryStore(), service: {} as never },
@@ -164,7 +175,7 @@ export class Farm {
         if (this.failure) throw this.failure;
         this.acted.push({ action, properties });
         this.onAct(action, properties);
-        this.board.streams.changed();
+        this.changed();
       },
       translate: (language) => (sentence) => inLanguage(language, sentence),
     });
@@ -190,11 +201,19 @@ export class Farm {
   #state(): BoardState<Sentence> {
     const { printers, items, orders, todo } = this;
     const at = new Date().toISOString();
-    return { at, printers, items, orders, todo, counts: {}, forecast: { at, items: this.forecast } };
+    return {
+      at,
+      printers,
+      items,
+      orders,
+      todo,
+      counts: {},
+      forecast: { at, items: this.forecast, materials: this.materials },
+    };
   }
 
   changed(): void {
-    this.board.streams.changed();
+    for (const send of this.#watchers) send();
   }
 
   /** Closes the board, as a deploy or a restart does. */

@@ -167,7 +167,7 @@ describe('the page of a print board', function () {
     farm.printers = [printerOf('1'), printerOf('2')];
     farm.todo = [
       needOf('plate', { clusterId: '1', answers: ANSWERS.plate('j1') }),
-      needOf('plate', { clusterId: '2', answers: ANSWERS.clear('j2') }),
+      needOf('plate', { clusterId: '2', answers: ANSWERS.clear('j2', false) }),
     ];
     await page.clock.install();
     await open();
@@ -177,6 +177,96 @@ describe('the page of a print board', function () {
     await page.waitForFunction(() => document.querySelector('.messages')?.textContent?.startsWith('Done'));
     while (farm.acted.length < 2) await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(farm.acted.map(({ properties }) => properties.judges).sort(), ['j1', 'j2']);
+  });
+
+  it('names every need by what it is about, and says why', async () => {
+    fill();
+    farm.todo = [
+      ...farm.todo,
+      needOf('fault', { clusterId: '4' }),
+      needOf('material', { text: said('Material is short: B PLA Red, 40 g.') }),
+      needOf('sign-in'),
+    ];
+    farm.materials = [{ material: { guid: null, brand: 'B', type: 'PLA', color: 'Red' }, shortAt: soon(1_000) }];
+    await open();
+    const list = page.getByRole('region', { name: 'Needs you' }).getByRole('list');
+    for (const name of [
+      ...['Plate: Printer 2', 'Unknown: c.gcode', 'Blocked: d.gcode', 'Failed: e.gcode', 'Offline: Printer 3'],
+      ...['Fault: Printer 4', 'Material: B PLA Red', 'Sign-in'],
+    ])
+      await list.getByRole('group', { name, exact: true }).filter({ hasText: /\./ }).waitFor();
+    for (const name of ['It printed: c.gcode', 'It did not print: c.gcode', 'Again: e.gcode', 'Remove: d.gcode'])
+      await list.getByRole('button', { name, exact: true }).waitFor();
+  });
+
+  it('asks how many of several parts are good', async () => {
+    farm.printers = [printerOf('1')];
+    farm.todo = [needOf('plate', { clusterId: '1', answers: ANSWERS.plate('j1', { goodParts: 8 }) })];
+    await open();
+    const parts = page.getByRole('spinbutton', { name: 'Good parts: Printer 1' });
+    assert.equal(await parts.inputValue(), '8');
+    await parts.fill('6');
+    await page.getByRole('button', { name: 'Good: Printer 1' }).dblclick();
+    await message('Done: Good: Printer 1');
+    assert.deepEqual(farm.onlyAct, { action: 'plate-cleared', properties: { judges: 'j1', good: true, goodParts: 6 } });
+  });
+
+  it('is used by keyboard alone, in the order in which it is read', async () => {
+    farm.printers = [printerOf('1')];
+    farm.todo = [needOf('plate', { clusterId: '1', answers: ANSWERS.plate('j1') })];
+    farm.items = [itemOf('a')];
+    farm.onAct = () => (farm.todo = []);
+    await open();
+    await page.getByRole('article', { name: 'a.gcode' }).waitFor();
+    const visited: string[] = [];
+    for (let at = 0; at < 17; at++) {
+      await page.keyboard.press('Tab');
+      const name = await page.evaluate(() => {
+        const { activeElement: focused } = document;
+        const label =
+          focused?.getAttribute('aria-label') ?? focused?.closest('label')?.querySelector('span')?.textContent;
+        return label ?? focused?.textContent ?? '';
+      });
+      visited.push(name);
+    }
+    assert.deepEqual(visited, [
+      ...['Add files', 'Good: Printer 1', 'Bad: Printer 1', 'Open: Printer 1', 'No new prints: Printer 1'],
+      ...['Search', 'State', 'Printer', 'Order', 'Owner', 'Select: a.gcode', 'Drag: a.gcode', 'Hold: a.gcode'],
+      ...['Edit: a.gcode', 'Explain: a.gcode', 'Remove: a.gcode', 'Download CSV'],
+    ]);
+    await page.getByRole('button', { name: 'Good: Printer 1' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Undo: Printer 1' }).waitFor();
+    await page.keyboard.press('Enter');
+    await message('Done: Good: Printer 1');
+    await page.getByText('Nothing needs you').waitFor();
+    await page.waitForFunction(() => document.activeElement?.id === 'needs-heading');
+  });
+
+  it('sends a press again whose answer was lost, and it is done once', async () => {
+    fill();
+    await open();
+    await page.route('**/press', (route) => route.fetch().then(() => route.abort()), { times: 1 });
+    await page.getByRole('button', { name: 'Hold: a.gcode' }).click();
+    await message('Done: Hold: a.gcode');
+    assert.deepEqual(farm.onlyAct, { action: 'hold', properties: { itemId: 'a' } });
+    problems = problems.filter((problem) => !/net::ERR_FAILED/.test(problem));
+  });
+
+  it('closes its stream while it is hidden, and reads anew when it is shown', async () => {
+    fill();
+    await open();
+    const hide = (isHidden: boolean) =>
+      page.evaluate((hidden) => {
+        Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      }, isHidden);
+    await hide(true);
+    while (farm.board.streams.size > 0) await new Promise((resolve) => setImmediate(resolve));
+    farm.printers = [printerOf('7')];
+    await hide(false);
+    await page.getByRole('article', { name: 'Printer 7' }).waitFor();
+    assert.equal(farm.board.streams.size, 1);
   });
 
   it('says why a press failed', async () => {
@@ -208,7 +298,10 @@ describe('the page of a print board', function () {
     await need.getByRole('button', { name: 'Print anyway: d.gcode' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Print anyway' }).click();
     await message('Done: Print anyway: d.gcode');
-    assert.deepEqual(farm.onlyAct, { action: 'update', properties: { itemId: 'd', require: { materials: [null] } } });
+    assert.deepEqual(farm.onlyAct, {
+      action: 'update',
+      properties: { itemId: 'd', require: { printers: ['4'], materials: [null] } },
+    });
   });
 
   it('controls a print, and takes an abort back', async () => {
