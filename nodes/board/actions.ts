@@ -37,10 +37,12 @@ export async function carryOut(
   }
   if (!api) throw new PrintingError('INVALID_INPUT', phrase`This board has no queue.`);
   const named = readAction(action, {});
-  if (named === 'add' || named === 'board')
-    throw new PrintingError('INVALID_INPUT', phrase`The press is malformed: reload the page.`);
+  if (!isAct(named)) throw new PrintingError('INVALID_INPUT', phrase`The press is malformed: reload the page.`);
   await actOn(api, named, { ...properties }, deadline);
 }
+
+/** Whether an action needs no file and changes something. */
+const isAct = (action: string): action is Parameters<typeof actOn>[1] => !['add', 'board'].includes(action);
 
 /** Queues a file, or prints it on the chosen printer. A repeat with the same key does neither again. */
 export async function addDropped(
