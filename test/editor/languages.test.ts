@@ -194,7 +194,7 @@ for (const runtime of editors) {
       const failure = (await response.json()) as { message: string; code: string; status: string };
       assert.equal(failure.code, 'INVALID_INPUT');
       assert.match(failure.message, /^Einen Drucker im Node wählen oder msg\.clusterId setzen\.$/);
-      assert.equal(failure.status, 'ungültige Eingabe (simuliert)');
+      assert.equal(failure.status, 'kein Drucker gewählt (simuliert)');
     });
 
     it("shows and finds its nodes in the palette in the editor's language", async () => {

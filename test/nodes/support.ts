@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
 import { startSimulator, type Fault, type Simulator, type SimulatorOptions } from '../../simulator';
 import type { PrintResult } from '../../lib/print/print-request';
-import type { Obstacle, PrintingError } from '../../lib/service/errors';
 import { systemClock } from '../../lib/time/clock';
 import { catchNode, Flow, helperNode, Inbox, type Definition } from '../helpers/flow';
 import { TurnedTime } from '../helpers/turned-time';
@@ -182,17 +181,20 @@ export class NodeBench {
   /** The same, and the node's status shows the error. */
   shownFailed = async (msg: NodeMessage, code: string, words?: RegExp): Promise<NodeMessage> => {
     const error = await this.failed(msg, code, words);
-    const { obstacle } = error.error as PrintingError;
-    const shown = `status.${obstacle ? CAUSES[obstacle] : `error.${code}`}`;
-    assert.equal(this.flow.statuses(this.#node.id).at(-1)?.text, shown);
+    const { message } = error.error as Error;
+    const [, cause] = CAUSES.find(([sentence]) => sentence.test(message)) ?? [];
+    assert.equal(this.flow.statuses(this.#node.id).at(-1)?.text, `status.${cause ?? `error.${code}`}`, message);
     return error;
   };
 }
 
-const CAUSES: Record<Obstacle, string> = {
-  ...{ offline: 'printerOffline', 'queue-full': 'queueFull' },
-  ...{ 'no-printer': 'noPrinter', 'no-file': 'noFile', 'wrong-type': 'wrongType' },
-};
+/** Failures that a status names more exactly than by their code, by their sentences. */
+const CAUSES: [RegExp, string][] = [
+  [/printer is offline/, 'printerOffline'],
+  [/^Choose a (printer|print or printer) /, 'noPrinter'],
+  [/^Choose a file/, 'noFile'],
+  [/must be .*, but it is an? /, 'wrongType'],
+];
 
 type Options = Parameters<Flow['deploy']>[1];
 

@@ -68,7 +68,7 @@ function after(record: ItemRecord, step: Step, gate: 'confirm' | 'automatic', at
     return found[place % Math.max(1, found.length)];
   };
   const isOpen = ({ state }: Attempt) => ['assigned', 'dispatched', 'printing', 'unknown'].includes(state);
-  const end = { at: NOW + at, seconds: 1, cost: null, used: [], reason: null };
+  const end = { at: NOW + at, printerId: null, seconds: 1, cost: null, used: [], reason: null };
   switch (step.kind) {
     case 'assign': {
       const [copy] = waitingCopies(record);
