@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
 import { type Lock, LockLostError } from '../state/membership';
@@ -48,7 +48,8 @@ export function newAttempt(
   const begunAt = listing.at ?? now;
   const listed = listing.printings.filter((printing) => printing.jobId === jobId);
   return {
-    id: randomUUID(),
+    // Each claim of a printing repeats it, so it is short.
+    id: randomBytes(12).toString('base64url'),
     clusterId,
     jobId,
     begunAt,
