@@ -2,7 +2,7 @@ import { readRules } from '../../lib/queue/model/rules';
 import type { Fault } from '../../simulator';
 import { Chance } from './chance';
 import { Floor } from './floor';
-import { diskHazard, serviceHazard, slowHazard, wireHazard, type Hazard } from './hazards';
+import { diskHazard, oneOfMany, serviceHazard, slowHazard, wireHazard, type Hazard } from './hazards';
 import { Life, SECOND } from './life';
 import { signIn, World } from './machine';
 import { People } from './people';
@@ -173,9 +173,11 @@ class AnswersRun {
     const chance = this.#chance;
     const { world } = this;
     const kind = chance.random();
-    if (kind < 0.35) return diskHazard(world, chance, () => this.#life.machine);
-    if (kind < 0.6) return wireHazard(world, chance, ['api', 'api', 'storage']);
+    const machine = () => this.#life.machine;
     const endpoints = ['print', 'print', 'clusterStatus', 'jobAction', 'printJob'] as const;
+    if (kind < 0.15) return oneOfMany(world, chance, machine, endpoints);
+    if (kind < 0.35) return diskHazard(world, chance, machine);
+    if (kind < 0.6) return wireHazard(world, chance, ['api', 'api', 'storage']);
     return kind < 0.85
       ? serviceHazard(world, chance, endpoints)
       : slowHazard(world, chance, ['print', 'clusterStatus']);

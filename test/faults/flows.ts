@@ -10,7 +10,16 @@ import { catchNode, Flow, helperNode, type Definition } from '../helpers/flow';
 import type { Mount } from './below/disk';
 import { MachineClock } from './below/time';
 import { Chance } from './chance';
-import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import {
+  clockHazard,
+  diskHazard,
+  oneOfMany,
+  serviceHazard,
+  slowHazard,
+  startOffset,
+  wireHazard,
+  type Hazard,
+} from './hazards';
 import { hostileAnswerHazard, hostileHazard, STORED } from './hostile';
 import { SAVING, SECOND } from './life';
 import { signIn, World } from './machine';
@@ -281,9 +290,10 @@ class FlowsRun {
     const { world } = this;
     const kind = chance.random();
     const machine = () => (this.#mount ? { mount: this.#mount, clock: this.#clock } : undefined);
+    const endpoints = ['clusterStatus', 'clusters', 'print', 'printJob', 'actionStatus', 'storagePut', '*'] as const;
+    if (kind < 0.15) return oneOfMany(world, chance, machine, endpoints);
     if (kind < 0.3) return diskHazard(world, chance, machine);
     if (kind < 0.6) return wireHazard(world, chance, ['api', 'api', 'storage']);
-    const endpoints = ['clusterStatus', 'clusters', 'print', 'printJob', 'actionStatus', 'storagePut', '*'] as const;
     if (kind < 0.82) return serviceHazard(world, chance, endpoints);
     if (kind < 0.88) return slowHazard(world, chance, endpoints);
     if (kind < 0.91) return hostileHazard(world, chance, endpoints);

@@ -89,6 +89,71 @@ export function diskHazard(
   };
 }
 
+/** Time for which one of many keeps failing, and longest wait for it, ms. */
+const TEN_SECONDS = 10_000;
+const LONGEST = 120_000;
+
+/**
+ * Fails one of many: a single write, read or answer among those under way, or a single record, once or for ten seconds. All
+ * others succeed.
+ */
+export function oneOfMany(
+  world: World,
+  chance: Chance,
+  machine: () => Pick<Machine, 'mount' | 'clock'> | undefined,
+  endpoints: readonly Fault['endpoint'][],
+): Hazard {
+  const what = chance.pick(['write', 'write', 'read', 'record', 'answer'] as const);
+  const isOnce = chance.is(0.5);
+  let left = chance.spread(1, 40) - 1;
+  if (what === 'answer') {
+    const effect = chance.pick([{ status: 500 }, { status: 503 }, { reset: true }] as const);
+    const fault: Fault = {
+      endpoint: chance.pick(endpoints),
+      when: chance.pick(['before', 'after']),
+      ...effect,
+      times: 1,
+    };
+    return {
+      lasts: LONGEST,
+      begin: () => {
+        world.trace.add(`one of many: the answer ${left + 1} of ${fault.endpoint} will fail`);
+        const added = world.simulator.faults.add({ ...fault, after: left });
+        return () => added.remove();
+      },
+    };
+  }
+  // A close ends, whatever it returns.
+  const names = what === 'write' ? CHANGES : what === 'read' ? READS : [...READS, ...CHANGES];
+  const code = chance.pick(['EIO', 'EACCES']);
+  return {
+    disk: true,
+    lasts: LONGEST,
+    begin: () => {
+      const mount = machine()?.mount;
+      let picked: string | undefined;
+      let until = Infinity;
+      const paths = (path: string) => {
+        // A record is written under another name first.
+        const record = /^[^/]+\/.*?\.json/.exec(path)?.[0];
+        if (record === undefined || world.time.elapsed >= until) return false;
+        if (picked === undefined && left-- > 0) return false;
+        if (picked === undefined) {
+          picked = record;
+          world.trace.add(`one of many: ${record} begins to fail`);
+          until = world.time.elapsed + TEN_SECONDS;
+        }
+        if (record !== picked) return false;
+        if (isOnce) until = -Infinity;
+        return true;
+      };
+      const fault: DiskFault = { code, paths, names };
+      mount?.faults.add(fault);
+      return () => void mount?.faults.delete(fault);
+    },
+  };
+}
+
 const OUTAGES: Outage[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'silent'];
 
 /** Network fault: a host is unreachable, or a connection breaks, stalls or trickles at some byte. */

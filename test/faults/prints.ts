@@ -7,7 +7,16 @@ import type { Fault } from '../../simulator';
 import { holdStream } from '../../lib/upload/content';
 import { storeElsewhere } from '../helpers/print-request';
 import { Chance } from './chance';
-import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import {
+  clockHazard,
+  diskHazard,
+  oneOfMany,
+  serviceHazard,
+  slowHazard,
+  startOffset,
+  wireHazard,
+  type Hazard,
+} from './hazards';
 import { hostileAnswerHazard, hostileHazard, STORED } from './hostile';
 import { Life, SAVING, SECOND } from './life';
 import { signIn, World, type Machine } from './machine';
@@ -112,9 +121,10 @@ class PrintsRun {
     const { world } = this;
     const machine = () => this.#life.machine;
     const kind = chance.random();
+    const endpoints = ['print', 'print', 'print', 'clusterStatus', 'registerUpload', 'storagePut', 'getJob'] as const;
+    if (kind < 0.15) return oneOfMany(world, chance, machine, endpoints);
     if (kind < 0.35) return diskHazard(world, chance, machine);
     if (kind < 0.65) return wireHazard(world, chance, ['api', 'api', 'api', 'storage']);
-    const endpoints = ['print', 'print', 'print', 'clusterStatus', 'registerUpload', 'storagePut', 'getJob'] as const;
     if (kind < 0.8) return serviceHazard(world, chance, endpoints);
     if (kind < 0.88) return slowHazard(world, chance, endpoints);
     if (kind < 0.91) return hostileHazard(world, chance, endpoints);

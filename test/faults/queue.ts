@@ -10,7 +10,16 @@ import type { NewCluster } from '../../simulator/world/models';
 import type { Cluster, EndedPrint } from '../../simulator/world/state';
 import type { Fault, PrintJob } from '../../simulator';
 import { Chance } from './chance';
-import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import {
+  clockHazard,
+  diskHazard,
+  oneOfMany,
+  serviceHazard,
+  slowHazard,
+  startOffset,
+  wireHazard,
+  type Hazard,
+} from './hazards';
 import { Life, SECOND } from './life';
 import { signIn, World, type Machine, type Printed } from './machine';
 import { Floor } from './floor';
@@ -434,9 +443,10 @@ class QueueRun {
     const { world } = this;
     const machine = () => this.#life.machine;
     const kind = chance.random();
+    const endpoints = ['print', 'print', 'clusterStatus', 'jobAction', 'actionStatus', 'printJob', 'clusters'] as const;
+    if (kind < 0.15) return oneOfMany(world, chance, machine, endpoints);
     if (kind < 0.35) return diskHazard(world, chance, machine);
     if (kind < 0.6) return wireHazard(world, chance, ['api', 'api', 'storage']);
-    const endpoints = ['print', 'print', 'clusterStatus', 'jobAction', 'actionStatus', 'printJob', 'clusters'] as const;
     if (kind < 0.82) return serviceHazard(world, chance, endpoints);
     if (kind < 0.9) return slowHazard(world, chance, endpoints);
     return clockHazard(world, chance, machine);

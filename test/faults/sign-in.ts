@@ -1,7 +1,16 @@
 import { ANSWER } from '../../lib/rules/limits';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { Chance } from './chance';
-import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import {
+  clockHazard,
+  diskHazard,
+  oneOfMany,
+  serviceHazard,
+  slowHazard,
+  startOffset,
+  wireHazard,
+  type Hazard,
+} from './hazards';
 import { hostileHazard } from './hostile';
 import { Life, SECOND } from './life';
 import { grantOnDisk, signIn, World, type Machine } from './machine';
@@ -74,6 +83,7 @@ class SignInRun {
     const { world } = this;
     const machine = () => this.#life.machine;
     const kind = chance.random();
+    if (kind < 0.15) return oneOfMany(world, chance, machine, ['token', 'clusters']);
     if (kind < 0.4) return diskHazard(world, chance, machine);
     if (kind < 0.7) return wireHazard(world, chance, ['auth', 'auth', 'api']);
     if (kind < 0.82) return serviceHazard(world, chance, ['token', 'token', 'clusters']);

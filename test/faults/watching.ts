@@ -4,7 +4,16 @@ import { asPrintingError } from '../../lib/service/errors';
 import type { Watch } from '../../lib/watch/views/watch';
 import { Chance } from './chance';
 import { FarmChanges, THRESHOLDS } from './farm-changes';
-import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import {
+  clockHazard,
+  diskHazard,
+  oneOfMany,
+  serviceHazard,
+  slowHazard,
+  startOffset,
+  wireHazard,
+  type Hazard,
+} from './hazards';
 import { hostileHazard } from './hostile';
 import { Life, SECOND } from './life';
 import { signIn, World, type Machine } from './machine';
@@ -135,9 +144,10 @@ class WatchingRun {
     const { world } = this;
     const machine = () => this.#life.machine;
     const kind = chance.random();
+    const endpoints = ['clusterStatus', 'clusterStatus', 'clusters', 'printJob', '*'] as const;
+    if (kind < 0.15) return oneOfMany(world, chance, machine, endpoints);
     if (kind < 0.35) return diskHazard(world, chance, machine);
     if (kind < 0.6) return wireHazard(world, chance, ['api']);
-    const endpoints = ['clusterStatus', 'clusterStatus', 'clusters', 'printJob', '*'] as const;
     if (kind < 0.82) return serviceHazard(world, chance, endpoints);
     if (kind < 0.88) return slowHazard(world, chance, endpoints);
     if (kind < 0.95) {

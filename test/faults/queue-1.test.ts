@@ -1,3 +1,0 @@
-import { hold } from './hold';
-
-hold('queue', { part: 1, of: 2 });

@@ -1,3 +1,0 @@
-import { hold } from './hold';
-
-hold('queue', { part: 2, of: 2 });
