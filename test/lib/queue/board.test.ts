@@ -277,6 +277,16 @@ describe('queue/board', () => {
     assert.equal(first?.printers, last?.printers);
   });
 
+  it('is made of what is known while the store can’t be written', async () => {
+    await begin({ gate: 'automatic' });
+    await one.add('a', { held: true });
+    one.memory.cutOff();
+    await all.pass(30);
+    const shown = await board();
+    assert.deepEqual([shown.items.map(({ queueKey }) => queueKey), shown.counts.held], [['a'], 1]);
+    one.memory.reconnect();
+  });
+
   it('is made of what is stored after a restart', async () => {
     await begin({ printers: ['C1'] });
     await one.add('a', { wanted: 2, perPrint: 2 });

@@ -196,6 +196,65 @@ describe('queue/parts', () => {
     assert.deepEqual(types(), ['item.failed', 'item.finished']);
   });
 
+  it('of a print that vanished are none unless somebody counts some, and stay unless it is settled as not printed', async () => {
+    for (const outcome of ['printed', 'not-printed'] as const) {
+      all = new QueueFarm();
+      await begin({ gate: 'confirm' });
+      all.farm.lives.push([
+        [0, 'printing'],
+        [15, ''],
+      ]);
+      await one.add('a', { wanted: 4, perPrint: 4 });
+      await all.pass(120);
+      assert.equal(await shown(), 'blocked: 0 good, 0 rejected, 4 owed; 0/1: 1.1 unknown -');
+      assert.equal(await judge(true), 'done');
+      assert.equal(await shown(), 'blocked: 0 good, 0 rejected, 4 owed; 0/1: 1.1 unknown -');
+      assert.equal(await judge(true, { goodParts: 3 }), 'done');
+      assert.equal(await shown(), 'blocked: 3 good, 0 rejected, 1 owed; 0/1: 1.1 unknown 3');
+      await one.pause();
+      await one.settle('a', outcome, 1, 1);
+      await all.pass(20);
+      const result = {
+        printed: 'waiting: 3 good, 1 rejected, 1 owed; 1/2: 1.1 finished 3',
+        'not-printed': 'waiting: 0 good, 0 rejected, 4 owed; 1/1: 1.1 recalled -',
+      };
+      assert.equal(await shown(), result[outcome]);
+      if (outcome === 'printed') await all.close();
+    }
+  });
+
+  it('count once where one print has closed the plates of all members of a group', async () => {
+    const member = (uuid: string) => ({ uuid, status: 'idle', enabled: true });
+    all.farm.changes.set('C1', { printers: [member('M1'), member('M2')] });
+    await begin({ gate: 'confirm' });
+    Object.assign(all.farm, { dispatch: 'lost', isHidden: true });
+    await one.add('a', { wanted: 2, perPrint: 4 });
+    await all.pass(300);
+    await one.settle('a', 'printed');
+    const { itemId } = await one.item('a');
+    const about = { print: { itemId, copy: 1, attempt: 1 }, goodParts: 2 };
+    await one.judge(true, about, 'C1', 'M1');
+    await one.judge(true, about, 'C1', 'M2');
+    await all.pass(20);
+    assert.equal(await shown(), 'finished: 2 good, 2 rejected, 0 owed; 0/1: 1.1 finished 2');
+    assert.deepEqual(
+      (await one.printers()).map(({ plate }) => plate),
+      ['clear', 'clear'],
+    );
+  });
+
+  it('are stored so that an older version of the pack, which would print copies, leaves them alone', async () => {
+    await begin();
+    await one.pause();
+    await one.add('parts', { wanted: 2 });
+    await one.add('copies', { copies: 2 });
+    const stored = [...all.shared.values('queue-item').values()] as { queueKey: string; version: number }[];
+    assert.deepEqual(Object.fromEntries(stored.map(({ queueKey, version }) => [queueKey, version])), {
+      parts: 3,
+      copies: 2,
+    });
+  });
+
   it('of a failed print are owed again by its retries and by a retry, and by nothing else', async () => {
     await begin({ retries: 1 });
     all.farm.lives.push(endsAs('failed'), endsAs('failed'));
