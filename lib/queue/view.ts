@@ -303,9 +303,9 @@ export class QueueView {
     return forecastShape(this.#now, await this.#forecast.make(this.#forecastInput()));
   }
 
-  /** The last forecast, or another one if anything has changed since, and it is a minute old; with what comes next. */
+  /** The last forecast, or another one after changes; with what comes next. */
   async recentForecast(): Promise<{ forecast: Forecast; next: QueueForecast['next'] }> {
-    const { made, at } = await this.#forecast.recent(() => this.#forecastInput());
+    const { made, at } = await this.#forecast.recent(this.changes, () => this.#forecastInput());
     const known =
       this.#shownForecast?.made === made ? this.#shownForecast : { made, forecast: forecastShape(at, made) };
     this.#shownForecast = known;
@@ -531,18 +531,24 @@ class RecentForecast {
   #took = 0;
   /** ms since 1970. */
   #at = 0;
+  /** Number of changes before the last one that a board has asked for. */
+  #changes = -1;
   /** As messages show them. */
   readonly #etas = new Map<string, QueueItem['eta']>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** The last one, or another one if anything has changed since and it is old; `at`: of what it foretells, ms since 1970. */
-  async recent(input: () => ForecastInput): Promise<{ made: QueueForecast; at: number }> {
+  /**
+   * The last one, or another one if items or printers have changed since, or it is a minute old; `at`: of what it foretells, ms
+   * since 1970. Figures alone move every time of a forecast, so they are not worth another one.
+   */
+  async recent(changes: number, input: () => ForecastInput): Promise<{ made: QueueForecast; at: number }> {
     const age = this.clock.monotonic() - this.#madeAt;
-    const isFresh =
-      this.#last !== null && (this.isCurrent ? age < KEPT : age < Math.max(KEPT, this.#took / BOARD_SHARE));
-    const made = isFresh && this.#last ? this.#last : await this.make(input());
-    return { made, at: this.#at };
+    const least = Math.max(SHORTEST_AGE, this.#took / BOARD_SHARE);
+    const isDue = age >= Math.max(KEPT, least) || (changes !== this.#changes && age >= least);
+    if (this.#last && !isDue) return { made: this.#last, at: this.#at };
+    this.#changes = changes;
+    return { made: await this.make(input()), at: this.#at };
   }
 
   async make(input: ForecastInput): Promise<QueueForecast> {
