@@ -22,6 +22,7 @@ import {
   type QueuePrint,
   type QueuePrinter,
 } from './model/types';
+import { usedOf } from './model/usage';
 import { Explainer, stuckReasonsOf, stuckSummaryOf } from './plan/explanation';
 import { type ActivePrint, type ForecastInput, type QueueForecast, SimulatedQueue, stocksOf } from './plan/forecast';
 import { planFile, type PlanInput, PlanInputs, type PlanSource } from './plan/inputs';
@@ -460,7 +461,7 @@ export const printShape = (record: ItemRecord, attempt: Attempt): QueuePrint => 
   cost: attempt.cost,
   perPrint: attempt.perPrint ?? 1,
   goodParts: goodPartsOf(record, attempt),
-  used: attempt.used ?? [],
+  used: usedOf(record, attempt),
 });
 
 const isoOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));

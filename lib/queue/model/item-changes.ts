@@ -33,7 +33,7 @@ import type {
   Settlement,
   UsedMaterial,
 } from './types';
-import { usedBy } from './usage';
+import { recordedUse, usedOf } from './usage';
 
 // Changes of an item. Each returns the same record if nothing changes; those of people throw QUEUE_ITEM_BUSY.
 
@@ -111,7 +111,10 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
     ...(parts && { parts }),
     ...(alternatives && {
       files: [...record.files.slice(0, 1), ...alternatives],
-      prints: record.prints.map((attempt) => ({ ...attempt, file: isOpen(attempt) ? attempt.file : 0 })),
+      // What their files said goes with them.
+      prints: record.prints.map((attempt) =>
+        isOpen(attempt) || attempt.file === 0 ? attempt : { ...attempt, file: 0, used: usedOf(record, attempt) },
+      ),
     }),
     ...(record.isHeld && changes.held === false && { waitsSince: context.now }),
     ...(changes.deadlineAt !== undefined && changes.deadlineAt !== record.deadline && { isOverdue: false }),
@@ -371,9 +374,9 @@ export function ended(record: ItemRecord, of: AttemptOf, end: AttemptEnd, contex
   const { outcome, at, used, ...more } = end;
   const figures = { ...more, printerId: more.printerId ?? found.printerId };
   const counts = outcome === 'failed';
-  const consumed = used.length > 0 ? { used } : {};
+  const use = recordedUse(record, found.file, used);
   const changed = withAttempt(record, found, {
-    ...{ state: outcome, endedAt: at, ...figures, ...consumed },
+    ...{ state: outcome, endedAt: at, ...figures, ...(use && { used: use }) },
     ...{ counts, recall: null },
   });
   const after = withPrintEvent(changed, context, `print.${outcome}`, found, at);
@@ -407,8 +410,7 @@ function settledAs(
   if (found?.state !== 'unknown') return record;
   const marked = withAttempt(record, found, { settledAs: outcome });
   if (outcome === 'not-printed') return recalled(marked, of, context);
-  const used = usedBy(record.files[found.file]?.facts ?? null, null, 1, false);
-  const figures = { seconds: null, cost: null, used, reason: null };
+  const figures = { seconds: null, cost: null, used: [], reason: null };
   const end = { outcome: 'finished', at: context.now, printerId: null, ...figures } as const;
   return ended(marked, of, end, context);
 }

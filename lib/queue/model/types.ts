@@ -577,7 +577,7 @@ export interface Attempt {
   perPrint?: number;
   /** Good parts, where somebody has counted them (`goodPartsOf`). */
   goodParts?: number;
-  /** What it used up; absent: nothing, or not known. */
+  /** What it used up, where that is more than its file says (`usedOf`). */
   used?: readonly UsedMaterial[];
   /** Types of its events so far: each happens once per attempt. */
   told: readonly QueueEventType[];

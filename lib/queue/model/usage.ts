@@ -1,6 +1,21 @@
 import type { Feed, Source } from '../../service/feeds';
 import type { FileFacts, MaterialNeed } from '../../toolpath/facts';
-import type { UsedMaterial } from './types';
+import type { Attempt, ItemRecord, UsedMaterial } from './types';
+
+/** What an ended print used up: what was recorded, or else all that its file needs, if it finished. */
+export const usedOf = ({ files }: Pick<ItemRecord, 'files'>, { used, state, file }: Attempt): readonly UsedMaterial[] =>
+  used ?? (state === 'finished' || state === 'rejected' ? wholeOf(files[file]?.facts ?? null) : []);
+
+/** What a print uses up of which only the file is known. */
+const wholeOf = (facts: FileFacts | null): UsedMaterial[] => usedBy(facts, null, 1, false);
+
+/** What is to be recorded of it; undefined: no more than its file says. */
+export const recordedUse = (
+  { files }: Pick<ItemRecord, 'files'>,
+  file: number,
+  used: readonly UsedMaterial[],
+): readonly UsedMaterial[] | undefined =>
+  used.length === 0 || JSON.stringify(used) === JSON.stringify(wholeOf(files[file]?.facts ?? null)) ? undefined : used;
 
 /**
  * What a print used up, by extruder.

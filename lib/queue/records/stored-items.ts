@@ -31,7 +31,8 @@ const VERSION = 3;
 const VERSION_OF_COPIES = 2;
 
 /** Members that seldom change: the first record of what is over holds them as well, so that the item's own stays small. */
-const LASTING = ['files', 'require', 'name', 'queueKey', 'orderId', 'owner', 'costCode', 'createdAt'] as const;
+const LASTING = ['files', 'require', 'name', 'queueKey', 'orderId', 'owner', 'costCode', 'createdAt', 'parts'] as const;
+
 /** What most items have; such members are not written. */
 const USUAL: Partial<ItemRecord> = {
   ...{ queueKey: null, orderId: null, owner: null, costCode: null, name: null, require: null, priority: 0 },
@@ -188,7 +189,7 @@ export class StoredItems {
       const states = Object.entries(touchedSince(past, item)).filter(([copy]) => !open.has(copy));
       const lasting = differing(
         { ...USUAL, ...past.lasting },
-        Object.fromEntries(LASTING.map((name) => [name, item[name]])),
+        Object.fromEntries(LASTING.flatMap((name) => (item[name] === undefined ? [] : [[name, item[name]]]))),
       );
       const part: StoredPast = {
         version: 1,

@@ -28,10 +28,15 @@ describe('queue: bytes written per print', () => {
   });
   afterEach(() => all.close());
 
-  for (const copies of [10, 100, 300])
-    it(`are at most 10 kB for an item of ${copies} copies`, async function () {
+  for (const [copies, kind] of [
+    [10, 'copies'],
+    [100, 'copies'],
+    [300, 'copies'],
+    [100, 'prints of two parts'],
+  ] as const)
+    it(`are at most 10 kB for an item of ${copies} ${kind}`, async function () {
       this.timeout(60_000);
-      await one.add('a', { copies });
+      await one.add('a', kind === 'copies' ? { copies } : { wanted: 2 * copies, perPrint: 2 });
       await all.pass(copies * 36 + 60);
       assert.equal((await one.item('a')).copies.good, copies);
       const perPrint = [...written.values()].reduce((sum, bytes) => sum + bytes, 0) / copies;
