@@ -89,7 +89,7 @@ export const LAYERS = {
     runtimes: nodeReds,
   },
   page: { folder: 'test/simulator-page', needs: ['browser'] },
-  board: { folder: 'test/board-page', needs: ['browser'] },
+  board: { folder: 'test/board-page', covers: 'NODE_V8_COVERAGE', needs: ['browser'] },
 };
 
 /** Runtimes on which a layer runs. @param {Layer} layer */

@@ -187,8 +187,8 @@ export class Board {
   }
 
   /** Reads a printer anew, after a press that concerned it. */
-  reread(clusterId: string, deadline: Deadline): Promise<void> {
-    return this.#farm.reread(clusterId, deadline);
+  reread(clusterId: string): void {
+    void this.#farm.reread(clusterId);
   }
 
   /** Items of the whole queue that a search finds, as the pages show them. */

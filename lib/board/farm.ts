@@ -2,10 +2,12 @@ import type { ApiClient } from '../account/api-client';
 import { type ClusterView, ClusterViews } from '../queue/records/statuses';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { Clock } from '../time/clock';
-import type { Deadline } from '../time/deadline';
+import { type Deadline, underDeadline } from '../time/deadline';
 import { guard } from '../time/guard';
 import type { Watcher } from '../watch/watcher';
 
+/** Longest read of one printer, ms. */
+const READ_WITHIN = 30_000;
 /** Interval of the reads of the list of printers, ms. */
 const LIST_EVERY = 120_000;
 
@@ -27,7 +29,7 @@ export class Farm {
   readonly #releases = new Map<string, () => void>();
   readonly #ends: (() => void)[];
   #cancel: (() => void) | null = null;
-  #isClosed = false;
+  readonly #closing = new AbortController();
 
   constructor(options: FarmOptions) {
     this.#options = options;
@@ -61,14 +63,17 @@ export class Farm {
     return this.#views.get(clusterId);
   }
 
-  /** Reads one cluster after a press. A failure is left to the next poll. */
-  async reread(clusterId: string, deadline: Deadline): Promise<void> {
-    await this.#views.read(clusterId, deadline).catch(() => undefined);
-    this.#options.changed();
+  /** Reads one cluster after a press. A failure is left to the next poll. Never rejects. */
+  async reread(clusterId: string): Promise<void> {
+    const { clock, changed } = this.#options;
+    const { signal: parent } = this.#closing;
+    const read = (deadline: Deadline) => this.#views.read(clusterId, deadline);
+    await underDeadline(clock, { ms: READ_WITHIN, parent }, read).catch(() => undefined);
+    if (!parent.aborted) guard(changed)();
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#closing.abort(new Error('closed'));
     this.#cancel?.();
     for (const end of [...this.#ends, ...this.#releases.values()]) end();
     this.#releases.clear();
@@ -76,17 +81,17 @@ export class Farm {
 
   /** Reads the list now and again and again: a printer that is connected later belongs to the board, too. */
   #readListOn(): void {
-    if (this.#isClosed) return;
+    if (this.#closing.signal.aborted) return;
     this.#cancel?.();
     this.#cancel = this.#options.clock.after(LIST_EVERY, () => this.#readListOn());
-    void this.#readList();
+    this.#readList().catch(() => undefined);
   }
 
-  /** Never rejects: after a failure, the next read finds what this one did not. */
+  /** After a failure, the next read finds what this one did not. */
   async #readList(): Promise<void> {
     const { watcher, signIn, isHolding, changed } = this.#options;
     if (signIn.usable) await watcher.clusterList.read(LIST_EVERY / 2).catch(() => undefined);
-    if (this.#isClosed) return;
+    if (this.#closing.signal.aborted) return;
     if (isHolding) this.#hold();
     guard(changed)();
   }

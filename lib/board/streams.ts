@@ -107,21 +107,25 @@ export class Streams {
 
   /** Never rejects. */
   async #update(): Promise<void> {
-    const { clock, read, translate } = this.#options;
+    const { clock, read } = this.#options;
     this.#updatedAt = clock.monotonic();
     const view = await read().catch(() => null);
     // The next change, or the next heartbeat, tries again.
     if (!view) return;
     const languages = new Set([...this.#streams].map(({ sink }) => sink.language));
     for (const language of this.#documents.keys()) if (!languages.has(language)) this.#documents.delete(language);
-    for (const language of languages) {
-      const before = this.#documents.get(language) ?? null;
-      const known = this.#known.get(language) ?? new WeakMap<object, string>();
-      this.#known.set(language, known);
-      const after = documentOf(view, translate(language), known);
-      this.#documents.set(language, after);
-      guard(() => this.#send(language, after, before))();
-    }
+    for (const language of languages) guard(() => this.#show(view, language))();
+  }
+
+  /** Sends a view to the pages of one language. */
+  #show(view: BoardView, language: string): void {
+    const { translate } = this.#options;
+    const before = this.#documents.get(language) ?? null;
+    const known = this.#known.get(language) ?? new WeakMap<object, string>();
+    this.#known.set(language, known);
+    const after = documentOf(view, translate(language), known);
+    this.#documents.set(language, after);
+    this.#send(language, after, before);
   }
 
   #send(language: string, after: Document, before: Document | null): void {

@@ -31,7 +31,7 @@ export async function carryOut(
       const acting = { action: onPrint, data: {}, deadline, onStage: () => undefined };
       await client.jobControl.run({ ...acting, clusterId, clusterJobId });
     } finally {
-      void board().reread(clusterId, deadline);
+      board().reread(clusterId);
     }
     return;
   }

@@ -8,6 +8,7 @@ import type { Client } from '../../lib/client';
 import { PICTURE } from '../../lib/rules/limits';
 import { asPrintingError, PrintingError } from '../../lib/service/errors';
 import { record, text } from '../../lib/service/json-readers';
+import { guard } from '../../lib/time/guard';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 import { clientOf } from '../shared/account-link';
 import type { Saved, SavedCredentials } from '../shared/definition';
@@ -103,7 +104,7 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
     answerer = answererOf({
       ...{ board: opened, clock, assets, guards, token, hosts, signal },
       addFile: (file, deadline) => addDropped({ client, api }, file, deadline),
-      pressed,
+      pressed: guard(pressed),
     });
     failure = null;
     showState(client, guards.isGuarding || token !== null);

@@ -246,11 +246,9 @@ function openStream({ board, response, query, language }: Asked): void {
     end: () => void response.end(),
   };
   count(1);
+  response.once('close', () => count(-1));
   const remove = board.streams.open(sink);
-  response.once('close', () => {
-    remove();
-    count(-1);
-  });
+  response.once('close', remove);
   // A write to a page that has gone fails here, before its close.
   response.on('error', remove);
 }

@@ -158,6 +158,15 @@ describe('lib/board/streams', () => {
     fault.close();
   });
 
+  it('goes on after a board that can not be written as JSON', async () => {
+    const page = new Page();
+    streams.open(page);
+    await clock.advance(0);
+    await change(viewOf([item('a', { owner: 7n as never })]));
+    await change(viewOf([item('c')]));
+    assert.deepEqual(page.items.at(-1)?.ids, ['c']);
+  });
+
   it('sends the first 200 open items, and those that need a person', async () => {
     const many = Array.from({ length: 2_000 }, (_, at) => item(`i${at}`));
     const todo: BoardView['state']['todo'] = [
