@@ -8,7 +8,7 @@ import { Turns } from '../../lib/time/concurrency';
 import { addJobTexts } from '../shared/job-texts';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { invalid, isBlank, noPrinter, read, readText } from '../shared/inputs';
+import { invalid, isBlank, noFile, noPrinter, read, readText } from '../shared/inputs';
 import { readClusterIds } from '../shared/print-inputs';
 import { workNode } from '../shared/work-node';
 import { phrase } from '../../lib/words/sentence';
@@ -40,7 +40,7 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
   const readItem = async (msg: NodeMessage, property: 'clusterJobId' | 'jobId' | 'fileId'): Promise<string> => {
     const id = await readText(RED, this, { ...item, message: property }, msg);
     if (id !== undefined) return id;
-    throw invalid(NO_ITEM[property]);
+    throw property === 'clusterJobId' ? invalid(NO_ITEM.clusterJobId) : noFile(NO_ITEM[property]);
   };
   /** Reads the filter; its own clusters take precedence over the node's. */
   const readFilter = async (msg: NodeMessage): Promise<PrintJobFilter> => {
