@@ -188,12 +188,16 @@ export class NodeBench {
   };
 }
 
-/** Failures that a status names more exactly than by their code, by their sentences. */
-const CAUSES: [RegExp, string][] = [
+/** Sentences whose cause the status names, and its text. */
+const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/printer is offline/, 'printerOffline'],
-  [/^Choose a (printer|print or printer) /, 'noPrinter'],
-  [/^Choose a file/, 'noFile'],
-  [/must be .*, but it is an? /, 'wrongType'],
+  [/queue of the printer is full/, 'queueFull'],
+  [/^Choose a printer in|^The message names no printer|^The list of printers is empty/, 'noPrinter'],
+  [
+    /^(Choose|Enter) a (stored job in|library file|file)|^The setting for the file is empty|^The message names no stored job/,
+    'noFile',
+  ],
+  [/ must be (a string|a Buffer|true or false)\b.*, but it is |^The printers must be a string/, 'wrongType'],
 ];
 
 type Options = Parameters<Flow['deploy']>[1];
