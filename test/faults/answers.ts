@@ -1,5 +1,6 @@
 import { readRules } from '../../lib/queue/model/rules';
 import type { Fault } from '../../simulator';
+import { seeded } from '../helpers/seeded';
 import { Chance } from './chance';
 import { Floor } from './floor';
 import { diskHazard, oneOfMany, serviceHazard, slowHazard, wireHazard, type Hazard } from './hazards';
@@ -10,6 +11,8 @@ import { Words } from './words';
 
 /** Speed of the printers’ time. */
 const FACTOR = 16;
+/** Time after which a poll has shown what happened, ms. */
+const SHOWN_AFTER = 70 * SECOND;
 /** What people ask for, as often as it stands here. */
 const ASKS = [
   ...['hold', 'hold', 'hold', 'release', 'release', 'remove', 'retry', 'move', 'copies', 'priority', 'held', 'later'],
@@ -22,7 +25,7 @@ export async function answersRun(seed: number): Promise<void> {
   const world = await World.make(seed, { farm, accessTokenLifetime: 1e8, timeFactor: FACTOR });
   await world.run(async () => {
     await signIn(world);
-    await new AnswersRun(world).go();
+    await new AnswersRun(world, new Chance(seeded(seed + 4e6))).go();
   });
 }
 
@@ -35,7 +38,11 @@ class AnswersRun {
   /** Faults of the oracle's own: a request that did not end as promised. */
   readonly #broken: unknown[] = [];
 
-  constructor(private readonly world: World) {
+  /** @param failures draws of their own for the prints that fail */
+  constructor(
+    private readonly world: World,
+    private readonly failures: Chance,
+  ) {
     const chance = (this.#chance = new Chance(world.random));
     const gate = chance.pick(['automatic', 'automatic', 'confirm'] as const);
     const rules = {
@@ -77,6 +84,8 @@ class AnswersRun {
       life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     for (let count = chance.pick([0, 0, 1]); count > 0; count--) life.planEnd(chance.whole(0, horizon * 0.9));
     for (let count = chance.whole(0, 2); count > 0; count--) this.#loseAnswer(chance.whole(0, horizon * 0.8));
+    for (let count = this.failures.pick([0, 0, 1, 2]); count > 0; count--)
+      this.#failPrint(this.failures.whole(0, horizon * 0.8));
     for (let at = 60_000; at < horizon; at += 60_000) life.at(at, () => void people.clearPlates(0.8, 0.3));
     await world.time.pass(horizon);
     await life.recover();
@@ -167,6 +176,23 @@ class AnswersRun {
     if (kind === 'list') return void (await people.list());
     const running = world.printed.findLast(({ uuid }) => people.jobOf(uuid)?.status === 'printing');
     if (running) await people.stop(this.#life.client, running);
+  }
+
+  /** Fails the print that runs at this time. Once a poll has shown it, people hold its item or try it again. */
+  #failPrint(at: number): void {
+    const { world } = this;
+    const kinds = this.failures.pick([['hold', 'retry'], ['hold', 'retry'], ['retry', 'hold'], ['retry']] as const);
+    const pause = this.failures.spread(1_000, 100_000);
+    this.#life.at(at, () => {
+      const running = world.printed.findLast(({ uuid }) => this.#people.jobOf(uuid)?.status === 'printing');
+      if (!running) return;
+      const { clusterId, uuid, jobName } = running;
+      world.trace.add(`printer: ${jobName} fails`);
+      world.simulator.world.fail(clusterId, uuid);
+      const key = jobName.replace(/\.gcode$/, '');
+      for (const [turn, kind] of kinds.entries())
+        world.time.after(SHOWN_AFTER + turn * pause, () => this.#ask(key, kind));
+    });
   }
 
   #hazard(): Hazard {
