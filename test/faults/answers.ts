@@ -228,6 +228,10 @@ class AnswersRun {
         // By then it is in doubt.
         for (let left = 3; left > 0; left--)
           this.world.time.after(chance.whole(180_000, away + 60_000), () => this.#ask(undefined, 'settle'));
+        // A copy in doubt is not a failed one: a retry sends nothing.
+        this.world.time.after(this.failures.whole(180_000, away), () => {
+          for (const { key } of this.#people.added) this.#ask(key, 'retry');
+        });
       };
     });
   }
