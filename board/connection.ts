@@ -1,6 +1,6 @@
 // The stream of the board: opened while the page is visible, and again after every break.
 import type { Change } from '../lib/board/shapes';
-import { apply, current, set } from './state';
+import { applyInPieces, current, set } from './state';
 
 /** Silence after which the connection counts as broken, ms: two heartbeats and a little. */
 const SILENCE = 35_000;
@@ -108,7 +108,7 @@ function receive(text: string): void {
     location.reload();
     return;
   }
-  apply(change);
+  applyInPieces(change);
 }
 
 /** A page that gets an old copy again must not reload for ever. */

@@ -54,7 +54,7 @@ const entries: Record<Section, Map<string, unknown>> = {
 };
 
 /** Applies a message of the stream. Entries that did not change stay the same objects. */
-export function apply(change: Change): void {
+function apply(change: Change): void {
   if (change.isWhole) for (const section of SECTIONS) entries[section] = new Map();
   const lists: Record<string, unknown> = {};
   for (const section of SECTIONS) {
@@ -72,6 +72,53 @@ export function apply(change: Change): void {
   const values = change.values ? ({ ...state.values, ...change.values } as Values) : state.values;
   if (change.values?.now !== undefined) setClock(change.values.now);
   set({ ...lists, values });
+}
+
+/** Entries of a piece: drawing more of them at once would hold up a frame. */
+const PIECE = 40;
+const pieces: Change[] = [];
+
+/** Applies a message in pieces, one a frame; the next message comes after them. What needs a person comes first. */
+export function applyInPieces(change: Change): void {
+  pieces.push(...piecesOf(change));
+  if (pieces.length > 0 && !isApplying) applyNext();
+}
+
+let isApplying = false;
+function applyNext(): void {
+  const piece = pieces.shift();
+  isApplying = piece !== undefined;
+  if (!piece) return;
+  // A timer, because a hidden page has no frames.
+  setTimeout(applyNext, 20);
+  apply(piece);
+}
+
+function piecesOf({ sections = {}, ...first }: Change): Change[] {
+  const { printers, items, ...others } = sections;
+  const split = [
+    ['printers', printers],
+    ['items', items],
+  ] as const;
+  const parts = split.flatMap(([name, changed]) =>
+    inParts(Object.entries(changed?.set ?? {})).map((set): Change => ({ sections: { [name]: { set } } })),
+  );
+  const ids = split.flatMap(([name, changed]) => (changed?.ids ? [[name, { ids: changed.ids }]] : []));
+  const begin: Change = { ...first, sections: { ...others, ...(Object.fromEntries(ids) as Change['sections']) } };
+  const [next, ...rest] = parts;
+  return next ? [merged(begin, next), ...rest] : [begin];
+}
+
+/** One piece of two: the second has entries of one section alone. */
+function merged(begin: Change, next: Change): Change {
+  const [[name, changed] = []] = Object.entries(next.sections ?? {}) as [Section, { set: Record<string, unknown> }][];
+  if (!name || !changed) return begin;
+  return { ...begin, sections: { ...begin.sections, [name]: { ...begin.sections?.[name], ...changed } } };
+}
+
+function inParts<T>(entries: readonly [string, T][]): Record<string, T>[] {
+  const count = Math.ceil(entries.length / PIECE);
+  return Array.from({ length: count }, (_, at) => Object.fromEntries(entries.slice(at * PIECE, (at + 1) * PIECE)));
 }
 
 export const printerId = ({ clusterId, printerId: own }: { clusterId: string; printerId: string | null }): string =>

@@ -1,5 +1,5 @@
 // A bar for each print of the next 24 hours, running or planned.
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { BoardForecast, BoardPrinter } from '../lib/board/shapes';
 import { itemName, printerId, printerName, type State } from './state';
 import { memo, Region, useBoard, useTicks } from './ui';
@@ -15,7 +15,7 @@ interface Bar {
 }
 
 export function Timeline() {
-  const { printers, items, values } = useBoard();
+  const { printers, items, values } = useLater(useBoard());
   useTicks(60_000);
   const forecast = values?.forecast ?? null;
   const planned = useMemo(() => plannedBars(items, forecast), [items, forecast]);
@@ -40,6 +40,16 @@ export function Timeline() {
       </ul>
     </Region>
   );
+}
+
+/** The state as of a moment ago: the timeline has a frame of its own, and waits while others are drawn. */
+function useLater(state: State): State {
+  const [later, setLater] = useState(state);
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(state), 100);
+    return () => clearTimeout(timer);
+  }, [state]);
+  return later;
 }
 
 const NONE: readonly Bar[] = [];

@@ -14,7 +14,7 @@ import { clientOf } from '../shared/account-link';
 import type { Saved, SavedCredentials } from '../shared/definition';
 import { whenFlowsStarted } from '../shared/flows-started';
 import { invalid, isBlank } from '../shared/inputs';
-import { inLanguage, translated } from '../shared/language';
+import { inLanguage, languageOf, translated } from '../shared/language';
 import { onInput } from '../shared/on-input';
 import { queueOf } from '../shared/queue-link';
 import { runtimeOf } from '../shared/runtime';
@@ -25,7 +25,7 @@ import { builtAssets } from './assets';
 import { definition } from './definition';
 import { nodeRedGuards } from './guards';
 import { type Answerer, boardPaths, readPath } from './paths';
-import { answererOf, type PressReport } from './requests';
+import { answererOf, closeToOthers, type PressReport } from './requests';
 
 type BoardNode = Node<SavedCredentials<typeof definition>>;
 type SavedBoard = Saved<typeof definition> & { queue?: string };
@@ -62,13 +62,10 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
     const path = readPath(settings.path);
     claim = boardPaths(RED.httpNode as Application).claim(path, {
       answer: (request, response, rest, next) => {
-        if (answerer) answerer(request, response, rest, next);
-        else
-          response
-            .status(503)
-            .type('text')
-            .set('Retry-After', '5')
-            .send(translated(RED, failure?.sentence ?? NOT_YET));
+        if (answerer) return answerer(request, response, rest, next);
+        closeToOthers(response);
+        response.status(503).type('text').set('Retry-After', '5');
+        response.send(inLanguage(languageOf(request), failure?.sentence ?? NOT_YET));
       },
       granted: begin,
     });

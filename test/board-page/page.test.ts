@@ -449,6 +449,7 @@ describe('the page of a print board', function () {
     it('shows more than 200 items on demand', async () => {
       farm.items = Array.from({ length: 250 }, (_, at) => itemOf(`item-${at}`));
       await open();
+      await queue().getByRole('article').nth(199).waitFor();
       assert.equal(await queue().getByRole('article').count(), 200);
       await queue().getByRole('button', { name: 'Show more' }).click();
       await queue().getByRole('article', { name: 'item-249.gcode' }).waitFor();
@@ -478,8 +479,11 @@ describe('the page of a print board', function () {
   it('tells the bars of the timeline in order', async () => {
     fill();
     await open();
-    const line = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem').filter({ hasText: 'Printer 1' });
-    assert.match((await line.textContent()) ?? '', /vase\.gcode, until .*; a\.gcode, planned .* to /);
+    await page
+      .getByRole('list', { name: 'Timeline' })
+      .getByRole('listitem')
+      .filter({ hasText: /Printer 1.*vase\.gcode, until .*; a\.gcode, planned .* to / })
+      .waitFor();
   });
 
   it('lists the history in pages, and as CSV', async () => {
