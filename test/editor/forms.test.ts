@@ -115,9 +115,9 @@ for (const runtime of editors) {
       await page.emulateMedia({ colorScheme: 'light' });
     });
 
-    it('offers to install the pack that an imported example needs', async function () {
-      // Node-RED 5 of the tests finds the dashboard beside itself.
-      if (!runtime.name.includes('4.1')) return this.skip();
+    // Node-RED 5 of the tests finds the dashboard beside itself.
+    const itIn4 = runtime.name.includes('4.1') ? it : () => undefined;
+    itIn4('offers to install the pack that an imported example needs', async () => {
       const { page } = editor;
       const nodes = JSON.stringify(example('05-wall-dashboard'));
       const count = () => page.evaluate<number>('RED.nodes.createCompleteNodeSet().length');
@@ -126,6 +126,8 @@ for (const runtime of editors) {
       const offer = page.locator('.red-ui-notification', { hasText: '@flowfuse/node-red-dashboard' });
       await offer.getByRole('button', { name: 'Install all' }).waitFor();
       await page.evaluate('RED.history.pop(); RED.notifications.hide = true');
+      // It has no button that only closes it, and would cover the dialogs.
+      await offer.evaluate((shown) => shown.remove());
       assert.equal(await count(), before);
     });
 

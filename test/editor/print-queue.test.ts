@@ -155,7 +155,7 @@ for (const runtime of editors) {
         assert.equal(await tip.count(), 1);
         tips.add((await tip.textContent()) ?? '');
       }
-      assert.equal(tips.size, 15);
+      assert.equal(tips.size, 16);
     });
 
     it('saves the settings of the flow node, and shows the state of its queue', async () => {
