@@ -56,7 +56,7 @@ export function buildEditor() {
 /** Folder of the page of a print board, from where its node delivers it. */
 export const boardFolder = join(root, 'dist', 'board');
 
-/** Bundles the page of a print board, and writes its texts in each language. */
+/** Bundles the page of a print board. Its texts are in the catalogues of its node. */
 export function buildBoard(folder = boardFolder) {
   /** @type {typeof import('esbuild')} */
   const { buildSync } = createRequire(import.meta.url)('esbuild');
@@ -78,12 +78,6 @@ export function buildBoard(folder = boardFolder) {
     { loader: 'css', minify: true },
   );
   writeFileSync(join(folder, 'board.css'), code);
-  const { texts } = readNodes().find(({ name }) => name === 'board') ?? { texts: {} };
-  const own = Object.entries(texts).filter(([key]) => key.startsWith('board.'));
-  for (const language of languages()) {
-    const words = own.map(([key, said]) => [key.replace('board.', ''), said[language]]);
-    writeFileSync(join(folder, `words.${language}.json`), JSON.stringify(Object.fromEntries(words)));
-  }
   cpSync(join(root, 'icons/remote-printing-board.svg'), join(folder, 'icon.svg'));
 }
 

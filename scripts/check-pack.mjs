@@ -26,7 +26,7 @@ const allowed = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/,
   /^dist\/(nodes|lib|simulator)\/([\w-]+\/)*[\w-]+\.js$/,
   /^dist\/nodes\/[\w-]+\.html$/,
-  /^dist\/board\/(board\.(js|css)|icon\.svg|words\.[\w-]+\.json)$/,
+  /^dist\/board\/(board\.(js|css)|icon\.svg)$/,
   /^dist\/simulator\/control\/page\/page\.(html|css)$/,
   /^dist\/nodes\/locales\/[\w-]+\/[\w-]+\.(json|html)$/,
   /^dist\/nodes\/icons\/[\w-]+\.svg$/,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -26,6 +27,7 @@ import { boardPaths } from '../../nodes/board/paths';
 import { answererOf, type PressReport } from '../../nodes/board/requests';
 import { inLanguage } from '../../nodes/shared/language';
 import { buildBoard } from '../../scripts/build.mjs';
+import { catalogue, languages, readNodes } from '../../scripts/nodes.mjs';
 
 const said = (text: string) => new Sentence(text);
 const PIXEL = Buffer.from(
@@ -106,6 +108,16 @@ interface FarmOptions {
   title?: string;
 }
 
+/** Writes the texts of the node as the build does. */
+export function writeCatalogues(folder: string): void {
+  const node = readNodes().find(({ name }) => name === 'board') ?? assert.fail();
+  for (const language of languages()) {
+    const place = join(folder, 'locales', language);
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'remote-printing-board.json'), JSON.stringify(catalogue(node, language)));
+  }
+}
+
 /** A board with a queue of the documented shape, whose state the test sets. */
 export class Farm {
   printers: BoardPrinter<Sentence>[] = [];
@@ -131,6 +143,7 @@ export class Farm {
   async start(options: FarmOptions = {}): Promise<this> {
     this.#folder = await mkdtemp(join(tmpdir(), 'board-page-'));
     buildBoard(this.#folder);
+    writeCatalogues(this.#folder);
     this.open(options);
     this.#server = createServer(this.#app);
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
@@ -140,7 +153,7 @@ export class Farm {
 
   /** Opens the board, as a deploy does. */
   open({ allow = 'all', hasQueue = true, title = 'Workshop' }: FarmOptions = {}): void {
-    const assets = readAssets(this.#folder);
+    const assets = readAssets(this.#folder, join(this.#folder, 'locales'));
     const version = this.version ?? assets.version;
     const queue: BoardQueue = {
       board: async () => this.#state(),
