@@ -2,7 +2,7 @@
 // cost more than the measured process.
 import { createServer } from 'node:http';
 
-import { clusterAnswer, clusterIdOf, statusAnswer } from './farm-answers.mjs';
+import { clusterAnswer, clusterIdOf, PRINT, statusAnswer } from './farm-answers.mjs';
 import { pollFigures } from './farm-polls.mjs';
 
 /** @typedef {{ clusters: number, latency: number, long: boolean }} Farm @typedef {{ from: number, to: number, began: number, interval: number }} Span */
@@ -26,7 +26,7 @@ const server = createServer((request, response) => {
         ? statusAnswer(n, now, farm.long)
         : pathname === '/connect/v1/clusters'
           ? listAnswer(searchParams, now)
-          : null;
+          : storedAnswer(pathname);
     const body = Buffer.from(JSON.stringify(answer ?? { errors: [{ code: 'notFound' }] }));
     if (n !== undefined) bytes = body.length;
     response.writeHead(answer ? 200 : 404, { 'content-type': 'application/json', 'content-length': body.length });
@@ -34,6 +34,14 @@ const server = createServer((request, response) => {
   }, farm.latency);
 });
 server.keepAliveTimeout = 60_000;
+
+/** Record of a stored job, for items of a queue; null for another path. @param {string} path */
+function storedAnswer(path) {
+  const [, id] = /^\/slicer\/v1\/jobs\/([^/]+)$/.exec(path) ?? [];
+  if (id === undefined) return null;
+  const facts = { parsing_status: 'parsed', metadata: { print: { estimated_time: PRINT } } };
+  return { data: { job_id: id, job_name: `${id}.gcode`, status: 'uploaded', content_type: 'text/x-gcode', ...facts } };
+}
 
 /** @param {URLSearchParams} query @param {number} now */
 function listAnswer(query, now) {

@@ -9,6 +9,10 @@ try {
   const root = resolve(import.meta.dirname, '..');
   await ensureInstalled(root);
   build();
+  if (process.argv[2] === 'board') {
+    const { benchBoard } = await import('../bench/board.mjs');
+    process.exit(await benchBoard(process.argv.slice(3)));
+  }
   if (process.argv[2] === 'ends') {
     await import('../bench/ends.mjs');
     process.exit();
