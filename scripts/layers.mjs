@@ -71,6 +71,7 @@ export const LAYERS = {
       'kill.test.ts': 128,
       'start.test.ts': 100,
       'board.test.ts': 18,
+      'board-queue.test.ts': 40,
       'state-folder.test.ts': 95,
       'packed.test.ts': 47,
       'prometheus.test.ts': 25,
