@@ -20,7 +20,7 @@ const layers = {
     ['control', 'library', 'picture', 'print', 'report'],
     ['query', 'connection'],
     ['queue'],
-    ['board'],
+    ['board', 'home-assistant'],
   ],
   simulator: [['http'], ['world'], ['wire'], ['auth', 'storage'], ['api'], ['control']],
 };

@@ -3,6 +3,7 @@ import { hostFault, isOrigin, isRedirectUri } from '../lib/rules/addresses';
 import { parseHours } from '../lib/rules/hours';
 import { readBoardPath, readHostNames } from '../lib/rules/board';
 import { readMilestones } from '../lib/rules/limits';
+import { readTopicPrefix } from '../lib/rules/topics';
 import { readRangeEnd } from '../lib/rules/ranges';
 import { type PathFault, readPathOverrides, readStoragePath } from '../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../lib/rules/queue-settings';
@@ -81,6 +82,10 @@ export const range = (name: string): Validator => {
 
 export const milestones = (): Validator =>
   rule('milestones', (_node, value) => (readMilestones(asText(value)) === null ? text('invalid.milestones') : null));
+
+/** The first part of MQTT topics. */
+export const topicPrefix = (name: string): Validator =>
+  rule(name, (_node, value) => (readTopicPrefix(asText(value)) === null ? text('invalid.topicPrefix') : null));
 
 /** Path and host names of a board. */
 export const boardPath = (): Validator =>

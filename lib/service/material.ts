@@ -20,15 +20,16 @@ export interface MaterialNeed {
   weight: number | null;
 }
 
-/** GUID that stands for no material (wire facts 6.2). */
+/** GUID that stands for none, as of no material (wire facts 6.2). */
 const NIL = /^\{?0{8}-0{4}-0{4}-0{4}-0{12}\}?$/;
+export const isNilGuid = (guid: string): boolean => NIL.test(guid);
 
 const EMPTY = 'empty';
 
 /** The GUID of a material; null for none, and for the one that stands for none. */
 export function materialGuid(value: unknown): string | null {
   const guid = text(value);
-  return guid === null || NIL.test(guid) ? null : guid;
+  return guid === null || isNilGuid(guid) ? null : guid;
 }
 
 /**

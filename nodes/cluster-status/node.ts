@@ -10,7 +10,7 @@ import { clientOf } from '../shared/account-link';
 import { addJobTexts } from '../shared/job-texts';
 import { clusterStatusText } from '../shared/cluster-status-text';
 import { isBlank, needsMessage, readText } from '../shared/inputs';
-import { translated, translatedError } from '../shared/language';
+import { SHARED, translated, translatedError } from '../shared/language';
 import { markFailed, onInput, type Send } from '../shared/on-input';
 import { copyMessage } from '../shared/plain-message';
 import { failureText, signInText, StatusLine } from '../shared/status';
@@ -31,7 +31,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
   const onlyChanges = settings.send === 'changes';
   const { least } = definition.properties.interval;
   const tooShort = !isBlank(saved.interval) && Number(saved.interval) < least;
-  if (tooShort) this.warn(RED._('warning.interval'));
+  if (tooShort) this.warn(RED._(`${SHARED}:warning.interval`));
   const interval = tooShort ? least : settings.interval;
   const readThresholds = () => ({ milestones: parseMilestones(milestones), lowMaterial, plateWait });
   let closed = false;

@@ -50,12 +50,13 @@ for (const runtime of editors) {
         'printing query',
         'printing request',
         'print board',
+        'home assistant',
       ]);
       const icons = await editor.page.evaluate<string[]>(
         `Promise.all($('.red-ui-palette-node[data-palette-type^=remote-printing] .red-ui-palette-icon').toArray().map((icon) =>
           fetch(getComputedStyle(icon).backgroundImage.slice(5, -2)).then((answer) => answer.ok && answer.text())))`,
       );
-      assert.equal(icons.length, 10);
+      assert.equal(icons.length, 11);
       for (const icon of icons) assert.match(icon, /^<svg/);
     });
 
@@ -134,7 +135,7 @@ for (const runtime of editors) {
     it('finds the nodes in the palette by common search words', async () => {
       const { page } = editor;
       const search = page.locator('#red-ui-palette-search input[type=text]').last();
-      const all = 10;
+      const all = 11;
       const found = { '3d': all, gcode: 3, camera: 2, printer: all, pause: 1, webcam: 1, print: all };
       for (const [word, count] of Object.entries(found)) {
         await search.fill(word);
@@ -400,7 +401,7 @@ for (const runtime of editors) {
           const outputs = Array.from({ length: definition.outputs }, (_, index) => definition.outputLabels.call(node, index));
           return [type, [definition.inputLabels.call(node), ...outputs]];
         }))`);
-      assert.equal(Object.keys(ports).length, 10);
+      assert.equal(Object.keys(ports).length, 11);
       assert.deepEqual(ports['remote-printing-cluster-status'], ['poll now', 'status', 'events']);
       for (const [type, labels] of Object.entries(ports)) {
         assert.equal(new Set(labels).size, labels.length, type);
@@ -477,7 +478,7 @@ for (const runtime of editors) {
       const types = await page.evaluate<string[]>(
         `RED.nodes.registry.getNodeTypes().filter((type) => type.startsWith('remote-printing-'))`,
       );
-      assert.equal(types.length, 12);
+      assert.equal(types.length, 13);
       const place = { z: 'tab', x: 300, y: 100, wires: [] };
       const isConfig = (type: string) => /-(account|queue)$/.test(type) && !type.endsWith('print-queue');
       const old = types.map((type) => ({

@@ -43,6 +43,7 @@ export interface Cluster {
 
 const CORE = [
   ...['20-inject.js', '21-debug.js', '10-function.js', '10-switch.js', '15-change.js', '25-catch.js', '90-comment.js'],
+  '25-status.js',
   ...[
     '21-httpin.js',
     '21-httprequest.js',
@@ -257,12 +258,12 @@ export class ExampleBench {
     return lines.join('\n');
   }
 
-  /** Waits until `holds`, and polls the printers meanwhile. */
-  async until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  /** Waits until `holds`, and polls the printers meanwhile, unless Node-RED is off. */
+  async until(holds: () => boolean | Promise<boolean>, { isAsking = true } = {}): Promise<void> {
     const limit = Date.now() + PATIENCE;
     for (let turn = 0; !(await holds()); turn += 1) {
       if (Date.now() > limit) assert.fail(`waited in vain; the log:\n${this.#tail()}`);
-      if (turn % 10 === 0) await this.#inject('ask');
+      if (isAsking && turn % 10 === 0) await this.#inject('ask');
       await pause(50);
     }
   }

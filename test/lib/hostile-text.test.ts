@@ -29,7 +29,10 @@ import { keysBeyond, keysOf, shapeOf } from '../../lib/report/columns';
 import { CsvReader } from '../../lib/report/csv';
 import { readAddress, readBody, headersForFlow } from '../../lib/request/requests';
 import { hostFault, isOrigin, isRedirectUri } from '../../lib/rules/addresses';
+import { deviceId, Topics } from '../../lib/home-assistant/identity';
+import { readInput } from '../../lib/home-assistant/input';
 import { hostnameOf, readBoardPath, readHostNames } from '../../lib/rules/board';
+import { readTopicPrefix } from '../../lib/rules/topics';
 import { parseHours } from '../../lib/rules/hours';
 import { readMilestones, TEXT, TOOLPATH } from '../../lib/rules/limits';
 import { readRangeEnd } from '../../lib/rules/ranges';
@@ -68,7 +71,7 @@ import {
   storedJob,
 } from '../../lib/service/print-job';
 import { feedsOf, offeredMaterials } from '../../lib/service/feeds';
-import { materialGuid, readMaterialWords } from '../../lib/service/material';
+import { isNilGuid, materialGuid, readMaterialWords } from '../../lib/service/material';
 import { readFaults, readMaintenanceTask, readPrinter } from '../../lib/service/printer';
 import { readOverrides, target } from '../../lib/service/paths';
 import {
@@ -447,6 +450,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/feeds.feedsOf': (words) => feedsOf(stationOf(words)),
   'service/feeds.offeredMaterials': (words) => offeredMaterials(stationOf(words)),
   'service/material.materialGuid': (words) => materialGuid(words),
+  'service/material.isNilGuid': (words) => isNilGuid(words),
   'service/material.readMaterialWords': (words) => readMaterialWords(FIELDS(words)),
   'service/printer.readPrinter': (words) => readPrinter(FIELDS(words)),
   'service/errors.isExpiredToken': (words) => isExpiredToken(403, { errors: [{ code: words }] }),
@@ -735,6 +739,24 @@ const READERS: Record<string, (words: string) => unknown> = {
   'rules/board.readBoardPath': (words) => readBoardPath(words),
   'rules/board.readHostNames': (words) => readHostNames(words),
   'rules/board.hostnameOf': (words) => [hostnameOf(words), hostnameOf(`http://${words}`)],
+  'rules/topics.readTopicPrefix': (words) => readTopicPrefix(words),
+  'home-assistant/identity.deviceId': (words) => [deviceId(words, null), deviceId('c', words)],
+  'home-assistant/identity.Topics': (words) => {
+    const topics = new Topics('homeassistant', 'p');
+    return [
+      attempt(() => new Topics(words, words)),
+      topics.commanded(words),
+      topics.commanded(`p/${words}`),
+      topics.isBirth(words),
+    ];
+  },
+  'home-assistant/input.readInput': (words) => {
+    const topics = new Topics('homeassistant', 'p');
+    return [
+      attempt(() => readInput({ topic: words, payload: words }, topics)),
+      attempt(() => readInput({ status: { source: { type: words } } }, topics)),
+    ];
+  },
   'rules/hours.parseHours': (words) => [parseHours(words), parseHours(words.slice(0, TEXT.matched))],
   'rules/queue-settings.readPrinterIds': (words) => [readPrinterIds(words), readPrinterIds([words])],
   'rules/queue-settings.readTags': (words) => [readTags(words), readTags({ [words]: [words] })],
@@ -996,6 +1018,11 @@ const OTHERS: Record<string, string> = {
   'board/pictures.*': 'keeps pictures',
   'board/presses.*': 'checks the key by its length',
   'board/streams.*': 'works by the functions of other files',
+  'home-assistant/announcements.*': 'keeps records',
+  'home-assistant/bridge.*': 'gets statuses and messages that were read',
+  'home-assistant/discovery.*': 'shortens names by `shown`',
+  'home-assistant/pictures.*': 'keeps times',
+  'home-assistant/state.*': 'gets statuses that were read, and shortens texts by `shown`',
   'query/choices.*': 'asks by readPages and readClusterStatus',
   'query/queries.Queries': 'asks by readPages and readClusterStatus',
 };

@@ -263,13 +263,15 @@ describe('locales', () => {
 const SAME: Partial<Record<string, string[]>> = {
   de: [
     ...['Name', 'Material', 'Scopes', 'Origin', 'Filter', 'Simulator', 'online', 'offline', 'Hosts', 'Token'],
-    ...['Offline: {printer}', 'Material: {material}', 'Firmware {version}'],
+    ...['Offline: {printer}', 'Material: {material}', 'Firmware {version}', 'Firmware', 'Material {0}'],
   ],
-  'es-ES': ['Material', 'Hosts', 'Token', 'Material: {material}', 'Firmware {version}'],
+  'es-ES': [
+    ...['Material', 'Hosts', 'Token', 'Material: {material}', 'Firmware {version}', 'Firmware', 'Material {0}'],
+  ],
   nl: [
     ...['Scopes', 'Origin', 'Filter', 'Simulator', 'Account', 'Query', 'Printer', 'Printers', 'printer {0}…'],
     ...['online', 'offline', 'printer offline', 'status', 'info', 'Hosts', 'Token', 'Deadline', 'Item'],
-    ...['Offline: {printer}', 'deadline {at}', 'Firmware {version}'],
+    ...['Offline: {printer}', 'deadline {at}', 'Firmware {version}', 'Firmware'],
   ],
   fr: [
     ...['Service', 'Source', 'Description', 'Action', 'action', 'minutes', 'question', 'Messages', 'Maintenance'],

@@ -1,0 +1,54 @@
+import type { StateStore } from '../state/store';
+import type { Announced } from './discovery';
+
+/** Records of a page of the store. */
+const PAGE = 200;
+
+/**
+ * What was announced of a printer, saved under `['home-assistant', nodeId, id]`: with it, a printer that is offline after a
+ * restart still has its parts, and one that leaves the account leaves nothing behind.
+ */
+export interface Announcement {
+  version: 1;
+  id: string;
+  clusterId: string;
+  announced: Announced;
+  /** Media type of its pictures. */
+  contentType: string;
+}
+
+export class Announcements {
+  constructor(
+    private readonly store: StateStore,
+    private readonly nodeId: string,
+  ) {}
+
+  /** Null for a printer that was never announced. Rejects if it can't be read now. */
+  async read(id: string): Promise<Announcement | null> {
+    return checked(await this.store.get<Announcement>(['home-assistant', this.nodeId, id]));
+  }
+
+  /** Finds the printer that had this cluster id last. Rejects if the records can't be read now. */
+  async find(clusterId: string): Promise<Announcement | null> {
+    let after: string | undefined;
+    do {
+      const page = await this.store.list<Announcement>(['home-assistant', this.nodeId], { after, limit: PAGE });
+      const found = page.entries.map(({ value }) => checked(value)).find((one) => one?.clusterId === clusterId);
+      if (found) return found;
+      after = page.next ?? undefined;
+    } while (after !== undefined);
+    return null;
+  }
+
+  /** The message has gone out, so the store keeps the record until it can write it. */
+  write(announcement: Announcement): Promise<void> {
+    return this.store.put(['home-assistant', this.nodeId, announcement.id], announcement, { insist: true });
+  }
+
+  forget(id: string): Promise<void> {
+    return this.store.delete(['home-assistant', this.nodeId, id], { insist: true });
+  }
+}
+
+/** Null for a record of another version. */
+const checked = (record: Announcement | undefined): Announcement | null => (record?.version === 1 ? record : null);
