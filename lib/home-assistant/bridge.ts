@@ -61,7 +61,7 @@ const CONTRADICT = 60_000;
 /** Intervals without a status after which another runtime may have published the printer. */
 const GAP = 1.5;
 
-/** Events that wait until their printer is identified; the oldest are dropped. */
+/** Events that wait until their printer is announced, as nobody would receive them; the oldest are dropped. */
 const HELD = 500;
 
 /** Age of a list that suffices to find the printer of a command, ms. */
@@ -291,8 +291,8 @@ export class Bridge {
   async #tell(event: PrintEvent): Promise<void> {
     const { topics } = this.#options;
     if (event.type === 'cluster.removed') return this.#remove(event.clusterId);
-    const device = await this.#device(event.clusterId, null);
-    if (!device) {
+    const device = this.#devices.get(event.clusterId);
+    if (!device?.status) {
       this.#held = [...this.#held, event].slice(-HELD);
       return;
     }

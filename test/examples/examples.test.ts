@@ -612,6 +612,8 @@ async function retained(port: number): Promise<string[]> {
   client.on('message', (topic, _, { retain }) => void (retain && topics.push(topic)));
   try {
     const last = new Promise((resolve) => client.on('message', (topic) => topic === END && resolve(undefined)));
+    // A broker that has just been started may not listen yet.
+    await new Promise((connected) => client.once('connect', connected));
     await client.subscribeAsync('#');
     // The broker sends the retained messages first.
     await client.publishAsync(END, '');
