@@ -20,7 +20,8 @@ const layers = {
     ['control', 'library', 'picture', 'print', 'report'],
     ['query', 'connection'],
     ['queue'],
-    ['board', 'home-assistant'],
+    ['web'],
+    ['board', 'home-assistant', 'assistant'],
   ],
   simulator: [['http'], ['world'], ['wire'], ['auth', 'storage'], ['api'], ['control']],
 };

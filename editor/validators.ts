@@ -1,7 +1,7 @@
 import { isFilePath, readAmount, variableOf } from '../lib/rules/text';
 import { hostFault, isOrigin, isRedirectUri } from '../lib/rules/addresses';
 import { parseHours } from '../lib/rules/hours';
-import { readBoardPath, readHostNames } from '../lib/rules/board';
+import { readWebPath, readHostNames } from '../lib/rules/web';
 import { readMilestones } from '../lib/rules/limits';
 import { readTopicPrefix } from '../lib/rules/topics';
 import { readRangeEnd } from '../lib/rules/ranges';
@@ -87,10 +87,10 @@ export const milestones = (): Validator =>
 export const topicPrefix = (name: string): Validator =>
   rule(name, (_node, value) => (readTopicPrefix(asText(value)) === null ? text('invalid.topicPrefix') : null));
 
-/** Path and host names of a board. */
-export const boardPath = (): Validator =>
-  rule('path', (_node, value) => (readBoardPath(asText(value)) === null ? text('invalid.boardPath') : null));
-export const boardHosts = (): Validator =>
+/** Path and host names of a node that answers requests of browsers and other programs. */
+export const webPath = (): Validator =>
+  rule('path', (_node, value) => (readWebPath(asText(value)) === null ? text('invalid.webPath') : null));
+export const webHosts = (): Validator =>
   rule('hosts', (_node, value) => (readHostNames(asText(value)) === null ? text('invalid.hosts') : null));
 
 /** A link to a configuration node that another link may replace: exactly one of them is needed. */

@@ -8,7 +8,7 @@ export const definition = {
     path: {
       kind: 'text',
       default: 'print-board',
-      validate: 'boardPath()',
+      validate: 'webPath()',
       icon: 'globe',
       meaning: 'address of the page, below `httpNodeRoot`',
     },
@@ -24,7 +24,7 @@ export const definition = {
     hosts: {
       kind: 'text',
       default: '',
-      validate: 'boardHosts()',
+      validate: 'webHosts()',
       icon: 'server',
       meaning: 'further host names by which Node-RED is reached, separated by blanks',
     },

@@ -1,6 +1,6 @@
 import type { Application } from 'express';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { readHosts } from '../../lib/board/access';
+import { readHosts } from '../../lib/web/access';
 import { Board } from '../../lib/board/board';
 import type { Allow, Facts } from '../../lib/board/shapes';
 import { BoardToken } from '../../lib/board/token';
@@ -23,8 +23,8 @@ import { failureText, signInText, StatusLine, type StatusText } from '../shared/
 import { addDropped, carryOut } from './actions';
 import { builtAssets } from './assets';
 import { definition } from './definition';
-import { nodeRedGuards } from './guards';
-import { type Answerer, boardPaths, readPath } from './paths';
+import { nodeRedGuards } from '../shared/guards';
+import { type Answerer, webPaths, readPath } from '../shared/web-paths';
 import { answererOf, closeToOthers, type PressReport } from './requests';
 
 type BoardNode = Node<SavedCredentials<typeof definition>>;
@@ -59,8 +59,8 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
   const claimPath = () => {
     const { httpNodeRoot } = RED.settings as { httpNodeRoot?: unknown };
     if (httpNodeRoot === false) throw new PrintingError('NOT_CONFIGURED', NO_PAGES);
-    const path = readPath(settings.path);
-    claim = boardPaths(RED.httpNode as Application).claim(path, {
+    const path = readPath(settings.path, definition.properties.path.default);
+    claim = webPaths(RED.httpNode as Application).claim(path, {
       answer: (request, response, rest, next) => {
         if (answerer) return answerer(request, response, rest, next);
         closeToOthers(response);
@@ -70,7 +70,7 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
       granted: begin,
     });
     if (!claim.hasPath())
-      throw new PrintingError('NOT_CONFIGURED', phrase`Another board has the path ${path}: choose another one.`);
+      throw new PrintingError('NOT_CONFIGURED', phrase`Another node has the path ${path}: choose another one.`);
   };
 
   const open = async () => {

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Request, Response } from 'express';
-import { type Access, contentPolicy, nameIn, refusalOf } from '../../lib/board/access';
+import { type Access, contentPolicy, nameIn, refusalOf } from '../../lib/web/access';
 import { type Board } from '../../lib/board/board';
 import { csvOf } from '../../lib/board/history';
 import { readPress } from '../../lib/board/permission';
@@ -13,9 +13,9 @@ import { type Deadline, underDeadline } from '../../lib/time/deadline';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { inLanguage, languageOf } from '../shared/language';
 import type { Assets } from './assets';
-import type { NodeRedGuards } from './guards';
+import type { NodeRedGuards } from '../shared/guards';
 import { pageOf } from './page';
-import type { Answerer } from './paths';
+import type { Answerer } from '../shared/web-paths';
 
 /** A press as a flow hears of it. */
 export interface PressReport {

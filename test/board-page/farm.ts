@@ -22,8 +22,8 @@ import { MemoryStore } from '../../lib/state/memory-store';
 import { systemClock } from '../../lib/time/clock';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { readAssets } from '../../nodes/board/assets';
-import { nodeRedGuards } from '../../nodes/board/guards';
-import { boardPaths } from '../../nodes/board/paths';
+import { nodeRedGuards } from '../../nodes/shared/guards';
+import { webPaths } from '../../nodes/shared/web-paths';
 import { answererOf, type PressReport } from '../../nodes/board/requests';
 import { inLanguage } from '../../nodes/shared/language';
 import { buildBoard } from '../../scripts/build.mjs';
@@ -205,7 +205,7 @@ export class Farm {
         this.files.push({ name, size, text: Buffer.concat(parts).toString() });
       },
     });
-    this.#release = boardPaths(this.#app).claim('/print-board', { answer, granted: () => undefined }).release;
+    this.#release = webPaths(this.#app).claim('/print-board', { answer, granted: () => undefined }).release;
   }
 
   /** What an action changes. */

@@ -11,7 +11,7 @@ import {
   readHost,
   settingsSummary,
 } from '../../lib/account/settings';
-import { isKnownHost, nameIn, readHosts, refusalOf } from '../../lib/board/access';
+import { isKnownHost, nameIn, readHosts, refusalOf } from '../../lib/web/access';
 import { csvOf, historyOf } from '../../lib/board/history';
 import { readPress } from '../../lib/board/permission';
 import type { BoardItem } from '../../lib/board/shapes';
@@ -31,8 +31,8 @@ import { readAddress, readBody, headersForFlow } from '../../lib/request/request
 import { hostFault, isOrigin, isRedirectUri } from '../../lib/rules/addresses';
 import { deviceId, Topics } from '../../lib/home-assistant/identity';
 import { readInput } from '../../lib/home-assistant/input';
-import { hostnameOf, readBoardPath, readHostNames } from '../../lib/rules/board';
 import { readTopicPrefix } from '../../lib/rules/topics';
+import { hostnameOf, readWebPath, readHostNames } from '../../lib/rules/web';
 import { parseHours } from '../../lib/rules/hours';
 import { readMilestones, TEXT, TOOLPATH } from '../../lib/rules/limits';
 import { readRangeEnd } from '../../lib/rules/ranges';
@@ -726,19 +726,16 @@ const READERS: Record<string, (words: string) => unknown> = {
     mismatchText({ models: [words], tags: [words] }, PRINTER),
     mismatchText({ materials: [{ type: `other ${words}` }] }, { ...PRINTER, extruders: feedsOf(stationOf(words)) }),
   ],
-  'board/access.readHosts': (words) => readHosts(words),
-  'board/access.refusalOf': (words) => [
+  'web/access.readHosts': (words) => readHosts(words),
+  'web/access.refusalOf': (words) => [
     refusalOf({ host: words, origin: words }, { hosts: [words], machine: [words], isGuarded: false }),
     refusalOf({ host: 'pi', origin: `https://${words}` }, { hosts: [], machine: [], isGuarded: true }),
   ],
-  'board/access.nameIn': (words) => nameIn(words),
-  'board/access.isKnownHost': (words) => isKnownHost(words, { hosts: [words], machine: [words] }),
+  'web/access.nameIn': (words) => nameIn(words),
+  'web/access.isKnownHost': (words) => isKnownHost(words, { hosts: [words], machine: [words] }),
   'board/history.csvOf': (words) => csvOf(historyOf([pastItem(words)])),
   'board/permission.readPress': (words) => readPress({ key: words, action: words, properties: {} }),
   'board/token.BoardToken': (words) => [new BoardToken('t', 'b').isIn(words), new BoardToken('t', 'b').isRight(words)],
-  'rules/board.readBoardPath': (words) => readBoardPath(words),
-  'rules/board.readHostNames': (words) => readHostNames(words),
-  'rules/board.hostnameOf': (words) => [hostnameOf(words), hostnameOf(`http://${words}`)],
   'rules/topics.readTopicPrefix': (words) => readTopicPrefix(words),
   'home-assistant/identity.deviceId': (words) => [deviceId(words, null), deviceId('c', words)],
   'home-assistant/identity.Topics': (words) => {
@@ -757,6 +754,9 @@ const READERS: Record<string, (words: string) => unknown> = {
       attempt(() => readInput({ status: { source: { type: words } } }, topics)),
     ];
   },
+  'rules/web.readWebPath': (words) => readWebPath(words),
+  'rules/web.readHostNames': (words) => readHostNames(words),
+  'rules/web.hostnameOf': (words) => [hostnameOf(words), hostnameOf(`http://${words}`)],
   'rules/hours.parseHours': (words) => [parseHours(words), parseHours(words.slice(0, TEXT.matched))],
   'rules/queue-settings.readPrinterIds': (words) => [readPrinterIds(words), readPrinterIds([words])],
   'rules/queue-settings.readTags': (words) => [readTags(words), readTags({ [words]: [words] })],
@@ -1007,7 +1007,7 @@ const OTHERS: Record<string, string> = {
   'queue/records/facts.*': 'asks by readStored and factsOfMetadata',
   'queue/plan/suitability.*': 'gets requirements that were read',
   'rules/hours.*': 'gets hours that were read',
-  'board/access.contentPolicy': 'gets names that were read',
+  'web/access.contentPolicy': 'gets names that were read',
   'board/account-state.*': 'gets statuses that were read',
   'board/board.*': 'works by the functions of other files',
   'board/document.*': 'gets boards that were read',

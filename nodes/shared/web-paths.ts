@@ -1,32 +1,32 @@
 import type { Application, NextFunction, Request, Response } from 'express';
-import { readBoardPath } from '../../lib/rules/board';
+import { readWebPath } from '../../lib/rules/web';
 import { PrintingError } from '../../lib/service/errors';
 import { guard } from '../../lib/time/guard';
 import { phrase } from '../../lib/words/sentence';
 
-/** Answers a request to a board; `rest` is the path below the board's own, with its slash, or empty. */
+/** Answers a request to a node; `rest` is the path below the node's own, with its slash, or empty. */
 export type Answerer = (request: Request, response: Response, rest: string, next: NextFunction) => void;
 
-/** A board's claim to a path. */
+/** A node's claim to a path. */
 export interface Claim {
   answer: Answerer;
-  /** Called when the path has become this board's. */
+  /** Called when the path has become this node's. */
   granted: () => void;
 }
 
 /** Reads the setting `path`. Throws NOT_CONFIGURED. */
-export function readPath(setting: string): string {
-  const path = readBoardPath(setting);
+export function readPath(setting: string, example: string): string {
+  const path = readWebPath(setting);
   if (path !== null) return path;
-  const sentence = phrase`The board needs a path such as print-board: correct it in the node.`;
+  const sentence = phrase`The node needs a path such as ${example}: correct it in the node.`;
   throw new PrintingError('NOT_CONFIGURED', sentence);
 }
 
 /**
- * The paths of all boards of one Node-RED. Of several boards with one path, the first that claims it has it; when it goes,
+ * The paths of all nodes of one Node-RED. Of several nodes with one path, the first that claims it has it; when it goes,
  * the next one takes over at once.
  */
-export class BoardPaths {
+export class WebPaths {
   readonly #claims = new Map<string, Claim[]>();
 
   /** Returns whether the claim has the path, and a function that gives it up. */
@@ -70,11 +70,11 @@ function decoded(path: string): string {
   }
 }
 
-const known = new WeakMap<Application, BoardPaths>();
+const known = new WeakMap<Application, WebPaths>();
 
-/** The paths of a Node-RED. Its routes get one handler for all boards, which outlives deploys: routes can't be removed. */
-export function boardPaths(httpNode: Application): BoardPaths {
-  const paths = known.get(httpNode) ?? new BoardPaths();
+/** The paths of a Node-RED. Its routes get one handler for all nodes, which outlives deploys: routes can't be removed. */
+export function webPaths(httpNode: Application): WebPaths {
+  const paths = known.get(httpNode) ?? new WebPaths();
   if (!known.has(httpNode)) {
     known.set(httpNode, paths);
     httpNode.use(paths.handle);

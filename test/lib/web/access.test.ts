@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
-import { contentPolicy, isKnownHost, readHosts, refusalOf } from '../../../lib/board/access';
+import { contentPolicy, isKnownHost, readHosts, refusalOf } from '../../../lib/web/access';
 
 const access = { hosts: ['farm.example.org'], machine: ['Workshop-PI.example.net'], isGuarded: false };
 
-describe('lib/board/access', () => {
+describe('lib/web/access', () => {
   describe('isKnownHost', () => {
     for (const host of [
       ...['127.0.0.1', '192.168.1.4:1880', '[::1]:1880', '[fe80::1]', 'localhost', 'localhost:1880', 'pi', 'PI:1880'],

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import express, { type RequestHandler } from 'express';
 import request from 'supertest';
-import { nodeRedGuards } from '../../nodes/board/guards';
+import { nodeRedGuards } from '../../../nodes/shared/guards';
 
-describe('nodes/board/guards', () => {
+describe('nodes/shared/guards', () => {
   /** Asks a page behind these settings, after `before`; answers with the user that it sees. */
   const ask = (
     settings: object,

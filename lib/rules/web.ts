@@ -1,10 +1,10 @@
 import { TEXT } from './limits';
 
 /**
- * Reads the path of a board, below Node-RED's own: with one slash before it and none after. Null for an empty one, and for
+ * Reads the path of a node, below Node-RED's own: with one slash before it and none after. Null for an empty one, and for
  * one with a part that a browser would resolve or read otherwise.
  */
-export function readBoardPath(setting: string): string | null {
+export function readWebPath(setting: string): string | null {
   if (setting.length > TEXT.matched) return null;
   const parts = setting
     .trim()

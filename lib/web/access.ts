@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
 import type { IncomingHttpHeaders } from 'node:http';
-import { hostnameOf, readHostNames } from '../rules/board';
+import { hostnameOf, readHostNames } from '../rules/web';
 import { TEXT } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 
-/** Suffixes that nobody can register, so that no stranger's page can be reached by such a name (board, 1). */
+/** Suffixes that nobody can register, so that no stranger's page can be reached by such a name. */
 const PRIVATE = ['local', 'lan', 'home', 'home.arpa', 'internal', 'localhost'];
 
 /** Reads the setting `hosts`. Throws NOT_CONFIGURED. */
@@ -14,11 +14,11 @@ export function readHosts(setting: string): string[] {
   if (names) return names;
   throw new PrintingError(
     'NOT_CONFIGURED',
-    phrase`The hosts of the board must be host names separated by blanks: correct them in the node.`,
+    phrase`The hosts must be host names separated by blanks: correct them in the node.`,
   );
 }
 
-/** Who may talk to a board (board, 3). */
+/** Who may talk to a node that answers requests. */
 export interface Access {
   /** Further names by which Node-RED is reached. */
   hosts: readonly string[];
@@ -29,7 +29,7 @@ export interface Access {
 }
 
 /**
- * Why a request is refused, whatever it asks for; null if it is not. A name that is unknown, on a board that nothing
+ * Why a request is refused, whatever it asks for; null if it is not. A name that is unknown, at a node that nothing
  * guards, may be a stranger's name for this machine (DNS rebinding), and another origin is a stranger's page.
  */
 export function refusalOf(headers: IncomingHttpHeaders, access: Access): 'host' | 'origin' | null {
