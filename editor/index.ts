@@ -18,6 +18,7 @@ import { pricesInput } from './prices-input';
 import { printerName } from './printer-names';
 import { printersInput, tagsInput } from './printers-input';
 import { queueNote } from './queue-note';
+import { tokenMaker } from './token-maker';
 import * as validators from './validators';
 
 /** Functions that the pack's forms share. The HTML of every node loads this file; repeated loading has no effect. */
@@ -49,6 +50,7 @@ const shared = {
   chooseOnly,
   addKeywords,
   printerName,
+  tokenMaker,
 };
 
 (window as { RemotePrinting?: typeof shared }).RemotePrinting ??= shared;

@@ -249,7 +249,7 @@ function flowMembers(type, outputs, texts) {
 }
 
 /** Calls that prepare an opened form. @param {NodeDefinition} definition @param {Texts} texts */
-function preparations({ outputs, parent, alternative, properties }, texts) {
+function preparations({ outputs, parent, alternative, properties, maker }, texts) {
   const entries = Object.entries(properties);
   return [
     'RemotePrinting.fillDefaults(this);',
@@ -259,6 +259,7 @@ function preparations({ outputs, parent, alternative, properties }, texts) {
     ...(alternative ? [`RemotePrinting.hideOnceChosen('${parent}', '${alternative}');`] : []),
     ...entries.flatMap((one) => prepared(texts, ...one)),
     ...entries.flatMap((one) => shown(...one)),
+    ...(maker ? [`RemotePrinting.tokenMaker('${maker}');`] : []),
   ];
 }
 

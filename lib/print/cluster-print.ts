@@ -5,7 +5,7 @@ import { flag, record } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import type { JobEnd } from '../watch/views/job-end-waiter';
 import type { Uploaded } from '../upload/uploads';
-import type { DispatchResult, Dispatcher } from './dispatcher';
+import { type DispatchResult, type Dispatcher, outcomeUnknown } from './dispatcher';
 import type { KeyOf, Ledger } from './ledger';
 import type { UnresolvedPrints } from './unresolved-prints';
 import { printResult, progress, type PrintRequest, type PrintResult } from './print-request';
@@ -43,7 +43,7 @@ export class ClusterPrint {
   ): Promise<ClusterPrintResult> {
     const { printKey, dryRun, deadline } = request;
     const work = async (held: Ledger, limit: Deadline): Promise<ClusterPrintResult> => {
-      const earlier = printKey ? await this.#earlier({ clusterId, printKey }, dryRun, held, limit) : undefined;
+      const earlier = printKey ? await this.#earlier({ clusterId, printKey }, request, held, limit) : undefined;
       if (earlier) return earlier;
       await limit.wait(upload.check());
       await this.#checkOnline(clusterId, limit);
@@ -68,7 +68,7 @@ export class ClusterPrint {
   /** The first result of this print key, if there is one. */
   async #earlier(
     key: KeyOf,
-    dryRun: boolean,
+    { dryRun, sendOnce }: PrintRequest,
     ledger: Ledger,
     deadline: Deadline,
   ): Promise<ClusterPrintResult | undefined> {
@@ -76,6 +76,7 @@ export class ClusterPrint {
     if (!entry) return undefined;
     const done =
       entry.done ?? (dryRun ? undefined : await this.#deps.dispatcher.searchAgain(ledger, key, entry, deadline));
+    if (!done && sendOnce && !dryRun) throw outcomeUnknown(entry.attempt, { end: 'absent' });
     if (!done) return undefined;
     const result = resultOf(key.clusterId, { ...done, note: entry.note, duplicate: true });
     return { result: { ...result, dryRun }, ended: entry.ended };

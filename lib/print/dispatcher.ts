@@ -159,7 +159,7 @@ export class Dispatcher {
     const answer = await this.#call(lock, attempt, startNow, deadline);
     if (answer instanceof PrintingError) {
       const found = await this.#search(ledger, entry, deadline);
-      if (found.end !== 'found') throw unknown(attempt, found, answer);
+      if (found.end !== 'found') throw outcomeUnknown(attempt, found, answer);
       await saveOutcome(found.print);
       return { ...found.print, note, duplicate: false };
     }
@@ -234,7 +234,7 @@ export class Dispatcher {
       if (found.end === 'cut') {
         const recordSearch = (saving: Ledger) => saving.recordSearch(key, entry, clock.monotonic() - began);
         if (elsewhere) await this.#save(held, limit, recordSearch, LONGEST_RELEASE).catch(() => undefined);
-        throw unknown(attempt, found);
+        throw outcomeUnknown(attempt, found);
       }
       if (found.end === 'absent') return undefined;
       await this.#warnOnFailure(held.settle(key, entry, found.print), phrase`The outcome of a print`);
@@ -288,7 +288,7 @@ export class Dispatcher {
   async #doubt(ledger: Ledger, key: KeyOf, entry: Entry, doubted: string[]): Promise<PrintingError> {
     const written = ledger.amend(key, entry, { doubted, lived: this.#ages.of(entry) });
     await this.#warnOnFailure(written, phrase`The outcome of a print`);
-    return unknown(entry.attempt, { end: 'doubtful' });
+    return outcomeUnknown(entry.attempt, { end: 'doubtful' });
   }
 
   /**
@@ -339,7 +339,8 @@ const unexpectedAnswer = ({ status: statusCode }: Answer): PrintingError =>
     { statusCode, outcome: 'unknown' },
   );
 
-function unknown(
+/** PRINT_OUTCOME_UNKNOWN of an attempt, after a search with this end. */
+export function outcomeUnknown(
   { clusterId, jobId }: PrintAttempt,
   { end }: Pick<Search, 'end'>,
   cause?: PrintingError,

@@ -22,6 +22,8 @@ export interface PrintRequest {
   mediaType?: string | undefined;
   /** Blank: every request prints. */
   printKey: string;
+  /** Whether the print key makes one call at most, even if a whole search finds nothing of a call whose answer was lost. */
+  sendOnce?: boolean;
   print: boolean;
   startNow: boolean;
   waitFor: 'dispatched' | 'finished';

@@ -17,6 +17,8 @@ export interface NodeDefinition {
   alternative?: 'queue';
   properties: Readonly<Record<string, Property>>;
   credentials?: Readonly<Record<string, 'text' | 'password'>>;
+  /** Credential that a button of the form makes. */
+  maker?: string;
 }
 
 export type Property = Text | Typed | Amount | Select | Checkbox;

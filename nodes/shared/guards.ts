@@ -4,6 +4,8 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 export interface NodeRedGuards {
   /** Whether it decides who may see a page. */
   isGuarding: boolean;
+  /** Whether it asks for a user and password, in the header `Authorization`. */
+  hasPassword: boolean;
   /** Runs what Node-RED applies to its own node http in alone, then `next`. */
   run: (request: Request, response: Response, next: NextFunction) => void;
   /** The user that it knows, whatever else the request says. */
@@ -17,6 +19,7 @@ export function nodeRedGuards(settings: { httpNodeAuth?: unknown; httpNodeMiddle
   const basicUser = basicUserIn(httpNodeAuth);
   return {
     isGuarding: Boolean(httpNodeAuth) || middleware.length > 0,
+    hasPassword: basicUser !== null,
     run: (request, response, next) => runAll(middleware, request, response, next),
     userOf: (request) => {
       // Node-RED has compared the password before the request came here.

@@ -12,6 +12,9 @@ import {
   settingsSummary,
 } from '../../lib/account/settings';
 import { isKnownHost, nameIn, readHosts, refusalOf } from '../../lib/web/access';
+import { parseMessage, replyTo } from '../../lib/assistant/protocol';
+import { plainArguments, readArguments } from '../../lib/assistant/schema';
+import { TOOLS } from '../../lib/assistant/tools';
 import { csvOf, historyOf } from '../../lib/board/history';
 import { readPress } from '../../lib/board/permission';
 import type { BoardItem } from '../../lib/board/shapes';
@@ -726,6 +729,16 @@ const READERS: Record<string, (words: string) => unknown> = {
     mismatchText({ models: [words], tags: [words] }, PRINTER),
     mismatchText({ materials: [{ type: `other ${words}` }] }, { ...PRINTER, extruders: feedsOf(stationOf(words)) }),
   ],
+  'assistant/protocol.parseMessage': (words) => attempt(() => parseMessage(words)),
+  'assistant/protocol.replyTo': (words) => {
+    const server = { version: '1', instructions: '', tools: () => [], call: () => assert.fail() };
+    const headers = { 'mcp-protocol-version': words, 'mcp-method': words, 'mcp-name': `=?base64?${words}?=` };
+    void replyTo(server, headers, { jsonrpc: '2.0', id: words, method: words, params: { _meta: { [words]: words } } });
+  },
+  'assistant/schema.readArguments': (words) =>
+    TOOLS.map(({ input }) => attempt(() => readArguments(input, { key: words, [words]: words }))),
+  'assistant/schema.plainArguments': (words) =>
+    TOOLS.map(({ input }) => plainArguments(input, { key: words, jobId: words })),
   'web/access.readHosts': (words) => readHosts(words),
   'web/access.refusalOf': (words) => [
     refusalOf({ host: words, origin: words }, { hosts: [words], machine: [words], isGuarded: false }),
@@ -1008,6 +1021,12 @@ const OTHERS: Record<string, string> = {
   'queue/plan/suitability.*': 'gets requirements that were read',
   'rules/hours.*': 'gets hours that were read',
   'web/access.contentPolicy': 'gets names that were read',
+  'assistant/protocol.*': 'gets errors of its own',
+  'assistant/looking.*': 'gets answers that were read; shows texts by `shown`',
+  'assistant/assistant.*': 'gets arguments that were read',
+  'assistant/requests.*': 'keeps records',
+  'assistant/rate.*': 'counts',
+  'assistant/tools.*': 'gets no text',
   'board/account-state.*': 'gets statuses that were read',
   'board/board.*': 'works by the functions of other files',
   'board/document.*': 'gets boards that were read',
