@@ -1,5 +1,5 @@
 // npm run coverage: runs the layers that count lines, and compares their coverage with the limit in package.json.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -11,11 +11,6 @@ import { LAYERS, stepsOf } from './layers.mjs';
 import { Steps } from './steps.mjs';
 
 const root = resolve(import.meta.dirname, '..');
-const scratch = mkdtempSync(join(tmpdir(), 'coverage-'));
-/** Folder of V8's coverage data. */
-const counts = join(scratch, 'coverage');
-mkdirSync(counts);
-
 /** Sources with only types. They have no executable lines, so the coverage excludes them. */
 function typesOnly() {
   /** @type {typeof import('esbuild')} */
@@ -30,8 +25,8 @@ function typesOnly() {
   );
 }
 
-/** @returns {import('./steps.mjs').Step} */
-function coverage() {
+/** @param {string} counts folder of V8's coverage data @returns {import('./steps.mjs').Step} */
+function coverage(counts) {
   const excluded = typesOnly().flatMap((file) => ['--exclude', file]);
   return {
     name: 'coverage',
@@ -47,10 +42,11 @@ process.env['TSX_DISABLE_CACHE'] = '1';
 await ensureInstalledOrExit(root, join(root, 'matrix'));
 process.env['CHROMIUM_PATH'] = ensureChromium();
 build();
+const counts = mkdtempSync(join(tmpdir(), 'coverage-'));
 const steps = new Steps(root);
 const counted = Object.keys(LAYERS).filter((name) => LAYERS[name]?.covers);
 // A failed test lowers the coverage, so report only the test.
-if (await steps.all(...counted.flatMap((name) => stepsOf(name, counts)))) await steps.all(coverage());
-rmSync(scratch, { recursive: true, force: true });
+if (await steps.all(...counted.flatMap((name) => stepsOf(name, counts)))) await steps.all(coverage(counts));
+rmSync(counts, { recursive: true, force: true });
 if (steps.failed > 0) process.exitCode = 1;
 steps.summary();
