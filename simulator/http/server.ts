@@ -1,12 +1,13 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault, Faults, WorldEvent } from './faults';
+import { startListener, type Origin } from './listener';
 import { Refusal, refusalBody, refusalOf, type ErrorStyle } from './refusals';
 import { ResetConnection, HangConnection, receive } from './receive';
 import type { RequestLog } from './request-log';
 import { send, type Answer } from './send';
 
+export type { Origin } from './listener';
 export type { Answer } from './send';
 
 /** A request as passed to a route. */
@@ -47,52 +48,9 @@ export interface OriginOptions {
   saved: () => Promise<void>;
 }
 
-export interface Origin {
-  url: string;
-  close(): Promise<void>;
-}
-
 /** Starts one listener, which represents one host of the service. */
-export async function startOrigin(options: OriginOptions): Promise<Origin> {
-  const closing = new AbortController();
-  const sockets = new Set<Socket>();
-  const server = createServer((request, response) => {
-    // A broken connection only loses its answer.
-    response.on('error', () => undefined);
-    answerRequest(options, closing.signal, request, response).catch(() => response.destroy());
-  });
-  // Large uploads need time, and a short keep-alive timeout would race with clients that reuse connections.
-  server.requestTimeout = 0;
-  server.keepAliveTimeout = 60_000;
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  await listen(server, options.port, options.host);
-  // A connection that can't be accepted (for example, with too many open files) must not end the process.
-  server.on('error', () => undefined);
-  const { port } = server.address() as AddressInfo;
-  const host = options.host.includes(':') ? `[${options.host}]` : options.host;
-  return {
-    url: `http://${host}:${port}`,
-    close: () =>
-      new Promise((resolve) => {
-        closing.abort();
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
-  };
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
+export const startOrigin = (options: OriginOptions): Promise<Origin> =>
+  startListener(options, (request, response, closing) => answerRequest(options, closing, request, response));
 
 async function answerRequest(
   options: OriginOptions,
