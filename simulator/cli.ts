@@ -4,6 +4,9 @@ import { parseArgs } from 'node:util';
 import { readFarm } from './control/new-cluster';
 import { startSimulator, type NewCluster, type SimulatorOptions } from './index';
 import { isStoragePath } from './options';
+import { startRecorder, type RecorderOptions } from './recording/recorder';
+import { partOf } from './recording/recording-file';
+import { startReplay, type ReplayOptions } from './recording/replay';
 import { isUploadMode } from './world/state';
 
 const HELP = `Simulates the remote printing service on four local ports. Open the control host in a browser to watch and change the
@@ -33,6 +36,11 @@ Usage: remote-printing-simulator [options]
   --client-secret SECRET     default simulator-secret
   --redirect-uri URI         registered redirect URI; may be repeated (default: any)
   --path NAME=CALL           moves a call, such as printJobs='GET /connect/v1/jobs'; may be repeated
+  --record FILE              instead of simulating: pass everything on to the service, and record it without what identifies
+                             anybody; Ctrl+C writes the file
+  --upstream AUTH,API        addresses of the service's account host and API, for --record
+  --replay FILE              instead of simulating: answer with a recording
+  --speed N                  of a replay (default 1)
   --help
 `;
 
@@ -59,15 +67,25 @@ const OPTIONS = {
   'client-secret': { type: 'string' },
   'redirect-uri': { type: 'string', multiple: true },
   path: { type: 'string', multiple: true },
+  record: { type: 'string' },
+  upstream: { type: 'string' },
+  replay: { type: 'string' },
+  speed: { type: 'string' },
   help: { type: 'boolean' },
 } as const;
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Reads the options; `undefined` for --help. Throws on invalid arguments. */
-function readArguments(args: string[]): SimulatorOptions | undefined {
+type Task =
+  | { does: 'help' }
+  | { does: 'simulate'; options: SimulatorOptions }
+  | { does: 'record'; options: RecorderOptions }
+  | { does: 'replay'; options: ReplayOptions };
+
+/** Reads the options. Throws on invalid arguments. */
+function readArguments(args: string[]): Task {
   const { values } = parseArgs({ args, options: OPTIONS, strict: true });
-  if (values.help) return undefined;
+  if (values.help) return { does: 'help' };
   const options: SimulatorOptions = {};
   const number = (
     name: keyof typeof values,
@@ -114,6 +132,25 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
     options.uploadMode = mode;
   }
   if (values.host !== undefined) options.host = values.host;
+  let speed = 1;
+  number(
+    'speed',
+    (value) => (speed = value),
+    (value) => value > 0 && value <= 1e6,
+  );
+  const { record, upstream, replay, port: _port, host: _host, speed: _speed, ...others } = values;
+  if (record !== undefined || replay !== undefined) {
+    const [other] = Object.keys(others);
+    if (other !== undefined) throw new Error(`--${other} has no meaning without a simulated service.`);
+    if (record !== undefined && replay !== undefined) throw new Error('--record and --replay exclude each other.');
+    if (replay !== undefined) return { does: 'replay', options: { ...options, file: replay, speed } };
+    const [auth, api, ...more] = upstream?.split(',') ?? [];
+    if (!auth || !api || more.length > 0)
+      throw new Error('--record needs --upstream with two addresses: account host, comma, API.');
+    return { does: 'record', options: { ...options, file: record!, upstream: { auth, api } } };
+  }
+  if (upstream !== undefined) throw new Error('--upstream needs --record.');
+  if (values.speed !== undefined) throw new Error('--speed needs --replay.');
   if (values.farm !== undefined) options.farm = readFarmFile(values.farm);
   if (values.history) options.history = true;
   if (values['auto-approve']) options.autoApprove = true;
@@ -131,7 +168,7 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
       secret: secret ?? 'simulator-secret',
       ...(redirectUris ? { redirectUris } : {}),
     };
-  return options;
+  return { does: 'simulate', options };
 }
 
 /** Reads the printers of a new world; throws a sentence about a file that has none. */
@@ -152,16 +189,55 @@ function readMove(given: string): [name: string, call: string] {
 }
 
 async function main(): Promise<void> {
-  let options: SimulatorOptions | undefined;
+  let task: Task;
   try {
-    options = readArguments(process.argv.slice(2));
+    task = readArguments(process.argv.slice(2));
   } catch (error) {
     return end(2, error);
   }
-  if (!options) {
-    process.stdout.write(HELP);
-    return;
+  if (task.does === 'help') process.stdout.write(HELP);
+  else if (task.does === 'record') await record(task.options);
+  else if (task.does === 'replay') await replay(task.options);
+  else await simulate(task.options);
+}
+
+async function record(options: RecorderOptions): Promise<void> {
+  const signals = new Signals();
+  const recorder = await startRecorder(options).catch((error: unknown) =>
+    end(error instanceof TypeError ? 2 : 1, error),
+  );
+  if (!recorder) return signals.ignore();
+  // A second signal gives up the file.
+  process.once('exit', () => rmSync(partOf(options.file), { force: true }));
+  void signals.second.then(() => process.exit(1));
+  const { authUrl, apiUrl, storageUrl, controlUrl } = recorder;
+  show({ authUrl, apiUrl, storageUrl, controlUrl });
+  await signals.first;
+  try {
+    await recorder.stop();
+    process.stdout.write('\nReplaced:\n');
+    for (const [kind, count] of recorder.replaced) process.stdout.write(`  ${String(count).padStart(7)}  ${kind}\n`);
+    if (recorder.isFull) process.stdout.write('The recording ends early: it is full (100 MB).\n');
+    await recorder.write();
+    process.stdout.write(`Written: ${options.file}\n`);
+  } catch (error) {
+    end(1, error);
   }
+  signals.ignore();
+}
+
+async function replay(options: ReplayOptions): Promise<void> {
+  const signals = new Signals();
+  const started = await startReplay(options).catch((error: unknown) => end(error instanceof TypeError ? 2 : 1, error));
+  if (!started) return signals.ignore();
+  const { authUrl, apiUrl, storageUrl, controlUrl } = started;
+  show({ authUrl, apiUrl, storageUrl, controlUrl, clientId: 'any', clientSecret: 'any' });
+  await signals.first;
+  await started.close();
+  signals.ignore();
+}
+
+async function simulate(options: SimulatorOptions): Promise<void> {
   // Listens before the start, since a signal during it would leave the temporary folder behind.
   const signals = new Signals();
   const simulator = await startSimulator(options).catch((error: unknown) =>
@@ -186,14 +262,15 @@ async function main(): Promise<void> {
     password: user!.password,
     apiToken: user!.apiToken,
   };
-  process.stdout.write(
-    Object.entries(facts)
-      .map(([name, value]) => `${`${name}:`.padEnd(14)} ${value}\n`)
-      .join(''),
-  );
+  show(facts);
   await signals.first;
   await simulator.close().catch((error: unknown) => end(1, error));
   signals.ignore();
+}
+
+function show(facts: Record<string, string>): void {
+  const lines = Object.entries(facts).map(([name, value]) => `${`${name}:`.padEnd(14)} ${value}\n`);
+  process.stdout.write(lines.join(''));
 }
 
 /** The signals that end the process, one after the other. */

@@ -5,6 +5,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { startSimulator } from '../../simulator';
 import { call, type Wire } from './support';
 
 const CLI = join(__dirname, '../../simulator/cli.ts');
@@ -28,6 +29,27 @@ async function result(...args: string[]): Promise<{ code: number; out: string; e
   return { code, out, err };
 }
 
+/** Runs the command line until it has shown its addresses; `rest` resolves with its later output at its end. */
+async function started(...args: string[]) {
+  const child = run(...args);
+  const ended = once(child, 'close');
+  let out = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  while (!out.includes('controlUrl:') || !out.endsWith('\n')) await once(child.stdout, 'data');
+  const facts = Object.fromEntries(
+    out
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/: +/) as [string, string]),
+  );
+  const before = out.length;
+  const rest = async (): Promise<string> => {
+    await ended;
+    return out.slice(before);
+  };
+  return { child, facts, rest };
+}
+
 describe('simulator: command line', function () {
   it('prints its options with --help', async () => {
     const { code, out, err } = await result('--help');
@@ -49,6 +71,9 @@ describe('simulator: command line', function () {
       ['--farm', CLI],
       ['--storage-path', 'store'],
       ['--path', 'nothing=GET /x'],
+      ['--record', 'file.jsonl'],
+      ['--record', 'file.jsonl', '--upstream', 'auth,api'],
+      ['--replay', 'file.jsonl', '--printers', '3'],
     ];
     for (const { code, out, err } of await Promise.all(bad.map((args) => result(...args)))) {
       assert.equal(code, 2);
@@ -110,6 +135,35 @@ describe('simulator: command line', function () {
     child.kill('SIGTERM');
     assert.deepEqual(await exit, [0, null]);
   });
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    it(`shows what a recording replaced on ${signal}, then writes it, and plays it`, async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'recording-'));
+      const file = join(folder, 'session.jsonl');
+      const simulator = await startSimulator({ printers: 1 });
+      try {
+        const upstream = `${simulator.authUrl},${simulator.apiUrl}`;
+        const { child, facts, rest } = await started('--record', file, '--upstream', upstream);
+        const headers = { authorization: `Bearer ${simulator.users[0]!.apiToken}` };
+        const real = (await call(`${facts.apiUrl!}/connect/v1/clusters`, { headers })).json.data[0];
+        assert.deepEqual(await readdir(folder), ['session.jsonl.part']);
+        child.kill(signal);
+        assert.match(await rest(), /Replaced:\n(?: +\d+ {2}[a-z ]+\n)+Written: \S+session\.jsonl\n$/);
+        assert.equal(child.exitCode, 0);
+        assert.deepEqual(await readdir(folder), ['session.jsonl']);
+
+        const replay = await started('--replay', file, '--speed', '60');
+        const [played] = (await call(`${replay.facts.apiUrl!}/connect/v1/clusters`)).json.data;
+        assert.equal(played.printer_type, real.printer_type);
+        assert.notEqual(played.cluster_id, real.cluster_id);
+        replay.child.kill(signal);
+        await replay.rest();
+        assert.equal(replay.child.exitCode, 0);
+      } finally {
+        await simulator.close();
+        await rm(folder, { recursive: true });
+      }
+    });
 
   for (const signals of [['SIGTERM'], ['SIGINT'], ['SIGHUP'], ['SIGINT', 'SIGTERM']] as const)
     it(`leaves nothing in the temporary folder after ${signals.join(' and ')}, also during its start`, async () => {
