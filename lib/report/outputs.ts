@@ -4,9 +4,13 @@ import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 import type { Row } from './csv';
 import type { DeliveredRows } from './delivered-rows';
+import { type ReportSummary, Summary } from './summary';
 
 /** Form in which a report is delivered (reference 3.5). */
-export type Format = 'rows' | 'csv' | 'file' | 'stream';
+export type Format = 'rows' | 'csv' | 'file' | 'stream' | 'summary';
+
+/** What one message delivers. */
+export type Payload = Row[] | string | ReportSummary;
 
 /** Destination of a report's bytes or rows, for one download. */
 export interface Output {
@@ -16,7 +20,7 @@ export interface Output {
   bytes?(part: Buffer): Promise<void> | void;
   rows?(rows: Row[], columns: string[]): Promise<void> | void;
   /** Completes the output. Returns the payload, if it is still to be delivered; `count` is the number of its rows. */
-  end(): Promise<{ payload: Row[] | string | null; count: number | null }>;
+  end(): Promise<{ payload: Payload | null; count: number | null }>;
   /** Discards everything that was written. */
   drop?(): Promise<void>;
 }
@@ -47,6 +51,16 @@ export function asRows(delivered: DeliveredRows | null): Output {
       for (const row of rows) if (delivered?.isNew(row) ?? true) all.push(row);
     },
     end: async () => ({ payload: all, count: all.length }),
+  };
+}
+
+/** The figures of a report of any length. */
+export function asSummary(): Output {
+  const summary = new Summary();
+  return {
+    most: Infinity,
+    rows: (rows, columns) => summary.add(rows, columns),
+    end: async () => ({ payload: summary.result, count: summary.result.prints }),
   };
 }
 

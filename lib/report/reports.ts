@@ -15,7 +15,17 @@ import { phrase } from '../words/sentence';
 import { CsvReader, type Row } from './csv';
 import { type DeliveredRows, withDeliveredRows } from './delivered-rows';
 import { type Made, orderReport, readReport } from './order';
-import { asFile, asRows, asStream, type Format, type Output, type Slice, textOutput } from './outputs';
+import {
+  asFile,
+  asRows,
+  asStream,
+  asSummary,
+  type Format,
+  type Output,
+  type Payload,
+  type Slice,
+  textOutput,
+} from './outputs';
 import type { Range } from './ranges';
 
 export interface ReportRequest {
@@ -35,7 +45,7 @@ export interface ReportRequest {
   deadline: Deadline;
   onProgress: (progress: ReportProgress) => void;
   /** Called once with the whole report; for a `stream` only if it has no rows. */
-  onResult: (report: Report, payload: Row[] | string) => void;
+  onResult: (report: Report, payload: Payload) => void;
   /** Called for each slice of a `stream`. */
   onRows: (report: Report, slice: Slice) => void;
 }
@@ -161,7 +171,7 @@ export class Reports {
         if (payload === null) return;
         deadline.throwIfOver();
         onResult({ ...report, columns, rowCount: count ?? rows }, payload);
-        if (typeof payload !== 'string') delivered?.add(payload);
+        if (Array.isArray(payload)) delivered?.add(payload);
       } catch (error) {
         await output.drop?.();
         throw error;
@@ -194,6 +204,8 @@ function outputOf(
       return textOutput();
     case 'file':
       return asFile(path, { deadline, leftovers });
+    case 'summary':
+      return asSummary();
     case 'stream':
       return asStream(delivered, handRows);
   }

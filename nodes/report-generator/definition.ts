@@ -41,7 +41,7 @@ export const definition = {
     format: {
       kind: 'select',
       default: 'rows',
-      options: ['rows', 'stream', 'csv', 'file'],
+      options: ['rows', 'stream', 'csv', 'file', 'summary'],
       icon: 'sign-out',
     },
     file: {

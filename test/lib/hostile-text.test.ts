@@ -104,6 +104,7 @@ import { PendingAuthorizations } from '../../lib/sign-in/pending-authorizations'
 import { StaticToken } from '../../lib/sign-in/tokens';
 import { findPrinter } from '../../lib/picture/snapshots';
 import { orderReport, readReport } from '../../lib/report/order';
+import { Summary } from '../../lib/report/summary';
 import { readRange } from '../../lib/report/ranges';
 import { readPages } from '../../lib/account/pages';
 import { bytesContent, empty, fileNameOf } from '../../lib/upload/content';
@@ -527,6 +528,12 @@ const READERS: Record<string, (words: string) => unknown> = {
       null,
       LIMITS.deadline,
     ),
+  'report/summary.Summary': (words) => {
+    const summary = new Summary();
+    const row = { printer_name: words, status: words, started_at: words, removed_at: words, time_elapsed: words };
+    summary.add([row], [...Object.keys(row), words]);
+    return summary.result;
+  },
   'report/order.orderReport': (words) =>
     orderReport(service(words), {
       clusterIds: ['c'],

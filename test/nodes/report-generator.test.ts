@@ -51,6 +51,20 @@ describe('nodes/report-generator', () => {
     storage = undefined;
   });
 
+  it('sends a summary in figures, and says how many rows it has', async () => {
+    await sendsTable(
+      'printer_name,started_at,removed_at\nA,2030-01-01T10:00:00Z,2030-01-01T11:30:00Z\nA,2030-01-02T10:00:00Z,\n',
+    );
+    await deploy({ format: 'summary' });
+    const { payload, rowCount, columns, attachments } = (await one()) as NodeMessage & Record<string, unknown>;
+    assert.deepEqual(payload, {
+      ...{ prints: 2, finished: null, failed: null, aborted: null, hours: 1.5 },
+      ...{ printers: [{ name: 'A', prints: 2, hours: 1.5 }], materials: null },
+    });
+    assert.deepEqual([rowCount, attachments], [2, undefined]);
+    assert.deepEqual(columns, ['printer_name', 'started_at', 'removed_at']);
+  });
+
   it('decodes a report that the storage compresses, as text and as rows', async () => {
     storage = await OtherStorage.compressed('a,b\n1,2\n', 'text/csv');
     const set = { 'data.download_url': `${storage.url}/report` };

@@ -1,0 +1,91 @@
+import { TABLE } from '../rules/limits';
+import { PrintingError } from '../service/errors';
+import { phrase } from '../words/sentence';
+import type { Row } from './csv';
+
+/** Prints and hours of one printer or material. */
+export interface Share {
+  name: string;
+  prints: number;
+  hours: number | null;
+}
+
+/** A report in figures (reference 3.5); null where the report lacks the column. */
+export interface ReportSummary {
+  prints: number;
+  finished: number | null;
+  failed: number | null;
+  aborted: number | null;
+  hours: number | null;
+  /** Most prints first. */
+  printers: Share[] | null;
+  materials: Share[] | null;
+}
+
+const MATERIAL = /^(?:extruder_?\d+_)?material(?:_name|_type)?$|^extruder_material(?:_\d+)?$/;
+/** Prints and their time in ms, by name. */
+type Counted = Map<string, { prints: number; time: number }>;
+
+const HOUR = 3600_000;
+
+/** Sums up the rows of a report as they arrive; only the figures are held. */
+export class Summary {
+  #columns: readonly string[] = [];
+  #prints = 0;
+  #time = 0;
+  readonly #ends = { finished: 0, failed: 0, aborted: 0 };
+  readonly #printers: Counted = new Map();
+  readonly #materials: Counted = new Map();
+
+  /** Throws TOO_LARGE if the rows name too many printers or materials. */
+  add(rows: readonly Row[], columns: readonly string[]): void {
+    this.#columns = columns;
+    const materials = columns.filter((column) => MATERIAL.test(column));
+    for (const row of rows) {
+      const time = this.#timeOf(row);
+      this.#prints++;
+      this.#time += time;
+      const status = row.status?.trim().toLowerCase();
+      if (status === 'finished' || status === 'failed' || status === 'aborted') this.#ends[status]++;
+      if (row.printer_name) count(this.#printers, row.printer_name, time);
+      for (const name of new Set(materials.map((column) => row[column]))) if (name) count(this.#materials, name, time);
+    }
+    if (this.#printers.size + this.#materials.size > TABLE.cells)
+      throw new PrintingError(
+        'TOO_LARGE',
+        phrase`The report has more than ${TABLE.cells} cells: choose the output file or stream, or a shorter range.`,
+      );
+  }
+
+  get result(): ReportSummary {
+    const has = (column: string) => this.#columns.includes(column);
+    const isTimed = has('time_elapsed') || (has('started_at') && has('removed_at'));
+    const ends = has('status') ? this.#ends : { finished: null, failed: null, aborted: null };
+    const shares = (counted: Counted): Share[] =>
+      [...counted]
+        .map(([name, { prints, time }]) => ({ name, prints, hours: isTimed ? hoursOf(time) : null }))
+        .sort((one, other) => other.prints - one.prints);
+    return {
+      prints: this.#prints,
+      ...ends,
+      hours: isTimed ? hoursOf(this.#time) : null,
+      printers: has('printer_name') ? shares(this.#printers) : null,
+      materials: this.#columns.some((column) => MATERIAL.test(column)) ? shares(this.#materials) : null,
+    };
+  }
+
+  /** Duration of a print, ms: its elapsed seconds, or else the time from its start to its removal. */
+  #timeOf({ time_elapsed: elapsed, started_at: from = '', removed_at: to = '' }: Row): number {
+    const time = elapsed ? Number(elapsed) * 1000 : Date.parse(to) - Date.parse(from);
+    return Number.isFinite(time) && time > 0 ? time : 0;
+  }
+}
+
+function count(counted: Counted, name: string, time: number): void {
+  const share = counted.get(name) ?? { prints: 0, time: 0 };
+  share.prints++;
+  share.time += time;
+  counted.set(name, share);
+}
+
+const hoursOf = (time: number): number => Math.round((100 * time) / HOUR) / 100;
