@@ -16,6 +16,7 @@ import { copyMessage, plainMessage, readable, readingOf } from '../../../nodes/s
 import { readChoice, readClusterIds, readSource } from '../../../nodes/shared/print-inputs';
 import { checkVariables, settingsOf } from '../../../nodes/shared/settings';
 import { failureText, StatusLine } from '../../../nodes/shared/status';
+import { readPath } from '../../../nodes/shared/web-paths';
 import { definition } from '../../../nodes/upload-and-print/definition';
 import { checkCosts, exportsIn, MOST, prepared } from '../../helpers/hostile-texts';
 
@@ -105,6 +106,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'status.StatusLine': (words) =>
     new StatusLine(RED, NODE).show({ fill: 'red', shape: 'dot', key: 'a', values: { name: words } }),
   'status.failureText': (words) => failureText(errorOf(words)),
+  'web-paths.readPath': (words) => assert.throws(() => readPath(words, 'a path'), { code: 'NOT_CONFIGURED' }),
 };
 
 /** Exported functions that read no text from elsewhere, and why. */
@@ -137,6 +139,7 @@ const OTHERS: Record<string, string> = {
   'config-node.closeInTime': 'gets no text',
   'config-node.idInEditor': 'gets the id of a node',
   'flows-started.whenFlowsStarted': 'gets work to do',
+  'guards.nodeRedGuards': 'reads settings.js, and a header, which Node.js limits',
   'inputs.invalid': 'gets a sentence of this pack',
   'inputs.needsMessage': 'reads by isBlank',
   'inputs.noFile': 'gets a sentence of this pack',
@@ -163,6 +166,8 @@ const OTHERS: Record<string, string> = {
   'status.rate': 'gets numbers',
   'status.signInText': 'gets a state of this pack',
   'status.staleText': 'gets numbers',
+  'web-paths.WebPaths': 'compares paths',
+  'web-paths.webPaths': 'gets no text',
   'work-node.workNode': 'passes on messages by onInput',
 };
 
