@@ -51,12 +51,13 @@ for (const runtime of editors) {
         'printing request',
         'print board',
         'home assistant',
+        'assistant tools',
       ]);
       const icons = await editor.page.evaluate<string[]>(
         `Promise.all($('.red-ui-palette-node[data-palette-type^=remote-printing] .red-ui-palette-icon').toArray().map((icon) =>
           fetch(getComputedStyle(icon).backgroundImage.slice(5, -2)).then((answer) => answer.ok && answer.text())))`,
       );
-      assert.equal(icons.length, 11);
+      assert.equal(icons.length, 12);
       for (const icon of icons) assert.match(icon, /^<svg/);
     });
 
@@ -135,7 +136,7 @@ for (const runtime of editors) {
     it('finds the nodes in the palette by common search words', async () => {
       const { page } = editor;
       const search = page.locator('#red-ui-palette-search input[type=text]').last();
-      const all = 11;
+      const all = 12;
       const found = { '3d': all, gcode: 3, camera: 2, printer: all, pause: 1, webcam: 1, print: all };
       for (const [word, count] of Object.entries(found)) {
         await search.fill(word);
