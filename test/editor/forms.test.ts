@@ -402,7 +402,7 @@ for (const runtime of editors) {
           const outputs = Array.from({ length: definition.outputs }, (_, index) => definition.outputLabels.call(node, index));
           return [type, [definition.inputLabels.call(node), ...outputs]];
         }))`);
-      assert.equal(Object.keys(ports).length, 11);
+      assert.equal(Object.keys(ports).length, 12);
       assert.deepEqual(ports['remote-printing-cluster-status'], ['poll now', 'status', 'events']);
       for (const [type, labels] of Object.entries(ports)) {
         assert.equal(new Set(labels).size, labels.length, type);
@@ -479,7 +479,7 @@ for (const runtime of editors) {
       const types = await page.evaluate<string[]>(
         `RED.nodes.registry.getNodeTypes().filter((type) => type.startsWith('remote-printing-'))`,
       );
-      assert.equal(types.length, 13);
+      assert.equal(types.length, 14);
       const place = { z: 'tab', x: 300, y: 100, wires: [] };
       const isConfig = (type: string) => /-(account|queue)$/.test(type) && !type.endsWith('print-queue');
       const old = types.map((type) => ({
