@@ -158,7 +158,7 @@ describe('nodes/assistant', () => {
         await withQueue();
         const client = await connect(revision);
         await client.listTools();
-        const texts: Record<string, Json> = {};
+        const texts = new Map<string, Json>();
         for (const [name, given] of Object.entries({
           ...{
             list_printers: {},
@@ -175,11 +175,11 @@ describe('nodes/assistant', () => {
           const [first] = content;
           assert.deepEqual(JSON.parse(first?.type === 'text' ? first.text : ''), told);
           if (name === 'printer_picture') assert.equal(content[1]?.type, 'image');
-          texts[name] = told;
+          texts.set(name, told);
         }
-        assert.equal((texts.list_printers?.printers as Json[] | undefined)?.length, 2);
+        assert.equal((texts.get('list_printers')?.printers as unknown[] | undefined)?.length, 2);
         assert.deepEqual(
-          (texts.list_files?.files as Json[] | undefined)?.map(({ name }) => name),
+          (texts.get('list_files')?.files as { name: string }[] | undefined)?.map(({ name }) => name),
           ['vase.gcode'],
         );
       });
