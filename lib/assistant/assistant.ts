@@ -191,6 +191,11 @@ export class Assistant {
     }
   }
 
+  /** Resolves when the work under way has ended, which the close cuts short, and what is known of it is written. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running.values());
+  }
+
   /** Does the work of a request, once; of one whose outcome is unknown, looks again. */
   #carryOut(handle: string): Promise<Filed> {
     const running = this.#running.get(handle) ?? this.#requests.alone(handle, () => this.#doOnce(handle));
@@ -206,6 +211,8 @@ export class Assistant {
     const { clock, signal } = this.#options;
     const filed = await this.#requests.find(handle);
     if (!filed) throw new PrintingError('NOT_FOUND', phrase`The request is not known any more.`);
+    // The node's successor begins it.
+    signal.throwIfAborted();
     const { record } = filed;
     if (record.state !== 'running' && record.state !== 'unknown') return filed;
     const hadBegun = record.hasBegun;

@@ -9,6 +9,7 @@ import { asPrintingError, PrintingError } from '../../lib/service/errors';
 import { readHosts } from '../../lib/web/access';
 import { phrase } from '../../lib/words/sentence';
 import { clientOf } from '../shared/account-link';
+import { closeInTime } from '../shared/config-node';
 import type { Saved, SavedCredentials } from '../shared/definition';
 import { whenFlowsStarted } from '../shared/flows-started';
 import { nodeRedGuards } from '../shared/guards';
@@ -30,7 +31,8 @@ export default function AssistantToolsNode(this: AssistantNode, RED: NodeAPI, sa
   RED.nodes.createNode(this, saved);
   const settings = settingsOf(definition, saved);
   const status = new StatusLine(RED, this);
-  const { clock, store } = runtimeOf(RED);
+  const runtime = runtimeOf(RED);
+  const { clock, store } = runtime;
   const closing = new AbortController();
   const { signal } = closing;
   let assistant: Assistant | undefined;
@@ -142,13 +144,14 @@ export default function AssistantToolsNode(this: AssistantNode, RED: NodeAPI, sa
     fail(thrown);
   }
 
-  this.on('close', () => {
+  this.on('close', (_removed: boolean, done: () => void) => {
     closing.abort(new PrintingError('TIMEOUT', NOT_YET));
     cancel?.();
     stopListening?.();
     answerer = undefined;
     claim?.release();
     status.clear();
+    closeInTime(runtime, assistant?.settled() ?? Promise.resolve(), done);
   });
 }
 
