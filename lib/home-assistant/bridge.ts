@@ -156,10 +156,12 @@ export class Bridge {
     await act(clusterId, command);
   }
 
-  close(): void {
+  /** Resolves when what was sent is written. Never rejects. */
+  async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancel?.();
     this.#pictures?.close();
+    await this.#work;
   }
 
   /** Does one thing after the other. Never rejects: what fails now is done with the next status. */

@@ -17,6 +17,7 @@ import { isBlank, readFlag, readText } from '../shared/inputs';
 import { SHARED, translated, translatedError } from '../shared/language';
 import { markFailed, onInput } from '../shared/on-input';
 import { readingOf } from '../shared/plain-message';
+import { closeInTime } from '../shared/config-node';
 import { runtimeOf } from '../shared/runtime';
 import { settingsOf } from '../shared/settings';
 import { failureText, signInText, StatusLine } from '../shared/status';
@@ -151,12 +152,12 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
     if (!signal.aborted) status.show(failureText(error));
   });
 
-  this.on('close', () => {
+  this.on('close', (_removed: boolean, done: () => void) => {
     closing.abort(closed());
     stopListening?.();
     watch?.close();
-    bridge?.close();
     status.clear();
+    closeInTime(runtimeOf(RED), bridge?.close() ?? Promise.resolve(), done);
   });
 }
 
