@@ -4,7 +4,8 @@ import { request as httpsRequest } from 'node:https';
 import { Transform, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
-import { startListener, type Handler, type Origin } from '../http/listener';
+import type { Handler } from '../http/listener';
+import { startOrigins } from './origins';
 import { isLoopback } from '../options';
 import { RecordingFile, type Content, type Exchange, type HostName } from './recording-file';
 import { Substitutes, type Alias } from './substitutes';
@@ -180,21 +181,10 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
       response.writeHead(200, { 'content-type': 'application/json' }).end(text);
     },
   };
-  const origins: Origin[] = [];
-  const stop = async (): Promise<void> => {
-    await Promise.all(origins.map((origin) => origin.close()));
-  };
-  try {
-    for (const [at, name] of (['control', 'auth', 'api', 'storage'] as const).entries()) {
-      const origin = await startListener({ host, port: port === 0 ? 0 : port + at }, handlers[name]);
-      origins.push(origin);
-      urls[name] = origin.url;
-    }
-  } catch (error) {
-    await stop();
+  const { stop } = await startOrigins({ host, port }, handlers, urls).catch(async (error: unknown) => {
     await file.drop();
     throw error;
-  }
+  });
   return {
     authUrl: urls.auth,
     apiUrl: urls.api,

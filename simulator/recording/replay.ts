@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { startListener, type Handler, type Origin } from '../http/listener';
+import type { Handler } from '../http/listener';
+import { startOrigins } from './origins';
 import { isLoopback } from '../options';
 import { testPicture } from './test-picture';
 import { isRead, readRecording, type Exchange, type HostName } from './recording-file';
@@ -79,20 +80,7 @@ export async function startReplay(options: ReplayOptions): Promise<Replay> {
       response.writeHead(200, { 'content-type': 'application/json' }).end(text);
     },
   };
-  const origins: Origin[] = [];
-  const close = async (): Promise<void> => {
-    await Promise.all(origins.map((origin) => origin.close()));
-  };
-  try {
-    for (const [at, name] of (['control', 'auth', 'api', 'storage'] as const).entries()) {
-      const origin = await startListener({ host, port: port === 0 ? 0 : port + at }, handlers[name]);
-      origins.push(origin);
-      urls[name] = origin.url;
-    }
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  const { stop: close } = await startOrigins({ host, port }, handlers, urls);
   return { authUrl: urls.auth, apiUrl: urls.api, storageUrl: urls.storage, controlUrl: urls.control, close };
 }
 
