@@ -244,11 +244,13 @@ export class Board {
     };
   }
 
-  close(): void {
+  /** Resolves when the presses under way have ended. Never rejects. */
+  async close(): Promise<void> {
     this.streams.close();
     this.notices.close();
     this.#pictures.close();
     this.#farm.close();
+    await this.#presses.settled();
   }
 }
 

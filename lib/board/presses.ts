@@ -17,7 +17,7 @@ interface PressRecord {
 
 /**
  * Does each press once, by its key: a repeat, from a page that lost the answer or after a restart, gets the first answer.
- * The key is durable before the press acts. A repeat of a press that a crash cut off acts again, since each press names
+ * The key is durable before the press acts. A repeat of a press that a crash, a close or the deadline cut off acts again, since each press names
  * its print or carries its queue key.
  */
 export class Presses {
@@ -31,7 +31,7 @@ export class Presses {
     this.#boardId = boardId;
   }
 
-  /** Rejects if the press was not done and its key may be used again: it is malformed, or can't be saved. */
+  /** Rejects if the key may be used again: it is malformed, can't be saved, or the press was cut off. */
   async once(key: unknown, deadline: Deadline, act: () => Promise<void>): Promise<Outcome<Sentence>> {
     if (typeof key !== 'string' || !KEY.test(key))
       throw new PrintingError('INVALID_INPUT', phrase`The press has no key: reload the page.`);
@@ -46,6 +46,11 @@ export class Presses {
     }
   }
 
+  /** Resolves when the presses under way have ended. Never rejects. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#known.values());
+  }
+
   async #press(key: string, deadline: Deadline, act: () => Promise<void>): Promise<Outcome<Sentence>> {
     const id: Key = ['board-press', this.#boardId, key];
     const lock: Key = ['board-press-lock', this.#boardId, key];
@@ -58,6 +63,8 @@ export class Presses {
         const outcome = await act().then(
           (): Outcome<Sentence> => ({ ok: true }),
           (thrown: unknown): Outcome<Sentence> => {
+            // It may have been done: a repeat acts again.
+            if (deadline.aborted) throw thrown;
             const { code, sentence: message } = asPrintingError(thrown);
             return { ok: false, code, message };
           },

@@ -32,9 +32,6 @@ export function endpointOf({ server, guards, token, hosts }: EndpointOptions): A
   // Whatever the token: a stranger's name for this machine never gets through (DNS rebinding).
   const access: Access = { hosts, machine: [hostname()], isGuarded: false };
   return (request, response, rest, next) => {
-    // Node-RED lets every origin read what lies below the editor's address.
-    for (const name of ['Origin', 'Methods', 'Headers', 'Credentials'])
-      response.removeHeader(`Access-Control-Allow-${name}`);
     response.set({ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
     guards.run(request, response, (error) => {
       if (error) return next(error);

@@ -68,7 +68,6 @@ export function answererOf(options: RequestsOptions): Answerer {
   const access: Access = { hosts, machine: [hostname()], isGuarded: guards.isGuarding || token !== null };
   const policy = contentPolicy(hosts);
   return (request, response, rest, next) => {
-    closeToOthers(response);
     response.set({
       'Content-Security-Policy': policy,
       'X-Content-Type-Options': 'nosniff',
@@ -85,13 +84,6 @@ export function answererOf(options: RequestsOptions): Answerer {
       answer(options, request, response, rest);
     });
   };
-}
-
-/** Takes back that Node-RED lets every origin read what lies below the editor's address. */
-export function closeToOthers(response: Response): void {
-  for (const name of ['Origin', 'Methods', 'Headers', 'Credentials'])
-    response.removeHeader(`Access-Control-Allow-${name}`);
-  response.set('Cross-Origin-Resource-Policy', 'same-origin');
 }
 
 const FOREIGN = phrase`Another page may not use this board: open the board itself.`;

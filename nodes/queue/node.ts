@@ -27,7 +27,7 @@ export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, save
     const rules = readRules(settings);
     const own = JSON.stringify(settings);
     const queue = runtime.openQueues.join(queueId, () => ({
-      ...{ client, settings: own },
+      ...{ client, settings: own, prices: rules.prices },
       api: client.queue({ queueId, name: saved.name || null, rules }),
     }));
     if (queue.client === client && queue.settings === own) return queue;

@@ -1,5 +1,6 @@
 import type { Node, NodeAPI, NodeDef } from 'node-red';
 import type { Client } from '../../lib/client';
+import type { Prices } from '../../lib/queue/model/rules';
 import type { QueueApi } from '../../lib/queue/model/types';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
@@ -9,6 +10,7 @@ import { checkVariables } from './settings';
 export interface OpenQueue {
   api: QueueApi;
   client: Client;
+  prices: Prices;
 }
 
 /** A running queue that all instances of its node share, and the settings that made it. */

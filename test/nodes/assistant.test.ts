@@ -331,6 +331,23 @@ describe('nodes/assistant', () => {
       assert.equal((await fetch(address, { method, headers: bearer() })).status, 405);
   });
 
+  it('is closed to other origins, also while it is not open yet', async () => {
+    await serve((request, response) => {
+      response.setHeader('Access-Control-Allow-Origin', '*');
+      flow.httpNode(request, response);
+    });
+    const headersNow = async (status: number) => {
+      const answer = await fetch(address, { method: 'POST' });
+      assert.equal(answer.status, status);
+      return ['access-control-allow-origin', 'cross-origin-resource-policy'].map((name) => answer.headers.get(name));
+    };
+    const node = { id: 'tools', type: 'remote-printing-assistant', account: '', path: 'remote-printing-tools' };
+    await flow.deploy([{ ...node, hosts: '', allow: 'look', expires: 600, wires: [[], []] }]);
+    assert.deepEqual(await headersNow(503), [null, 'same-origin']);
+    await deploy();
+    assert.deepEqual(await headersNow(401), [null, 'same-origin']);
+  });
+
   it('answers 403 to another origin and to an unknown host, and 401 without the token', async () => {
     await deploy();
     const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };

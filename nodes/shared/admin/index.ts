@@ -1,15 +1,14 @@
 import type { RequestHandler } from 'express';
 import type { NodeAPI } from 'node-red';
 import { onDemand } from '../../../lib/on-demand';
+import { closeToOthers } from '../guards';
 import { refuseRequest } from '../refused';
 
 /** Path below the editor's admin root (reference 5). */
 const ROOT = '/remote-printing';
 
-/** Takes back that Node-RED lets every origin read what lies below the editor's address: no other page needs it. */
 const ownOrigin: RequestHandler = (_request, response, next) => {
-  response.removeHeader('Access-Control-Allow-Origin');
-  response.set('Cross-Origin-Resource-Policy', 'same-origin');
+  closeToOthers(response);
   next();
 };
 

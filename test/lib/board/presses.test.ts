@@ -4,7 +4,8 @@ import { PrintingError } from '../../../lib/service/errors';
 import { MemoryStore } from '../../../lib/state/memory-store';
 import { Deadline } from '../../../lib/time/deadline';
 import { phrase } from '../../../lib/words/sentence';
-import { ManualClock } from '../../helpers/manual-clock';
+import { held } from '../../helpers/held';
+import { ManualClock, settle } from '../../helpers/manual-clock';
 
 const KEY = 'key-of-a-press-0001';
 
@@ -43,6 +44,31 @@ describe('lib/board/presses', () => {
     await store.put(['board-press', 'board', KEY], { version: 1, outcome: null });
     await presses.once(KEY, deadline, act('again'));
     assert.deepEqual(done, ['again']);
+  });
+
+  it('acts again for a press that a close or the deadline cut off', async () => {
+    const close = new AbortController();
+    const cut = new Deadline(new ManualClock(), { ms: 60_000, parent: close.signal });
+    const pressing = presses.once(KEY, cut, () => {
+      done.push('one');
+      close.abort(new PrintingError('TIMEOUT', phrase`Closed.`));
+      return cut.wait(new Promise(() => undefined));
+    });
+    await Promise.all([assert.rejects(pressing, { code: 'TIMEOUT' }), presses.settled()]);
+    await new Presses(store, 'board').once(KEY, deadline, act('again'));
+    assert.deepEqual(done, ['one', 'again']);
+  });
+
+  it('waits at the close for the presses under way', async () => {
+    const { promise, release } = held();
+    const pressing = presses.once(KEY, deadline, () => promise);
+    let isSettled = false;
+    const settled = presses.settled().then(() => (isSettled = true));
+    await settle();
+    assert.equal(isSettled, false);
+    release();
+    await Promise.all([settled, pressing]);
+    assert.deepEqual(await store.get(['board-press', 'board', KEY]), { version: 1, outcome: { ok: true } });
   });
 
   it('saves the key before it acts, and does nothing without a store', async () => {
