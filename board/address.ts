@@ -1,4 +1,4 @@
-// What stands in the page's address: the search, and the printer that is shown alone.
+// The page's address: it holds the search, and the printer that is shown alone.
 import { set } from './state';
 
 export const FILTERS = ['q', 'state', 'printer', 'order', 'owner'] as const;

@@ -108,7 +108,7 @@ const nameOf = (itemId: string): string => {
 /** Whether an item is taken up and not yet put down. */
 let isUp = false;
 
-/** What the button needs to move its item. The focus stays on it, wherever the item goes. */
+/** Properties of the button that moves its item. The focus stays on it, wherever the item goes. */
 export function useDrag(itemId: string) {
   const button = useRef<HTMLButtonElement>(null);
   // Keys may come faster than the page is drawn.

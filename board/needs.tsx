@@ -1,4 +1,4 @@
-// What needs a person.
+// The needs that a person has to meet.
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Answer, AnswerKind, BoardPrinter, Need } from '../lib/board/shapes';
 import { Picture } from './picture';
@@ -14,7 +14,7 @@ function chosenPrinter(properties: Answer<string>['properties']): string | null 
   return Array.isArray(printers) && typeof printers[0] === 'string' ? printers[0] : null;
 }
 
-/** What a need concerns, by its whole name. */
+/** Whole name of the subject of a need. */
 function subjectOf(
   need: Need<string>,
   { printers, items }: State,

@@ -30,7 +30,7 @@ export async function press({ action, properties }: Press, done: string): Promis
   }
 }
 
-/** Null: no answer, so that nobody knows whether it was done; the same key may be sent again. */
+/** Null: no answer arrived, so the press may have been done; the same key may be sent again. */
 async function send(body: object): Promise<Outcome<string> | null> {
   try {
     const answer = await fetch('press', {

@@ -90,7 +90,7 @@ async function readItems(wanted: Search, from: number): Promise<Found> {
   return (await answer.json()) as Found;
 }
 
-/** What the search of the address finds in the whole queue, read anew after changes; null without a search. */
+/** Results of the address's search in the whole queue, read anew after changes; null without a search. */
 function useFound({ items }: State): Found | null {
   const [found, setFound] = useState<{ query: string; found: Found } | null>(null);
   const query = isSearching() ? location.search : '';
@@ -397,7 +397,7 @@ function isoOf(text: string): string | null {
   return time && !Number.isNaN(time.getTime()) ? time.toISOString() : text.trim();
 }
 
-/** What can be done with several items at once. */
+/** Actions on several items at once. */
 function Chosen({ items, onDone }: { items: readonly BoardItem<string>[]; onDone: () => void }) {
   const [priority, setPriority] = useState('0');
   const all = async (action: string, more: object = {}) => {

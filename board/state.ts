@@ -1,4 +1,4 @@
-// What the page knows: the board as the stream tells it, the connection, and what is under way on this page.
+// State of the page: the board as the stream sends it, the connection, and the work under way on this page.
 import type { BoardItem, BoardOrder, BoardPrinter, Change, Need, Notice, Section, Values } from '../lib/board/shapes';
 import { setClock } from './words';
 

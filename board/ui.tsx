@@ -52,7 +52,7 @@ export const may = (least: Allow): boolean =>
   ORDER.indexOf(current().values?.facts.allow ?? 'look') >= ORDER.indexOf(least);
 
 interface ButtonProps {
-  /** What stands on it. */
+  /** Its caption. */
   label: ComponentChildren;
   /** Its whole name. */
   name: string;

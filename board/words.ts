@@ -21,7 +21,7 @@ export const has = (key: string): boolean => words[key] !== undefined;
 export const word = (kind: string, value: string): string =>
   has(`${kind}.${value}`) ? t(`${kind}.${value}`) : value.replaceAll('_', ' ');
 
-/** What the runtime's clock is ahead of the browser's, ms. */
+/** Lead of the runtime's clock over the browser's, ms. */
 let ahead = 0;
 export const setClock = (now: number): void => {
   ahead = now - Date.now();

@@ -11,17 +11,17 @@ import { phrase, type Sentence } from '../words/sentence';
 import { needQueue, type Workshop } from './looking';
 import type { Arguments } from './schema';
 
-/** What a tool works on, and its prices. */
+/** Objects on which a tool acts, and the prices. */
 export interface ActingWorkshop extends Workshop {
   prices: Prices | null;
   /** Name of a printer by the account's list. */
   nameOf: (clusterId: string, deadline: Deadline) => Promise<string>;
 }
 
-/** What would happen, for a person and for a dry run. */
+/** Consequences of a request, for a person and for a dry run. */
 export interface Preview {
   sentence: Sentence;
-  /** What it costs. Null: nothing. */
+  /** Its cost. Null: none. */
   estimate: Estimate | null;
 }
 
@@ -89,7 +89,7 @@ const onItem = (
   isDone: async (workshop, given, deadline) => isDone(await itemOf(workshop, given, deadline), given),
 });
 
-/** What each tool that acts does. */
+/** Work of each tool that acts. */
 export const ACTS: Readonly<Record<string, Act>> = {
   print_stored_job: {
     ...repeating,
@@ -233,7 +233,7 @@ async function fileOf(
   return { name: name ?? jobId, estimate: { seconds, grams: weights, cost, currency: prices?.currency ?? null } };
 }
 
-/** What several prints take. */
+/** Time, material and money for several prints. */
 function times({ seconds, grams, cost, currency }: Estimate, prints: number): Estimate {
   const all = (amount: number | null) => (amount === null ? null : amount * prints);
   return { seconds: all(seconds), grams: grams.map(all), cost: all(cost), currency };

@@ -16,7 +16,7 @@ const ANSWER = 19_000;
 /** Longest time for the work of a request, ms. */
 const WORK = 120_000;
 
-/** What a flow sends to a person who is to allow a request. */
+/** Question that a flow passes on to the person who decides about a request. */
 export interface Question {
   requestId: string;
   tool: string;
@@ -25,7 +25,7 @@ export interface Question {
   dryRun: object;
 }
 
-/** What a flow logs of a call. */
+/** Entry of the log of calls. */
 export interface CallReport {
   tool: string;
   arguments: Arguments;
@@ -220,7 +220,7 @@ export class Assistant {
     if (!hadBegun) await this.#requests.change(handle, (now) => ({ ...now, hasBegun: true }));
     const work = (deadline: Deadline) => this.#outcomeOf(handle, record, hadBegun, deadline);
     const outcome = await underDeadline(clock, { ms: WORK, parent: signal }, work);
-    // What is done is done: the store keeps the outcome until it can write it.
+    // The work can't be undone, so the store insists on its outcome.
     return this.#requests
       .change(handle, (now) => ({ ...now, ...outcome }), true)
       .catch(() => ({ handle, record: { ...record, ...outcome } }));

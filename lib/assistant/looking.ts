@@ -12,7 +12,7 @@ import { shown } from '../words/shown';
 import type { ToolResult } from './protocol';
 import type { Arguments } from './schema';
 
-/** What the tools work on. */
+/** Objects that the tools read. */
 export interface Workshop {
   client: Pick<Client, 'queries' | 'choices' | 'snapshots' | 'jobControl' | 'prints'>;
   /** Null: the node has none. */
@@ -26,7 +26,7 @@ const PICTURE = 1024 * 1024;
 
 type Look = (workshop: Workshop, given: Arguments, deadline: Deadline) => Promise<Omit<ToolResult, 'isError'>>;
 
-/** What each tool that only looks finds. All but `read_request`. */
+/** Work of each tool that only looks, except `read_request`. */
 export const LOOKS: Readonly<Record<string, Look>> = {
   list_printers: async ({ client, queue }, { clusterId }, deadline) => {
     const { payload } = await client.queries.ask(

@@ -60,7 +60,7 @@ export interface ClientName {
   version: string | null;
 }
 
-/** What answers the methods. */
+/** Implementation of the methods. */
 export interface ToolServer {
   version: string;
   instructions: string;

@@ -10,7 +10,7 @@ const KEPT = 90 * 24 * 60 * 60 * 1000;
 
 export type RequestState = 'waiting' | 'running' | 'done' | 'refused' | 'expired' | 'failed' | 'unknown';
 
-/** What a tool has failed with, for an assistant. */
+/** Failure of a tool, for an assistant. */
 export interface Failure {
   code: ErrorCode;
   message: string;
@@ -26,15 +26,15 @@ export interface RequestRecord {
   state: RequestState;
   /** Whether its work may have begun: written before the work. */
   hasBegun: boolean;
-  /** What a person's answer names; null: none is needed. */
+  /** Id that a person's answer names; null: no answer is needed. */
   requestId: string | null;
-  /** What the person is shown: what would happen, and its cost. */
+  /** Sentence and cost that the person sees. */
   shown: { sentence: string; dryRun: object } | null;
   /** Whether the flow has got it. */
   wasSent: boolean;
   askedAt: number;
   expiresAt: number | null;
-  /** What the tool has found or done. */
+  /** Facts that the tool has found or made. */
   facts: object;
   failure: Failure | null;
 }
@@ -78,7 +78,7 @@ export class AssistantRequests {
   }
 
   /**
-   * Files a request, unless its key has one already. `expires`: ms within which a person must answer; null: nobody is
+   * Files a request, unless its key has one already. `expires`: ms within which a person must answer; null: no person is
    * asked.
    */
   async file(

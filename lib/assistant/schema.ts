@@ -45,7 +45,7 @@ function fits(argument: Argument, value: unknown): boolean {
   }
 }
 
-/** What is fit to be shown or logged of arguments that may be anything: known names with plain values, truncated. */
+/** Part of any arguments that is fit to be shown or logged: known names with plain values, truncated. */
 export function plainArguments({ properties }: InputSchema, given: unknown): Arguments {
   if (typeof given !== 'object' || given === null) return {};
   const plain: Record<string, string | number | boolean> = {};

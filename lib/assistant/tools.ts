@@ -1,6 +1,6 @@
 import type { Argument, InputSchema } from './schema';
 
-/** What a node lets an assistant do. */
+/** Permission of an assistant. */
 export type Allow = 'look' | 'ask' | 'act';
 
 /** A tool as it is listed, and when. */

@@ -72,7 +72,7 @@ export class Board {
     this.notices = new Notices(clock, changed);
     this.#pictures = new Pictures({ clock, take: options.takePicture, changed });
     this.#presses = new Presses(store, boardId);
-    // What a status changes on the board of a queue, the queue tells.
+    // The queue reports the changes that a status makes to its board.
     const farm = queue ? { isHolding: false, changed: () => undefined } : { isHolding: true, changed };
     this.#farm = new Farm({ service, clock, signIn, watcher, ...farm });
   }
@@ -92,7 +92,7 @@ export class Board {
     };
   }
 
-  /** What the pages show now. */
+  /** Present state of the pages. */
   async view(): Promise<BoardView> {
     const { facts } = this.#options;
     const state = await this.#read();
@@ -220,7 +220,7 @@ export class Board {
     return { total: prints.length, prints: page === null ? prints : prints.slice(page * PAGE, (page + 1) * PAGE) };
   }
 
-  /** What the last status says about one printer; null if it was never read. */
+  /** Details of one printer from its last status; null if it was never read. */
   printer(id: string): PrinterDetails | null {
     const shown = this.#last?.printers.find((printer) => printerId(printer) === id);
     const view = shown && this.#farm.view(shown.clusterId);
@@ -254,7 +254,7 @@ export class Board {
   }
 }
 
-/** What a page searches; blank members match every item. */
+/** Search of a page; blank members match every item. */
 export interface ItemSearch {
   q: string;
   state: string;

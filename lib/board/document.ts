@@ -17,7 +17,7 @@ import {
 /** Open items that every page gets; the others are read on demand. */
 export const SHOWN_ITEMS = 200;
 
-/** What a board shows at one moment. */
+/** Contents of a board at one moment. */
 export interface BoardView {
   facts: Facts;
   state: BoardState<Sentence>;

@@ -2,7 +2,7 @@ import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 import type { Allow } from './shapes';
 
-/** Who may do what (board, 1); an action that is missing here is none of a page. */
+/** Actions of each permission (board, 1); a page has no others. */
 const LEAST: ReadonlyMap<string, Allow> = new Map([
   ['plate-cleared', 'press'],
   ['settle', 'press'],
@@ -20,7 +20,7 @@ const LEAST: ReadonlyMap<string, Allow> = new Map([
   ['add', 'all'],
 ]);
 
-/** What a page may change of an item. */
+/** Properties of an item that a page may change. */
 const CHANGES = ['itemId', 'copies', 'wanted', 'perPrint', 'priority', 'deadline', 'require'];
 
 const ORDER: readonly Allow[] = ['look', 'press', 'all'];

@@ -69,7 +69,7 @@ export class Presses {
             return { ok: false, code, message };
           },
         );
-        // What is done is done: the store keeps the outcome until it can write it.
+        // The press can't be undone, so the store insists on its outcome.
         await this.#save(id, { version: 1, outcome }, true).catch(() => undefined);
         return outcome;
       },

@@ -12,7 +12,7 @@ export interface BoardState<Words> {
   /** Open items in their order, and the last ones that ended; empty without a queue. */
   items: readonly BoardItem<Words>[];
   orders: readonly BoardOrder[];
-  /** What needs a person, the most urgent first. */
+  /** Needs that a person has to meet, the most urgent first. */
   todo: readonly Need<Words>[];
   counts: Readonly<Partial<Record<ItemState, number>>>;
   /** Null without a queue. */
@@ -129,7 +129,7 @@ export interface Need<Words> {
   since: string | null;
   /** None: only hands can meet it. */
   answers: readonly Answer<Words>[];
-  /** What a need of material is about. Only pages get it. */
+  /** Material of a need. Only pages get it. */
   name?: string;
 }
 
@@ -138,7 +138,7 @@ export interface Answer<Words> {
   label: Words;
   action: string;
   properties: Readonly<Record<string, unknown>>;
-  /** What it says, by its English label. Only pages get it. */
+  /** Key of its label. Only pages get it. */
   kind?: AnswerKind;
 }
 
@@ -162,7 +162,7 @@ export interface Notice {
   level: 'info' | 'warn' | 'error';
 }
 
-/** What a page gets beside the board, in its first message. */
+/** Facts beside the board, for the first message to a page. */
 export interface Facts {
   /** Changes with each build: a page of another one reloads itself. */
   version: string;
@@ -198,10 +198,10 @@ export interface Change {
   sections?: Partial<Record<Section, { ids?: readonly string[]; set?: Readonly<Record<string, unknown>> }>>;
 }
 
-/** What became of a press. */
+/** Outcome of a press. */
 export type Outcome<Words> = { ok: true } | { ok: false; code: string; message: Words };
 
-/** What the page shows of one printer alone. */
+/** Details of one printer that is shown alone. */
 export interface PrinterDetails {
   jobs: readonly Pick<PrintJob, 'clusterJobId' | 'name' | 'state' | 'progress' | 'timeRemaining' | 'owner'>[];
   history: readonly (Pick<PrintJob, 'clusterJobId' | 'name' | 'state' | 'createdAt' | 'owner'> & {

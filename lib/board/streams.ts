@@ -40,7 +40,7 @@ interface StreamsOptions {
 /**
  * Sends the changes of a board to its open pages, at most one message a second. The work for a change is done once for all
  * pages of a language. A page that reads slowly skips changes and gets the whole once it has caught up, so that it slows
- * nobody else.
+ * no other page.
  */
 export class Streams {
   readonly #options: StreamsOptions;

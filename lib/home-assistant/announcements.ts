@@ -5,7 +5,7 @@ import type { Announced } from './discovery';
 const PAGE = 200;
 
 /**
- * What was announced of a printer, saved under `['home-assistant', nodeId, id]`: with it, a printer that is offline after a
+ * Announcement of a printer, saved under `['home-assistant', nodeId, id]`: with it, a printer that is offline after a
  * restart still has its parts, and one that leaves the account leaves nothing behind.
  */
 export interface Announcement {

@@ -4,7 +4,7 @@ import { shown } from '../words/shown';
 import type { Topics } from './identity';
 import { type DeviceState, STATES } from './state';
 
-/** What a discovery message says about a printer beside its figures. */
+/** Facts of a printer in a discovery message, beside its figures. */
 export interface DeviceFacts {
   id: string;
   name: string | null;

@@ -3,7 +3,7 @@ import { record, text } from '../service/json-readers';
 import { phrase } from '../words/sentence';
 import type { Topics } from './identity';
 
-/** What a message at the node's input means. `announce`: send everything again. */
+/** Meaning of a message at the node's input. `announce`: send everything again. */
 export type Input =
   | { kind: 'command'; id: string; topic: string; payload: string; isRetained: boolean }
   | { kind: 'announce' | 'nothing' }

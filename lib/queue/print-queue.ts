@@ -401,7 +401,7 @@ export class Queues {
   }
 }
 
-/** What a queue knows of a print that a verdict is about. */
+/** Facts about a print that a verdict judges. */
 function judgedPrint(data: QueueData, id: string): Omit<JudgedPrint, 'known'> {
   const found = data.printOf(id);
   if (!found) return { perPrint: null, whole: 1, isCorrectable: false };

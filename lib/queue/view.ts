@@ -186,7 +186,7 @@ export class QueueView {
     };
   }
 
-  /** What an item shows whatever the plan is. */
+  /** Members of an item that do not depend on the plan. */
   #fixedOf(record: ItemRecord, mostPrints: number): FixedItem {
     const { queueId, rules, views } = this.#source;
     const [file] = record.files;
@@ -321,7 +321,7 @@ export class QueueView {
     return isSame && this.#configuration ? this.#configuration : (this.#configuration = { fleet, version });
   }
 
-  /** What each file of an item needs. */
+  /** Needs of each file of an item. */
   requires(record: ItemRecord): Requirement[] {
     return record.files.map(({ facts }) => requirementOf(record.require, facts, this.#source.views.materialOf));
   }
@@ -340,7 +340,7 @@ export class QueueView {
     return stocksOf({ ...this.input, active: this.#active }).flatMap(({ key, isShort }) => (isShort ? [key] : []));
   }
 
-  /** What a new forecast says of the materials of which something is missing. */
+  /** Materials of a new forecast of which something is missing. */
   async shortages(): Promise<Map<string, MaterialForecast>> {
     const { materials } = await this.#forecast.make(this.#forecastInput());
     return new Map(materials.flatMap((stock) => (stock.isShort ? [[stock.key, materialShape(stock)] as const] : [])));

@@ -9,7 +9,7 @@ import { type ReportSummary, Summary } from './summary';
 /** Form in which a report is delivered (reference 3.5). */
 export type Format = 'rows' | 'csv' | 'file' | 'stream' | 'summary';
 
-/** What one message delivers. */
+/** Contents of one message. */
 export type Payload = Row[] | string | ReportSummary;
 
 /** Destination of a report's bytes or rows, for one download. */

@@ -274,7 +274,7 @@ export function few(value: unknown, what: Sentence): Json[] {
   );
 }
 
-/** What is first used between an upgrade of the pack and the restart. */
+/** Error of a part that is first used between an upgrade of the pack and the restart. */
 export const upgraded = (): PrintingError =>
   new PrintingError('NOT_CONFIGURED', phrase`The pack was upgraded: restart Node-RED.`);
 

@@ -18,7 +18,7 @@ export function readHosts(setting: string): string[] {
   );
 }
 
-/** Who may talk to a node that answers requests. */
+/** Rules of access to a node that answers requests. */
 export interface Access {
   /** Further names by which Node-RED is reached. */
   hosts: readonly string[];

@@ -29,7 +29,7 @@ const COMMAND = 60_000;
 /** Letters of a received payload that stay in the message: Node-RED ends when it copies a very deep one. */
 const KEPT = 200;
 
-/** What the events of Home Assistant are made of: the defaults of cluster status. */
+/** Thresholds of the events: the defaults of cluster status. */
 const THRESHOLDS = { milestones: parseMilestones('25,50,75'), lowMaterial: 10, plateWait: 30 };
 
 export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {

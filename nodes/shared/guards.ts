@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
-/** What Node-RED itself puts before its pages, from settings.js. */
+/** Guards of Node-RED's own pages, from settings.js. */
 export interface NodeRedGuards {
   /** Whether it decides who may see a page. */
   isGuarding: boolean;

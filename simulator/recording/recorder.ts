@@ -27,7 +27,7 @@ export interface Recorder {
   apiUrl: string;
   storageUrl: string;
   controlUrl: string;
-  /** What was replaced so far: kind and number of different values. */
+  /** Replaced values so far: kind and number of different ones. */
   readonly replaced: [kind: string, count: number][];
   readonly isFull: boolean;
   /** Breaks what is under way and closes the listeners; the file isn't there yet. */

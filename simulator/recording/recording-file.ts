@@ -21,7 +21,7 @@ export interface Exchange {
   path: string;
   /** 0 for a broken connection. */
   status: number;
-  /** What was sent: JSON, or a file. */
+  /** Sent contents: JSON, or a file. */
   sent?: { json: unknown } | { file: Content };
   headers?: Record<string, string>;
   json?: unknown;

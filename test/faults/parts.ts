@@ -111,7 +111,7 @@ export class PartsOracle {
     const key = item.queueKey ?? '';
     const known = this.#wanted.get(key);
     const at = item.prints.findIndex((print) => print.clusterJobId === uuid || print.state === 'assigned');
-    // What a person says meanwhile may be newer than the call.
+    // A verdict of a person may be newer than the call.
     if (!known || at < 0 || this.#saidAt >= left.order) return;
     const open = item.prints.filter(({ state }) => state === 'assigned');
     if (open.length > 1 && !item.prints.some(({ clusterJobId }) => clusterJobId === uuid)) return;

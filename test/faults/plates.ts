@@ -130,7 +130,7 @@ class PlatesRun {
     if (!this.#isCalm) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     if (chance.is(0.4)) life.planEnd(chance.whole(0, horizon * 0.9));
     for (let at = 60_000; at < horizon; at += chance.whole(50_000, 120_000)) life.at(at, () => void this.#visit());
-    // What is off then comes on in its time.
+    // A printer that is off comes on in its time.
     await world.time.pass(horizon + OFF.most);
     await this.#recover();
     await people.finish();

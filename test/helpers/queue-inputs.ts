@@ -177,7 +177,7 @@ const rules = fc
   })
   .map(rulesOf);
 
-/** What an item of parts owes: as many copies as these parts take, the first of which may be one that was printed before. */
+/** Debt of an item of parts: as many copies as these parts take, the first of which may be one that was printed before. */
 export function owedParts({ left, first }: { left: number; first: number }, perPrint: number) {
   const waiting = Array.from({ length: Math.ceil(left / perPrint) }, (_, at) => first + at);
   return { waiting, parts: { left, perPrint, next: first + waiting.length } };

@@ -40,7 +40,7 @@ describe('nodes/home-assistant', () => {
     await bench.deploy([node(changes), printNode, ...more]);
     await time.pass(25);
   };
-  /** What the node has sent since its deploy, also before the other nodes listened. */
+  /** Messages of the node since its deploy, also those before the other nodes listened. */
   const all = () => {
     const spy = flow.node('ha').send as unknown as { args: [Sent][]; thisValues: unknown[] };
     return spy.args.flatMap(([message], index) => (spy.thisValues[index] === flow.node('ha') ? [message] : []));

@@ -216,7 +216,7 @@ function ordersOf(all: readonly ItemRecord[], shown: readonly ItemRecord[], { or
   });
 }
 
-/** What an item does, or why it waits. */
+/** Sentence about the work on an item, or the reason why it waits. */
 function sentenceOf({ state, waitingFor, prints, copies }: Omit<BoardItem, 'sentence'>): Sentence {
   const [reason] = waitingFor;
   const last = prints.findLast((print) => print.state === 'printing' || print.state === 'dispatched');
@@ -309,7 +309,7 @@ export class WatchedBoard {
     return looks !== last.looks && age >= took / FIGURES_SHARE;
   }
 
-  /** What can't be made now is made a second later. */
+  /** A board that can't be made now is made a second later. */
   async #send(queue: QueueContext): Promise<void> {
     const { changes, looks } = queue.view;
     const made = this.#boardOf(queue);

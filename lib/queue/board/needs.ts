@@ -19,7 +19,7 @@ import { labelOf } from './printers';
 /** Most copies of one item, and most printers of one answer, that are shown one by one. */
 const MOST = { copies: 20, printers: 50 };
 
-/** What needs a person at the moment. Every answer names the print or the item that it is about. `ofItems`: those of `needsOfItem`. */
+/** Present needs that a person has to meet. Every answer names the print or the item that it is about. `ofItems`: those of `needsOfItem`. */
 export function needsOf(
   queue: QueueContext,
   { printers, ofItems, forecast }: { printers: readonly BoardPrinter[]; ofItems: readonly Need[]; forecast: Forecast },
@@ -35,7 +35,7 @@ export function needsOf(
   ];
 }
 
-/** What needs a person of an item. */
+/** Needs of an item. */
 export const needsOfItem = (queue: QueueContext, record: ItemRecord): Need[] => [
   ...doubts(record),
   ...blockades(queue, record),

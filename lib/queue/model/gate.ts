@@ -284,7 +284,7 @@ export interface Judgement {
   names: readonly string[] | null;
 }
 
-/** What a queue knows of the print that a verdict is about. */
+/** Facts about the print that a verdict judges. */
 export interface JudgedPrint {
   /** Number of parts; null: the print is not of this queue, which then counts none. */
   perPrint: number | null;

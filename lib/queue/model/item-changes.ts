@@ -111,7 +111,7 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
     ...(parts && { parts }),
     ...(alternatives && {
       files: [...record.files.slice(0, 1), ...alternatives],
-      // What their files said goes with them.
+      // The facts of their files go with them.
       prints: record.prints.map((attempt) =>
         isOpen(attempt) || attempt.file === 0 ? attempt : { ...attempt, file: 0, used: usedOf(record, attempt) },
       ),
@@ -123,7 +123,7 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
   return concluded(JSON.stringify(after) === JSON.stringify(record) ? record : after, context);
 }
 
-/** What an item of parts wants after an update; undefined: it owes copies. Throws INVALID_INPUT for what it does not own. */
+/** Parts that an item wants after an update; undefined: it owes copies. Throws INVALID_INPUT for a property of the other kind. */
 function partsAfter(
   { parts }: ItemRecord,
   { copies, wanted, perPrint, alternatives = [] }: ItemUpdate,
@@ -467,7 +467,7 @@ function counted(record: ItemRecord, found: Attempt, parts: number, context: Cha
 
 function acceptedParts(record: ItemRecord, found: Attempt, parts: number): ItemRecord {
   const { copy, perPrint = 1, state, goodParts } = found;
-  // What nobody has counted is whole.
+  // A plate without a count is whole.
   const isPlain = parts === perPrint && state === 'finished' && goodParts === undefined;
   const after = isPlain ? record : withAttempt(record, found, { state: 'finished', goodParts: parts });
   const now = record.touched[copy];

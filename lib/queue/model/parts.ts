@@ -9,9 +9,9 @@ export interface PartCounts {
   good: number;
   /** Parts of judged prints that are not good. */
   rejected: number;
-  /** What neither good parts nor prints under way cover. */
+  /** Parts that neither good parts nor prints under way cover. */
   owed: number;
-  /** What is left of that for prints that may be planned: copies that failed, are held or are in doubt cover their parts. */
+  /** The rest of them, for prints that may be planned: copies that failed, are held or are in doubt cover their parts. */
   left: number;
 }
 

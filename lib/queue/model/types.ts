@@ -121,7 +121,7 @@ export interface NamedCopy {
   attempt: number | null;
 }
 
-/** What a verdict on a plate says beside good or bad. */
+/** Members of a verdict on a plate beside good or bad. */
 export interface PlateJudgement {
   /** Number of good parts. Default: all or none. */
   goodParts?: number | undefined;
@@ -270,7 +270,7 @@ export interface Forecast {
   materials: readonly MaterialForecast[];
 }
 
-/** What the waiting copies need of a material, what is loaded, what is missing, and when it runs out; null: not known. */
+/** Amounts of a material that the waiting copies need, that are loaded and that are missing, and the time at which it runs out; null: not known. */
 export interface MaterialForecast {
   material: { guid: string | null; brand: string | null; type: string | null; color: string | null };
   needed: { volume: number | null; weight: number | null };
@@ -286,7 +286,7 @@ export interface Board {
   /** The open items in the order of `list`, and the last that ended, with their newest prints. */
   items: readonly BoardItem[];
   orders: readonly BoardOrder[];
-  /** What needs a person, the most urgent kind first. */
+  /** Needs that a person has to meet, the most urgent kind first. */
   todo: readonly Need[];
   counts: Readonly<Record<ItemState, number>>;
   /** It may be a minute old. */
@@ -306,7 +306,7 @@ export type BoardPrinter = QueueExplanation['printers'][number] & {
   materials: readonly BoardMaterial[];
 };
 
-/** What is loaded in an extruder or in a slot that feeds it, both counted from 0. Null: not known. */
+/** Material in an extruder or in a slot that feeds it, both counted from 0. Null: not known. */
 export interface BoardMaterial {
   extruder: number | null;
   slot: number | null;
@@ -577,7 +577,7 @@ export interface Attempt {
   perPrint?: number;
   /** Good parts, where somebody has counted them (`goodPartsOf`). */
   goodParts?: number;
-  /** What it used up, where that is more than its file says (`usedOf`). */
+  /** Material that it used up, where that is more than its file says (`usedOf`). */
   used?: readonly UsedMaterial[];
   /** Types of its events so far: each happens once per attempt. */
   told: readonly QueueEventType[];

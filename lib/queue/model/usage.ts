@@ -2,14 +2,14 @@ import type { Feed, Source } from '../../service/feeds';
 import type { FileFacts, MaterialNeed } from '../../toolpath/facts';
 import type { Attempt, ItemRecord, UsedMaterial } from './types';
 
-/** What an ended print used up: what was recorded, or else all that its file needs, if it finished. */
+/** Material that an ended print used up: the record of it, or else all that its file needs, if it finished. */
 export const usedOf = ({ files }: Pick<ItemRecord, 'files'>, { used, state, file }: Attempt): readonly UsedMaterial[] =>
   used ?? (state === 'finished' || state === 'rejected' ? wholeOf(files[file]?.facts ?? null) : []);
 
-/** What a print uses up of which only the file is known. */
+/** Material that a print uses up by its file alone. */
 const wholeOf = (facts: FileFacts | null): UsedMaterial[] => usedBy(facts, null, 1, false);
 
-/** What is to be recorded of it; undefined: no more than its file says. */
+/** The part of it to be recorded; undefined: no more than its file says. */
 export const recordedUse = (
   { files }: Pick<ItemRecord, 'files'>,
   file: number,
@@ -18,7 +18,7 @@ export const recordedUse = (
   used.length === 0 || JSON.stringify(used) === JSON.stringify(wholeOf(files[file]?.facts ?? null)) ? undefined : used;
 
 /**
- * What a print used up, by extruder.
+ * Material that a print used up, by extruder.
  * @param facts what its file needed
  * @param feeds what its printer can be fed; null: not known
  * @param share how much of the file was printed, from 0 to 1, for a print that did not finish; null: not known

@@ -43,7 +43,7 @@ interface ItemForecast {
   endAt: number | null;
 }
 
-/** What the waiting copies need, beside what the prints under way will still take. */
+/** Material for the waiting copies, and for the rest of the prints under way. */
 export function stocksOf({ items, printers, active, rules, now }: Omit<ForecastInput, 'orders'>): MaterialStock[] {
   const underWay = active.map(({ file, startAt, endAt }) => ({
     file,

@@ -14,14 +14,14 @@ export interface Amount {
   weight: number | null;
 }
 
-/** What the waiting copies of a queue need of one material, what is loaded, and what is missing (print queue, 9). */
+/** Amounts of one material that the waiting copies of a queue need, that are loaded, and that are missing (print queue, 9). */
 export interface MaterialStock {
   /** Names the material among those of the queue. */
   key: string;
   material: Required<MaterialNeed>;
   needed: Amount;
   loaded: Amount;
-  /** What is loaded without what prints under way will still take, mm³; null: not known. */
+  /** Loaded amount without the rest of the prints under way, mm³; null: not known. */
   left: number | null;
   missing: Amount;
   isShort: boolean;
@@ -33,7 +33,7 @@ export interface PrintUnderWay {
   share: number;
 }
 
-/** What a print needs on one extruder. */
+/** Need of a print on one extruder. */
 interface Need extends MaterialNeed, Amount {
   key: string;
   /** Whether a message has named it. */
@@ -43,7 +43,7 @@ interface Need extends MaterialNeed, Amount {
 /** Needs of files by material, which never change under the same rules. */
 const known = new WeakMap<PlanFile, { rule: QueueRules['material']; needs: readonly Need[] }>();
 
-/** What one print of a file needs, by material. */
+/** Needs of one print of a file, by material. */
 function needsOf(file: PlanFile, rule: QueueRules['material']): readonly Need[] {
   const before = known.get(file);
   if (before?.rule === rule) return before.needs;
@@ -109,7 +109,7 @@ export function materialStocks(
 
 const NONE: Amount = { volume: 0, weight: 0 };
 
-/** What copies need of one material. */
+/** Need of copies for one material. */
 interface Total {
   need: Need;
   amount: Amount;
@@ -134,7 +134,7 @@ function wordsOf(
   return { guid: null, brand: null, type, color: rule === 'type' ? null : color };
 }
 
-/** What is missing of what is loaded. Where a volume is unknown, that is enough. */
+/** Missing amount. An unknown volume that is loaded counts as enough. */
 function missingOf(needed: Amount, left: Amount): Amount {
   const lack = (name: keyof Amount): number | null => {
     const [wanted, there] = [needed[name], left[name]];
@@ -157,7 +157,7 @@ interface Spool {
   amount: Amount;
 }
 
-/** What is loaded, by material. */
+/** Loaded amounts, by material. */
 function spoolsOf(printers: readonly QueuePrinter[]): Map<string, Spool> {
   const found = new Map<string, Spool>();
   for (const { extruders } of printers)

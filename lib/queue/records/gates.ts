@@ -500,7 +500,7 @@ const NONE_UNPLACED: ReadonlyMap<PrintJob, readonly string[]> = new Map();
 /** Whether the printer's own status is that of a print, so that a missing job proves nothing. */
 const isBusyPrinter = ({ status }: Printer): boolean => status === 'printing' || status === 'pre_print';
 
-/** What a person said last about a print at one of the gates. */
+/** Last verdict of a person on a print at one of the gates. */
 const verdictOn = (id: string, gates: readonly PlateGate[]): PlateVerdict | undefined =>
   gates
     .flatMap(({ verdicts }) => verdicts.filter((verdict) => verdict.id === id && verdict.at > 0))

@@ -45,7 +45,7 @@ const USUAL_ATTEMPT: Partial<Attempt> = {
   ...{ endedAt: null, seconds: null, cost: null, reason: null, counts: false, recall: null, settledAs: null },
 };
 
-/** What most attempts have of their other members: a send that was answered, and an event for each step. */
+/** Other members of most attempts: a send that was answered, and an event for each step. */
 const usualAttempt = (attempt: Partial<Attempt>): Partial<Attempt> => {
   const { dispatchedAt = null, startedAt = null, state } = attempt;
   const told: QueueEventType[] = [];

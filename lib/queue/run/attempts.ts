@@ -638,7 +638,7 @@ export class Attempts {
     if (job && isLeftInQueue(job) && job.clusterJobId !== null) this.#clearAway(itemId, attempt, job.clusterJobId);
   }
 
-  /** What the printer of an attempt can be fed; null: of a group, its member is not known. */
+  /** Feeds of the printer of an attempt; null: of a group, the member is not known. */
   #feedsOf({ clusterId, printerId }: Attempt, job: PrintJob | null): readonly Feed[] | null {
     const printers = this.#queue.views.get(clusterId)?.printers ?? [];
     const named = printers.find((printer) => printer.printerId === (printerId ?? job?.printerId));
@@ -768,7 +768,7 @@ function shareOf(job: PrintJob | null, facts: FileFacts | null): number | null {
   return elapsed === null || total <= 0 ? null : Math.min(1, elapsed / total);
 }
 
-/** What a print took by extruder, g. */
+/** Weight that a print took, by extruder, g. */
 function weightsOf(used: readonly UsedMaterial[]): (number | null)[] {
   const weights: (number | null)[] = [];
   for (const { extruder, weight } of used) weights[extruder] = weight;

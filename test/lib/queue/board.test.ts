@@ -126,7 +126,7 @@ describe('queue/board', () => {
     await press(need, 'Good');
     assert.equal((await board()).todo.length, 0);
     await all.pass(90);
-    // What lay in a phone for an hour never judges the next plate.
+    // An answer that lay in a phone for an hour never judges the next plate.
     const next = await the('plate');
     assert.notEqual(next.id, need.id);
     for (const label of ['Good', 'Bad']) assert.equal(await codeOf(press(need, label)), 'NOT_ACCEPTED');

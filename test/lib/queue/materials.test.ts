@@ -94,7 +94,7 @@ describe('queue/materials', () => {
     };
     assert.deepEqual(forecast(300), [null]);
     assert.deepEqual(forecast(250), [NOW + 2 * 3_600_000]);
-    // What is not enough for a single print keeps it from starting.
+    // Too little for a single print keeps it from starting.
     assert.deepEqual(forecast(50), [NOW]);
   });
 });

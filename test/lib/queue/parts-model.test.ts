@@ -8,7 +8,7 @@ import { asPrintingError } from '../../../lib/service/errors';
 const NOW = 1_000_000;
 const FILE: ItemFile = { jobId: 'job', filename: 'job', size: 1, facts: null, isGone: false };
 
-/** What happens to an item, or what a person says; `nth` chooses among the prints that it may concern. */
+/** Event of an item, or word of a person; `nth` chooses among the prints that it may concern. */
 type Step =
   | { kind: 'assign'; file: number }
   | { kind: 'end'; nth: number; outcome: 'finished' | 'failed' | 'aborted' }
