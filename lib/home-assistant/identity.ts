@@ -48,9 +48,9 @@ export class Topics {
 
   /** Id of the printer that a command's topic names; null for any other topic. */
   commanded(topic: string): string | null {
-    if (!this.isOwn(topic)) return null;
-    const [id = '', last, ...rest] = topic.slice(this.#own.length + 1).split('/');
-    return last === 'command' && rest.length === 0 && id !== '' ? id : null;
+    if (!this.isOwn(topic) || !topic.endsWith('/command')) return null;
+    const id = topic.slice(this.#own.length + 1, -'/command'.length);
+    return id === '' || id.includes('/') ? null : id;
   }
 
   /** Whether Home Assistant tells on this topic that it has started. */
