@@ -208,7 +208,7 @@ export class Farm {
     this.#release = webPaths(this.#app).claim('/print-board', { answer, granted: () => undefined }).release;
   }
 
-  /** What an action changes. */
+  /** Changes of an action. */
   onAct: (action: string, properties: Readonly<Record<string, unknown>>) => void = () => undefined;
 
   #state(): BoardState<Sentence> {
@@ -230,13 +230,13 @@ export class Farm {
   }
 
   /** Closes the board, as a deploy or a restart does. */
-  close(): void {
-    this.board.close();
+  async close(): Promise<void> {
+    await this.board.close();
     this.#release();
   }
 
   async stop(): Promise<void> {
-    this.close();
+    await this.close();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
     await rm(this.#folder, { recursive: true, force: true });

@@ -537,13 +537,13 @@ describe('the page of a print board', function () {
 
   it('leaves out what the board does not allow', async () => {
     fill();
-    farm.close();
+    await farm.close();
     farm.open({ allow: 'press' });
     await open();
     await page.getByRole('button', { name: 'Pause print: Printer 1' }).waitFor();
     for (const name of [/^Abort/, /^Remove/, 'Add files'])
       assert.equal(await page.getByRole('button', { name }).count(), 0);
-    farm.close();
+    await farm.close();
     farm.open({ allow: 'look' });
     await page.reload();
     await page.getByRole('article', { name: 'Printer 1' }).waitFor();
@@ -569,7 +569,7 @@ describe('the page of a print board', function () {
   it('greys itself while Node-RED is away, and heals by itself', async () => {
     fill();
     await open();
-    farm.close();
+    await farm.close();
     const connection = page.getByRole('status', { name: 'Connection' });
     await connection.filter({ hasText: /^Offline since/ }).waitFor();
     farm.printers = [printerOf('9')];
@@ -582,7 +582,7 @@ describe('the page of a print board', function () {
 
   it('reloads itself once for another version', async () => {
     await open();
-    farm.close();
+    await farm.close();
     farm.version = 'another';
     farm.open();
     await page.waitForFunction(() => document.body.dataset.version === 'another');

@@ -46,8 +46,8 @@ describe('Node-RED with the pack', () => {
   it('loads only the modules that register the nodes, while no flow uses them', async () => {
     const files = await loaded({ flows: [] });
     const nodes = Object.values(definition['node-red'].nodes);
-    const shared = ['lib/on-demand.js', 'nodes/shared/admin/index.js', 'nodes/shared/refused.js'];
-    assert.deepEqual(files.sort(), [...nodes, ...shared.map((file) => `dist/${file}`)].sort());
+    const shared = ['admin/index', 'guards', 'refused'].map((name) => `dist/nodes/shared/${name}.js`);
+    assert.deepEqual(files.sort(), [...nodes, 'dist/lib/on-demand.js', ...shared].sort());
   });
 
   it('loads only the modules that a status node of a real account needs', async () => {

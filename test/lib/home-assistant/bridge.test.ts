@@ -104,7 +104,7 @@ describe('lib/home-assistant/bridge', () => {
     store = new MemoryStore();
     runtimes = [];
   });
-  afterEach(() => runtimes.forEach(({ bridge }) => bridge.close()));
+  afterEach(() => Promise.all(runtimes.map(({ bridge }) => bridge.close())));
 
   it('publishes nothing of a printer until it is known whether the service knows its host', async () => {
     const one = runtime();

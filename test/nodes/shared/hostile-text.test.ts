@@ -139,6 +139,7 @@ const OTHERS: Record<string, string> = {
   'config-node.closeInTime': 'gets no text',
   'config-node.idInEditor': 'gets the id of a node',
   'flows-started.whenFlowsStarted': 'gets work to do',
+  'guards.closeToOthers': 'gets no text',
   'guards.nodeRedGuards': 'reads settings.js, and a header, which Node.js limits',
   'inputs.invalid': 'gets a sentence of this pack',
   'inputs.needsMessage': 'reads by isBlank',
@@ -168,6 +169,7 @@ const OTHERS: Record<string, string> = {
   'status.staleText': 'gets numbers',
   'web-paths.WebPaths': 'compares paths',
   'web-paths.webPaths': 'gets no text',
+  'web-node.webNode': 'reads by readPath',
   'work-node.workNode': 'passes on messages by onInput',
 };
 
