@@ -11,7 +11,7 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @typedef {object} Layer
  * @property {string} folder
  * @property {number} [processes] number that share its files in `npm test`, because they wait more than they compute; default 1
- * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it; s
+ * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it, s; an unlisted file counts as their mean
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
  *   for the coverage data of its runs, in Node.js or in the browser
@@ -65,19 +65,20 @@ export const LAYERS = {
     folder: 'test/runtime',
     processes: 3,
     weights: {
-      'replicas.test.ts': 350,
-      'postgres.test.ts': 180,
-      'restart.test.ts': 138,
-      'kill.test.ts': 128,
-      'start.test.ts': 100,
-      'board.test.ts': 18,
-      'board-queue.test.ts': 40,
-      'state-folder.test.ts': 95,
-      'packed.test.ts': 47,
-      'prometheus.test.ts': 25,
+      'replicas.test.ts': 345,
+      'start.test.ts': 110,
+      'restart.test.ts': 100,
+      'packed.test.ts': 65,
+      'board-queue.test.ts': 60,
+      'kill.test.ts': 48,
+      'postgres.test.ts': 36,
+      'state-folder.test.ts': 26,
+      'board.test.ts': 17,
+      'upgraded.test.ts': 11,
+      'prometheus.test.ts': 9,
       'admin-auth.test.ts': 2,
       'http-in.test.ts': 1,
-      'loaded.test.ts': 1,
+      'loaded.test.ts': 5,
     },
     needs: ['build', 'browser', 'matrix'],
   },
@@ -104,9 +105,12 @@ export const mocha = (node, args) => [node, join(root, 'node_modules/mocha/bin/m
  * @param {Layer} layer @param {{ index: number, of: number }} [share] @returns {string[][]}
  */
 export function parts({ folder, processes = 1, weights = {} }, { index, of } = { index: 0, of: 1 }) {
+  const known = Object.values(weights);
+  const mean = known.reduce((sum, weight) => sum + weight, 0) / known.length;
+  const sizeOf = (/** @type {string} */ file) => (known.length > 0 ? mean : statSync(join(root, folder, file)).size);
   const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
-    .map((file) => ({ path: join(folder, file), size: weights[file] ?? statSync(join(root, folder, file)).size }))
+    .map((file) => ({ path: join(folder, file), size: weights[file] ?? sizeOf(file) }))
     .sort((one, other) => other.size - one.size);
   const dealt = Array.from({ length: processes * of }, () => ({ paths: [''].slice(1), size: 0 }));
   for (const { path, size } of files) {
