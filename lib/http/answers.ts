@@ -82,6 +82,28 @@ function asJson(text: string): unknown {
   }
 }
 
+/**
+ * Number of values of a parsed short answer, as `AnswerShape` counts them; null if it exceeds a limit. Counting the values
+ * of a poll's answer costs a third of scanning its bytes.
+ */
+export function elementsOf(body: unknown, depth = 0): number | null {
+  if (typeof body !== 'object' || body === null) return 0;
+  if (depth === ANSWER.depth) return null;
+  let entries = 0;
+  let inside = 0;
+  const all = body as Record<string, unknown>;
+  for (const name in all) {
+    entries++;
+    const value = all[name];
+    if (typeof value !== 'object' || value === null) continue;
+    const elements = elementsOf(value, depth + 1);
+    if (elements === null) return null;
+    inside += elements;
+  }
+  if (entries > ANSWER.entries && depth < 2 && Array.isArray(body)) return null;
+  return inside + Math.max(1, entries);
+}
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
@@ -130,13 +152,10 @@ export class AnswerShape {
   /** Number of values, and position, at the last cut. */
   #cut = { elements: 0, at: 0 };
 
-  constructor(private readonly maxBytes: number = ANSWER.bytes) {}
-
   /** Counts another part. Returns false if the answer exceeds a limit and must not be parsed. */
   add(part: Uint8Array): boolean {
     const start = this.bytes;
     this.bytes += part.length;
-    if (this.bytes > this.maxBytes) return false;
     let at = 0;
     if (this.#isJson === null) {
       while (at < part.length && isBeforeValue(part[at] as number)) at++;

@@ -3,7 +3,7 @@ import { ANSWER } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
-import { AnswerShape, decodersOf, decodeText, Decoding, parseAnswer } from './answers';
+import { AnswerShape, decodersOf, decodeText, Decoding, elementsOf, parseAnswer } from './answers';
 import { GrowingBytes } from './growing-bytes';
 
 /** Flattens headers from undici: a repeated one is joined by commas. */
@@ -50,7 +50,8 @@ export class WholeText implements Handler {
   #status = 0;
   #headers: Record<string, string> = {};
   readonly #bytes = new GrowingBytes();
-  readonly #shape: AnswerShape;
+  /** Of the bytes of a long answer. */
+  readonly #shape = new AnswerShape();
   #isRead = false;
   #decoding: Decoding | undefined;
   /** Bytes received, before decoding. */
@@ -60,9 +61,7 @@ export class WholeText implements Handler {
     private readonly deadline: Deadline | undefined,
     private readonly fence: () => void,
     private readonly maxBytes: number = ANSWER.bytes,
-  ) {
-    this.#shape = new AnswerShape(maxBytes);
-  }
+  ) {}
 
   request(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): Promise<TextAnswer> {
     return new Promise((resolve, reject) => {
@@ -118,8 +117,10 @@ export class WholeText implements Handler {
   }
 
   #keep(part: Buffer): void {
-    if (this.#shape.add(part)) this.#bytes.add(part);
-    else this.#fail(this.#tooLarge());
+    if (this.#bytes.length + part.length > this.maxBytes) return this.#fail(this.#tooLarge());
+    this.#bytes.add(part);
+    const { length, all } = this.#bytes;
+    if (length > ANSWER.short && !this.#shape.add(all.subarray(this.#shape.bytes))) this.#fail(this.#tooLarge());
   }
 
   onResponseEnd(): void {
@@ -135,7 +136,9 @@ export class WholeText implements Handler {
     };
     const parsed = parseAnswer(bytes, this.#shape, checkDeadline);
     const body = parsed instanceof Promise ? ((await parsed) as unknown) : parsed;
-    const size = { bytes: this.#shape.bytes, elements: this.#shape.elements };
+    const elements = bytes.length > ANSWER.short ? this.#shape.elements : elementsOf(body);
+    if (elements === null) throw this.#tooLarge();
+    const size = { bytes: bytes.length, elements };
     const text = body === undefined ? decodeText(bytes) : '';
     return { status: this.#status, headers: this.#headers, body, text, size };
   }

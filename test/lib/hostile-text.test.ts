@@ -827,6 +827,7 @@ const OTHERS: Record<string, string> = {
   'connection/user-checks.checkUser': 'asks',
   'http/answers.decodeText': 'decodes',
   'http/answers.parseAnswer': 'gets what AnswerShape let pass; tested by itself',
+  'http/answers.elementsOf': 'gets what was parsed of a short text',
   'http/answers.Decoding': 'asynchronous; tested with Http',
   'http/download.*': 'asks; tested by its own limits',
   'http/foreign-hosts.forbidden': 'makes a sentence',

@@ -236,11 +236,11 @@ describe('http/http', () => {
   for (const [what, body] of [
     ['with too many values', `[${'{},'.repeat(2_000_000)}{}]`],
     ['with too many values in one entry of its list', `{"data":[1,{"a":[${'1,'.repeat(60_000)}1]}]}`],
-    ['with too many entries in its list', `{"data":[${'{},'.repeat(5_000)}{}]`],
+    ['with too many entries in its list', `{"data":[${'{"a":1},'.repeat(5_000)}{}]`],
     ['with too many entries in its second list', `{"a":[${'[1,2,3],'.repeat(3_000)}0],"data":[${'1,'.repeat(5_000)}1]`],
     ['with too many values in an object', `{${'"a":1,'.repeat(1_000_000)}"a":1}`],
-    ['nested too deeply', `{"data":${'['.repeat(9_000)}${']'.repeat(9_000)}}`],
-    ['nested too deeply behind a byte order mark', `\uFEFF ${'{"a":'.repeat(9_000)}1${'}'.repeat(9_000)}`],
+    ['nested too deeply', `{"data":${'['.repeat(40_000)}`],
+    ['nested too deeply behind a byte order mark', `\uFEFF ${'{"a":'.repeat(9_000)}`],
   ] as const)
     it(`refuses an answer ${what} and aborts it`, async () => {
       let cut = false;
@@ -253,6 +253,16 @@ describe('http/http', () => {
       // The request may have been carried out.
       await assert.rejects(http.text({ method: 'POST', url }), { code: 'SERVICE_ERROR', outcome: 'unknown' });
       while (!cut) await new Promise((resolve) => setImmediate(resolve));
+    });
+
+  for (const [what, body] of [
+    ['with too many entries in its list', `{"data":[${'{},'.repeat(5_000)}{}]}`],
+    ['nested too deeply', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`],
+    ['nested as deeply as its bytes allow', `${'['.repeat(16_000)}${']'.repeat(16_000)}`],
+  ] as const)
+    it(`refuses a short answer ${what}`, async () => {
+      respond = (_, response) => void response.end(body);
+      await assert.rejects(http.text({ method: 'POST', url }), { code: 'SERVICE_ERROR', outcome: 'unknown' });
     });
 
   for (const [what, body] of [
