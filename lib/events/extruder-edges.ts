@@ -49,25 +49,28 @@ function followSlots(before: readonly SlotCheckpoint[] = [], scene: Scene, build
   return [...known.values()];
 }
 
-/** Facts of extruders and slots that may cause an event, for the fingerprint of an observation. */
+/** Facts of extruders and slots but their figures, and what of these may cause an event, for the fingerprint of an observation. */
 export function materialFacts(scene: Scene): unknown[] {
   const { printer } = scene;
   const facts: unknown[] = [];
   // One flat list: this runs for every poll.
-  for (const extruder of printer.extruders.slice(0, FOLLOWED)) {
-    facts.push(extruder.index, extruder.printCore, percentLeft(extruder), shortage(scene, extruder)?.id);
-    pushWords(facts, extruder.material);
+  for (const extruder of printer.extruders) {
+    const { index, printCore, volumeFull, material } = extruder;
+    facts.push(index, printCore, volumeFull, percentLeft(extruder), shortage(scene, extruder)?.id);
+    pushMaterial(facts, material);
   }
-  for (const slot of printer.slots.slice(0, FOLLOWED)) {
-    facts.push(slot.index, slot.extruder, spoolIn(slot, printer).left);
-    pushWords(facts, slot.material);
+  for (const slot of printer.slots) {
+    const { index, extruder, printCore, compatible, material } = slot;
+    facts.push(index, extruder, printCore, compatible, spoolIn(slot, printer).left);
+    pushMaterial(facts, material);
   }
   return facts;
 }
 
-function pushWords(facts: unknown[], material: Material | null): void {
-  if (material) facts.push(material.guid, material.brand, material.name, material.color);
-  else facts.push(material);
+function pushMaterial(facts: unknown[], material: Material | null): void {
+  if (!material) return void facts.push(material);
+  const { guid, brand, name, color, diameter, density } = material;
+  facts.push(guid, brand, name, color, diameter, density);
 }
 
 /** Extruders of a printer by index, each once. */

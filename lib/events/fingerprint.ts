@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto';
 import type { PrintJob } from '../service/print-job';
+import type { Printer } from '../service/printer';
 import { advance, openQuestions } from './advance';
 import type { Checkpoint } from './checkpoint';
 import { materialFacts } from './extruder-edges';
 import type { Observation } from './observation';
 
 /**
- * Digest of everything in an observation that makes events or describes the queue, except figures. After an observation
- * that left no open question, an equal fingerprint means no event, and the same jobs except for their figures.
+ * Digest of everything in an observation but its figures. After an observation that left no open question, an equal
+ * fingerprint means no event, and the same status except for its figures (`Figures`).
  */
 export function fingerprint({ status, jobs, history, faults, hostPrinterId, namingEnds }: Observation): string {
   const seen: unknown[] = [
@@ -15,22 +16,19 @@ export function fingerprint({ status, jobs, history, faults, hostPrinterId, nami
     status.hostGuid,
     status.online,
     status.maintenanceDue,
+    status.model,
+    status.authorized,
+    status.capabilities,
+    status.note,
+    status.displayStatus,
+    status.stale,
     hostPrinterId,
     namingEnds,
   ];
   for (const printer of status.printers) {
-    const { printerId, name, status: is, firmware } = printer;
-    const found = printerId === null ? undefined : faults.get(printerId);
-    seen.push(
-      printerId,
-      name,
-      is,
-      firmware.version,
-      firmware.latest,
-      firmware.updateStatus,
-      found && [...found.keys()],
-      materialFacts({ status, printer }),
-    );
+    pushPrinter(seen, printer);
+    const found = printer.printerId === null ? undefined : faults.get(printer.printerId);
+    seen.push(found && [...found.keys()], materialFacts({ status, printer }));
   }
   seen.push(jobs?.length);
   for (const job of status.jobs) pushJob(seen, job);
@@ -45,6 +43,28 @@ export function isSettled(after: Checkpoint, seen: Observation): boolean {
   if (openQuestions(after, seen).length > 0) return false;
   const { checkpoint, drafts } = advance(after, seen);
   return drafts.length === 0 && JSON.stringify(checkpoint) === JSON.stringify(after);
+}
+
+function pushPrinter(seen: unknown[], printer: Printer): void {
+  const { firmware, buildPlate, airFilter } = printer;
+  seen.push(
+    printer.printerId,
+    printer.name,
+    printer.model,
+    printer.status,
+    printer.statusDetail,
+    printer.enabled,
+    printer.maintenanceRequired,
+    printer.reservedBy,
+    firmware.version,
+    firmware.latest,
+    firmware.updateStatus,
+    buildPlate && [buildPlate.type],
+    printer.chamber === null,
+    airFilter && [airFilter.status, airFilter.limit],
+    printer.faults,
+    printer.errors,
+  );
 }
 
 /** Pushes each field by name, without a loop: this runs for every job of every poll, and costs half as much. */

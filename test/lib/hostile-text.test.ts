@@ -164,7 +164,8 @@ import { fingerprint } from '../../lib/events/fingerprint';
 import { readListCheckpoint } from '../../lib/events/list-changes';
 import { parseMilestones } from '../../lib/events/edges';
 import { isPrintEvent } from '../../lib/events/print-event';
-import { ClusterMemory, PackedTexts, packFigures, unpackFigures } from '../../lib/watch/checkpoints/memory';
+import { figuresOf, withFigures } from '../../lib/watch/checkpoints/figures';
+import { ClusterMemory, PackedTexts } from '../../lib/watch/checkpoints/memory';
 import { readAllPages, readPrinters } from '../../lib/watch/polling/cluster-list';
 import { fairShare } from '../../lib/watch/replication/assignments';
 import { readJobRecord } from '../../lib/watch/polling/types';
@@ -214,7 +215,6 @@ const signed = (claims: object) => `a.${Buffer.from(JSON.stringify(claims)).toSt
 const tokenOf = prepared((words) => signed({ username: words }));
 /** A token of permitted length. */
 const permittedToken = prepared((words) => signed({ username: words.slice(0, TEXT.field / 9) }));
-const packed = prepared((words) => packFigures({ ...seen('a').status, name: words }));
 
 const bytesOf = prepared((words) => Buffer.from(words));
 /** A UFP file whose directory and toolpath are the text. */
@@ -698,8 +698,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     assert.equal(memory.marks.length, 1);
     return memory.marks;
   },
-  'watch/checkpoints/memory.packFigures': (words) => packFigures(seen(words).status),
-  'watch/checkpoints/memory.unpackFigures': (words) => unpackFigures(packed(words), seen('a').status),
+  'watch/checkpoints/figures.withFigures': (words) => withFigures(seen('a').status, figuresOf(seen(words).status)),
   'watch/checkpoints/memory.PackedTexts': (words) => {
     const texts = new PackedTexts();
     texts.set(words, words);
@@ -987,7 +986,8 @@ const OTHERS: Record<string, string> = {
   'watch/views/outages.Outages': 'gets errors, and the names of printers by nameFor',
   'watch/replication/service-reach.*': 'asks; the answer itself is not read',
   'watch/replication/observations.*': 'compares marks; what is shared is read by readCheckpoint and storedStatus',
-  'watch/checkpoints/memory.jobFiguresOf': 'picks numbers',
+  'watch/checkpoints/figures.figuresOf': 'picks numbers and times',
+  'watch/checkpoints/figures.jobFiguresOf': 'picks numbers',
   'queue/records/telling.Telling': 'compares ids of events',
   'queue/records/lived.LivedTime': 'adds numbers',
   'watch/replication/coordinator.*': 'compares ids; notes are read by CheckpointStore',

@@ -9,38 +9,8 @@ import { isPlateDue, waitingPlate } from '../../events/printer-edges';
 import type { ClusterIdentity, ClusterStatus } from '../../service/cluster';
 import type { PrintJob } from '../../service/print-job';
 import type { Scope } from '../../state/store';
+import { type Figures, figuresOf, type JobFigures, withFigures } from './figures';
 import { OutageMemory } from './outage-marks';
-
-type Rest = Omit<ClusterStatus, 'jobs' | 'history' | 'current'>;
-
-/** Packs the volatile part of a status as text: everything but the jobs, and the figures of each job. */
-export function packFigures({ jobs, history: _history, current, ...rest }: ClusterStatus): string {
-  return JSON.stringify([rest, jobs.map(figuresOf), current ? jobs.indexOf(current) : -1]);
-}
-
-/** Restores the status from its packed figures and its stable jobs. */
-export function unpackFigures(
-  text: string,
-  { jobs: stable, history }: Pick<ClusterStatus, 'jobs' | 'history'>,
-): ClusterStatus {
-  const [rest, rows, at] = JSON.parse(text) as [Rest, Figures[], number];
-  const jobs = stable.map((job, nth) => withFigures(job, rows[nth]));
-  return { ...rest, jobs, history, current: jobs[at] ?? null };
-}
-
-const figuresOf = ({ progress, timeElapsed, timeTotal, timeRemaining }: PrintJob) =>
-  [progress, timeElapsed, timeTotal, timeRemaining] as const;
-
-export type Figures = ReturnType<typeof figuresOf>;
-
-/** The figures of the jobs of a status, in their order. */
-export const jobFiguresOf = ({ jobs }: Pick<ClusterStatus, 'jobs'>): Figures[] => jobs.map(figuresOf);
-
-const withFigures = (job: PrintJob, figures: Figures | undefined): PrintJob => {
-  if (!figures) return job;
-  const [progress, timeElapsed, timeTotal, timeRemaining] = figures;
-  return { ...job, progress, timeElapsed, timeTotal, timeRemaining };
-};
 
 /** Spare bytes for numbers that grow. */
 const SPARE = 64;
@@ -162,9 +132,8 @@ abstract class StoredMemory {
 /** Part that rarely changes. A job that the status contains as well is stored once. */
 interface Stable {
   checkpoint: (Omit<Checkpoint, 'jobs'> & { jobs: (Omit<KnownJob, 'job'> & { job: PrintJob | null })[] }) | null;
-  /** Queued jobs; their figures are in the volatile part. */
-  jobs: PrintJob[];
-  history: PrintJob[];
+  /** Its figures are in the volatile part. `current`: place among the jobs, or -1. */
+  status: (Omit<ClusterStatus, 'current'> & { current: number }) | null;
 }
 
 /** An observation that no subscriber to events received. */
@@ -182,7 +151,6 @@ export class ClusterMemory extends StoredMemory {
   movedTo: string | null = null;
   readonly #texts = new PackedTexts();
   #undelivered: Undelivered | null = null;
-  #hasStatus = false;
   #hasCheckpoint = false;
   /** Fingerprint of the checkpoint's observation, where an equal one causes no events. */
   #fingerprint: string | null = null;
@@ -236,7 +204,7 @@ export class ClusterMemory extends StoredMemory {
   }
 
   get isEmpty(): boolean {
-    return !this.#hasStatus && !this.#hasCheckpoint && this.movedTo === null;
+    return this.#texts.volatile === '' && !this.#hasCheckpoint && this.movedTo === null;
   }
 
   /** The last observation after the checkpoint's, where no subscriber to events received it. */
@@ -293,12 +261,9 @@ export class ClusterMemory extends StoredMemory {
   }
 
   /** Replaces the figures of the jobs alone, each by those at its place. */
-  setJobFigures(rows: readonly Figures[], receivedAt: string): void {
-    const { status } = this;
-    if (!status) return;
-    const jobs = status.jobs.map((job, at) => withFigures(job, rows[at]));
-    const current = status.current && (jobs[status.jobs.indexOf(status.current)] ?? null);
-    this.#texts.setVolatile(packFigures({ ...status, receivedAt, jobs, current }));
+  setJobFigures(rows: readonly JobFigures[], receivedAt: string): void {
+    const figures = this.#figures;
+    if (figures) this.#setFigures({ ...figures, receivedAt, jobs: figures.jobs.map((known, at) => rows[at] ?? known) });
   }
 
   /**
@@ -320,7 +285,7 @@ export class ClusterMemory extends StoredMemory {
     this.#highest = reached;
     this.#plates = plates;
     this.#lived = seen.lived;
-    this.#texts.setVolatile(packFigures(seen.status));
+    this.#setFigures(figuresOf(seen.status));
     this.dirty = true;
     return true;
   }
@@ -345,14 +310,12 @@ export class ClusterMemory extends StoredMemory {
     );
     const stable: Stable = {
       checkpoint: checkpoint && { ...checkpoint, jobs: jobs ?? [] },
-      jobs: status?.jobs ?? [],
-      history: status?.history ?? [],
+      status: status && { ...status, current: status.current ? status.jobs.indexOf(status.current) : -1 },
     };
-    this.#texts.set(JSON.stringify(stable), status ? packFigures(status) : '');
+    this.#texts.set(JSON.stringify(stable), status ? JSON.stringify(figuresOf(status)) : '');
     this.#hasCheckpoint = checkpoint !== null;
     this.#namingEnds = checkpoint?.namingEnds ?? NONE;
     this.#lived = checkpoint?.lived ?? 0;
-    this.#hasStatus = status !== null;
     this.#highest = null;
     this.#fingerprint = null;
     this.#undelivered = null;
@@ -360,11 +323,22 @@ export class ClusterMemory extends StoredMemory {
 
   get #stable(): Stable {
     const text = this.#texts.stable;
-    return text === '' ? { checkpoint: null, jobs: [], history: [] } : (JSON.parse(text) as Stable);
+    return text === '' ? { checkpoint: null, status: null } : (JSON.parse(text) as Stable);
   }
 
-  #unpackStatus(stable: Stable): ClusterStatus | null {
-    return this.#hasStatus ? unpackFigures(this.#texts.volatile, stable) : null;
+  /** Null without a status. */
+  get #figures(): Figures | null {
+    const text = this.#texts.volatile;
+    return text === '' ? null : (JSON.parse(text) as Figures);
+  }
+
+  #setFigures(figures: Figures): void {
+    this.#texts.setVolatile(JSON.stringify(figures));
+  }
+
+  #unpackStatus({ status }: Stable): ClusterStatus | null {
+    const figures = this.#figures;
+    return status && figures && withFigures({ ...status, current: status.jobs[status.current] ?? null }, figures);
   }
 }
 

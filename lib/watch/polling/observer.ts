@@ -16,7 +16,8 @@ import { underDeadline } from '../../time/deadline';
 import { waitBefore } from '../../time/retry';
 import { phrase } from '../../words/sentence';
 import { isSecured } from '../checkpoints/checkpoint-store';
-import type { ClusterMemory, Figures, ListedCluster, ScopeMemory } from '../checkpoints/memory';
+import type { JobFigures } from '../checkpoints/figures';
+import type { ClusterMemory, ListedCluster, ScopeMemory } from '../checkpoints/memory';
 import type { Poll } from './poll-loop';
 import type { Subscriptions } from './subscriptions';
 import { type EventSubscriber, type PollingAccount, type PollReports, readJobRecord, type Shown } from './types';
@@ -157,7 +158,7 @@ export class Observer {
   }
 
   /** Records that the owner has seen the same again, with other figures of the jobs. Returns the status. */
-  receiveSame(figures: readonly Figures[]): ClusterStatus | null {
+  receiveSame(figures: readonly JobFigures[]): ClusterStatus | null {
     this.#memory?.setJobFigures(figures, isoTime(this.account.clock.now()));
     return this.status;
   }

@@ -3,7 +3,7 @@ import type { ClusterStatus } from '../../service/cluster';
 import { type PrintingError, withIds } from '../../service/errors';
 import type { Lock } from '../../state/membership';
 import { isStillOwned } from '../checkpoints/checkpoint-store';
-import type { Figures } from '../checkpoints/memory';
+import type { JobFigures } from '../checkpoints/figures';
 import { Observer } from './observer';
 import { type Answer, type Poll, PollLoop } from './poll-loop';
 import { Subscriptions } from './subscriptions';
@@ -131,7 +131,7 @@ export class Poller extends PollLoop<PollResult> {
    * The same for a poll by the owner that has shown nothing new but `figures` of the jobs. Returns false if this runtime
    * knows other contents than those of the mark.
    */
-  receiveSame(mark: string, age: number, figures: readonly Figures[]): boolean {
+  receiveSame(mark: string, age: number, figures: readonly JobFigures[]): boolean {
     if (this.isOurs || this.account.signal.aborted) return true;
     const status = this.#mark === mark ? this.#observer.receiveSame(figures) : null;
     if (status) this.#show(status, age);

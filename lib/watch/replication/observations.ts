@@ -8,7 +8,8 @@ import type { Membership } from '../../state/membership';
 import type { Key, Scope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import type { CheckpointStore } from '../checkpoints/checkpoint-store';
-import { type Figures, jobFiguresOf, type ScopeMemory } from '../checkpoints/memory';
+import { type JobFigures, jobFiguresOf } from '../checkpoints/figures';
+import type { ScopeMemory } from '../checkpoints/memory';
 import type { Poller } from '../polling/poller';
 import type { Pollers } from '../polling/pollers';
 import type { Shown } from '../polling/types';
@@ -45,7 +46,7 @@ interface Unchanged {
   mark: string;
   /** Monotonic, ms. */
   start: number;
-  figures: readonly Figures[];
+  figures: readonly JobFigures[];
 }
 
 /**
@@ -147,7 +148,7 @@ export class SharedObservations {
   }
 }
 
-const areFigures = (value: unknown): value is Figures =>
+const areFigures = (value: unknown): value is JobFigures =>
   Array.isArray(value) && value.length === 4 && value.every((one) => one === null || typeof one === 'number');
 
 const shorten = (content: string): string => hash('sha256', content, 'base64').slice(0, WORD);

@@ -4,6 +4,7 @@ import { advance } from '../../../lib/events/advance';
 import type { Checkpoint } from '../../../lib/events/checkpoint';
 import { fingerprint, isSettled } from '../../../lib/events/fingerprint';
 import type { Observation } from '../../../lib/events/observation';
+import { figuresOf, withFigures } from '../../../lib/watch/checkpoints/figures';
 import { history, view } from './histories';
 import { slot } from '../../helpers/station';
 import { answer, at, job, minute, observation, type Wire } from './observations';
@@ -111,6 +112,35 @@ describe('events/fingerprint', () => {
       fc.property(frames, (frame) => void check(observation({ ...full, ...view(frame) }))),
       { numRuns: 15 },
     );
+  });
+
+  it('names everything of a status but the figures', () => {
+    const station = { ...printer('P1'), build_plate: { type: 'glass', temperature: 60 }, chamber: { temperature: 30 } };
+    const { printers: _, ...rest } = full as { printers: unknown };
+    const air = { supported: true, filter_status: 'ok', filter_age: 3, filter_max_age: 9 };
+    const seen = observation(answer({ ...rest, printers: [{ ...station, air_manager: air }] }), 0);
+    let figures = 0;
+    for (const path of leavesOf(seen.status, ['status'])) {
+      const [, list] = path;
+      // The history is stored with the checkpoint, which names its ends.
+      if (path.length === 1 || list === 'history' || list === 'clusterId' || NAMES.test(path.join('.'))) continue;
+      const value = path.reduce<unknown>(child, seen);
+      if (typeof value === 'object' && value !== null) continue;
+      for (const other of [...OTHERS, 12.5]) {
+        // A word that was read is a string.
+        const isNoWord = path.at(-1) === 'status' && other !== null && typeof other !== 'string';
+        if (other === value || isNoWord) continue;
+        const next = changed(seen, path, other);
+        if (fingerprint(next) !== fingerprint(seen)) continue;
+        figures++;
+        assert.deepEqual(
+          withFigures(seen.status, figuresOf(next.status)),
+          next.status,
+          `${path.join('.')}: ${String(other)}`,
+        );
+      }
+    }
+    assert.ok(figures > 50, `${figures}`);
   });
 
   it('ignores less than a percent of a spool', () => {
