@@ -94,7 +94,11 @@ function clusterView(cluster: Cluster, moment: Moment): unknown {
     actions: cluster.actionSwitch.outcome ?? 'success',
     changes: cluster.requiredChanges.length > 0,
     printers: cluster.printers.map((printer, index) => printerView(cluster, printer, index)),
-    jobs: cluster.queue.map((job) => ({ ...printJobRecord(cluster, job, moment), held: job.held })),
+    jobs: cluster.queue.map((job) => ({
+      ...printJobRecord(cluster, job, moment),
+      held: job.held,
+      stalled: job.stalled === true,
+    })),
     history: cluster.history.slice(0, SHOWN).map((job) => printJobRecord(cluster, job, moment)),
   };
 }

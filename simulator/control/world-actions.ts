@@ -51,6 +51,8 @@ export function worldActions(world: World): WorldActions {
     advance: (body) => world.advance(number(body, 'seconds')),
     pause: job((ref, uuid) => world.pause(ref, uuid)),
     resume: job((ref, uuid) => world.resume(ref, uuid)),
+    stall: job((ref, uuid) => world.stall(ref, uuid)),
+    unstall: job((ref, uuid) => world.unstall(ref, uuid)),
     abort: job((ref, uuid) => world.abort(ref, uuid)),
     fail: ({ cluster: ref, job: uuid, code, ...body }) =>
       world.fail(

@@ -135,6 +135,22 @@ export class Prints extends Printers {
     this.change(ref, uuid, ['paused'], (job, at) => enter(job, 'resuming', at));
   }
 
+  /** Stops the progress of a print, which goes on in every other respect: its nozzle is blocked, say. */
+  stall(ref: ClusterRef, uuid?: string): void {
+    this.change(ref, uuid, ['printing'], (job, at) => {
+      enter(job, 'printing', at);
+      job.stalled = true;
+    });
+  }
+
+  /** Lets a print that stalled make progress again. */
+  unstall(ref: ClusterRef, uuid?: string): void {
+    this.change(ref, uuid, ['printing', 'pausing', 'paused', 'resuming'], (job, at) => {
+      if (job.status === 'printing') enter(job, 'printing', at);
+      delete job.stalled;
+    });
+  }
+
   abort(ref: ClusterRef, uuid?: string): void {
     const running = ['sent_to_printer', 'wait_user_action', 'pre_print', 'printing', 'pausing', 'paused', 'resuming'];
     this.change(ref, uuid, running, (job, at) => enter(job, 'aborting', at));

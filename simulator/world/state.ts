@@ -397,6 +397,8 @@ export interface PrintJob {
   target?: PrintTarget;
   /** Names of the materials that a station loaded for it, one per extruder; null for none. */
   loaded?: (string | null)[];
+  /** Whether it makes no progress although it prints. */
+  stalled?: true;
   /** Whether the stored file was removed. */
   fileGone?: true;
   /** Whether it started on a plate with an earlier part on it. */

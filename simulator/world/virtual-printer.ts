@@ -61,7 +61,7 @@ export const leftJob = (cluster: Cluster, printer: Printer): PrintJob | undefine
 
 /** Printing time so far in seconds, at most the total. */
 export function elapsed(job: PrintJob, at: number): number {
-  const running = job.status === 'printing' ? Math.max(0, at - job.since) / 1000 : 0;
+  const running = job.status === 'printing' && !job.stalled ? Math.max(0, at - job.since) / 1000 : 0;
   return Math.min(job.timeTotal, job.printed + running);
 }
 
@@ -205,6 +205,7 @@ function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
     case 'pre_print':
       return after(PHASE_SECONDS.pre_print, (at) => enter(job, 'printing', at));
     case 'printing':
+      if (job.stalled) return [];
       return after(job.timeTotal - job.printed, (at) => {
         enter(job, 'post_print', at);
         heat(printer, 0, at);

@@ -101,6 +101,13 @@ describe('simulator: the page of the control host', function () {
     simulator.world.advance(5);
     await card.getByRole('button', { name: 'Resume: vase.gcode' }).click();
     await said('Done: Resume: vase.gcode.');
+    simulator.world.advance(5);
+    await card.getByRole('button', { name: 'Stall: vase.gcode', exact: true }).click();
+    await said('Done: Stall: vase.gcode.');
+    assert.equal(simulator.world.printJob(uuid).stalled, true);
+    await card.getByRole('button', { name: 'Unstall: vase.gcode' }).click();
+    await said('Done: Unstall: vase.gcode.');
+    assert.equal(simulator.world.printJob(uuid).stalled, undefined);
     await card.getByRole('button', { name: 'Abort: vase.gcode' }).click();
     await said('Done: Abort: vase.gcode.');
     await page.getByRole('button', { name: '1 minute' }).click();

@@ -45,6 +45,14 @@ describe('simulator: control host', () => {
     assert.equal((await bench.status()).print_jobs[0].status, 'paused');
     await world('resume');
     await world('advance', { seconds: 10 });
+    await world('stall');
+    const elapsed = async () => (await bench.status()).print_jobs[0].time_elapsed as number;
+    const before = await elapsed();
+    await world('advance', { seconds: 60 });
+    assert.equal(await elapsed(), before);
+    await world('unstall');
+    await world('advance', { seconds: 60 });
+    assert.equal(await elapsed(), before + 60);
     await world('abort');
     await world('advance', { seconds: 10 });
     await world('ask', { code: 'FILAMENT_JAM' });

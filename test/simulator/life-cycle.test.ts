@@ -45,6 +45,32 @@ describe('simulator: life cycle of a print', () => {
     assert.equal(hot.job.created_at, '2030-01-01T00:00:00.000Z');
   });
 
+  it('makes no progress and does not end while a print is stalled, and goes on afterwards', async () => {
+    const { world } = bench.simulator;
+    await bench.print(await bench.upload(ten));
+    bench.pass(95 + 100);
+    const read = async () => {
+      const [{ status, time_elapsed: elapsed }] = (await bench.status()).print_jobs;
+      return `${status} ${elapsed}`;
+    };
+    world.stall(1);
+    const seen = [await read()];
+    bench.pass(5000);
+    seen.push(await read());
+    world.pause(1);
+    bench.pass(10);
+    world.resume(1);
+    bench.pass(10);
+    seen.push(await read());
+    world.unstall(1);
+    bench.pass(20);
+    seen.push(await read());
+    bench.pass(485);
+    seen.push(await read());
+    assert.deepEqual(seen, ['printing 100', 'printing 100', 'printing 100', 'printing 120', 'post_print 600']);
+    assert.throws(() => world.stall(1), /No print job is in a state/);
+  });
+
   it('has the same result in one leap as in many steps', async () => {
     const other = await Bench.start();
     try {

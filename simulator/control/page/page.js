@@ -11,6 +11,8 @@ const RUNNING = ['sent_to_printer', 'wait_user_action', 'pre_print', 'printing',
 const JOB_BUTTONS = [
   ['Pause', 'pause', (job) => job.status === 'printing'],
   ['Resume', 'resume', (job) => job.status === 'paused'],
+  ['Stall', 'stall', (job) => job.status === 'printing' && !job.stalled],
+  ['Unstall', 'unstall', (job) => job.status === 'printing' && job.stalled],
   ['Abort', 'abort', (job) => RUNNING.includes(job.status)],
   ['Fail', 'fail', (job) => RUNNING.includes(job.status) || ['aborting', 'post_print'].includes(job.status)],
   ['Ask a person', 'ask', (job) => /^(aborted|failed)_post_print$/.test(job.status)],
