@@ -2,11 +2,12 @@ import { KNOWN_JOBS } from '../rules/limits';
 import { isEndDecided, isOver } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
 import { isoTime, isTime } from '../time/clock';
-import type { Checkpoint, Ended, KnownJob } from './checkpoint';
-import { EventBuilder, type EventDraft } from './print-event';
+import type { Checkpoint, Ended, KnownJob, Standstill } from './checkpoint';
+import { EventBuilder, type EventDraft, ofJob } from './print-event';
 import { complete, copyJob, endJob, followJob, type JobAnswer, judge } from './job-edges';
 import { isReachable, together, timeOf, type Observation } from './observation';
 import { followMaintenance, followPlates, followPrinters } from './printer-edges';
+import { followStandstill, lasting, standstillStep } from './standstill';
 
 /** Ends stored beyond those that the service still lists, and how many of them include the whole job. */
 const ENDS_KEPT = 50;
@@ -130,7 +131,27 @@ function followJobs(
     if (ended.has(id) || !makeRoom(known, id, scan.active)) continue;
     known.set(id, followJob(id, known.get(id), job, scan.isOld(id) ? null : builder));
   }
+  const stood = new Map(before?.jobs.map((job) => [job.id, job.standstill]));
+  for (const [id, job] of known) {
+    const standstill = followProgress(id, stood.get(id), scan, builder);
+    if (standstill && standstill !== job.standstill) known.set(id, { ...job, standstill });
+  }
   return { jobs: [...known.values()], ended: scan.prune(), namingEnds: scan.namingEnds };
+}
+
+/** Returns how long a known job has stood still, and adds the step to it (reference 3.3). */
+function followProgress(
+  id: string,
+  stood: Standstill | undefined,
+  { before, seen, active }: Scan,
+  builder: EventBuilder,
+): Standstill | undefined {
+  const job = active.get(id);
+  const followed = followStandstill(stood, job, seen, before?.lived ?? seen.lived);
+  const standstill = followed && lasting(followed, seen.lived);
+  if (job && standstill && standstill.minutes > followed.minutes)
+    builder.step('job.stalled', `${id}/${standstill.at}`, standstillStep(followed, standstill), ofJob(job));
+  return standstill;
 }
 
 /**

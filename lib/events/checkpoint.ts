@@ -1,8 +1,22 @@
-import { list } from '../service/json-readers';
+import { list, record } from '../service/json-readers';
 import type { JobState } from '../service/job-words';
 import { type PrintJob, storedJob } from '../service/print-job';
 import type { Material } from '../service/printer';
 import type { EndType } from './print-event';
+
+/** A print that makes no progress, or made none until the last observation. */
+export interface Standstill {
+  /** Its elapsed time, s. */
+  at: number;
+  /** Lived time at which it began to stand there, or to be watched again; null while its time does not count. */
+  from: number | null;
+  /** Time for which it stood there before, lived ms. */
+  stood: number;
+  /** How long it stood at the last event or change, whole minutes. */
+  minutes: number;
+  /** Where it stood in the observation before, to which it returns after a single odd answer. */
+  before?: Omit<Standstill, 'before'>;
+}
 
 /** A job that has not ended, as last observed. */
 export interface KnownJob {
@@ -20,6 +34,8 @@ export interface KnownJob {
   missingFrom: number | null;
   /** Number of events per recurring edge, by type and observed facts; absent without any. */
   edges?: Record<string, number>;
+  /** Absent until it is seen printing, and in checkpoints of before standstills were followed. */
+  standstill?: Standstill;
   job: PrintJob;
 }
 
@@ -142,7 +158,7 @@ export function readCheckpoint(stored: unknown): Checkpoint | null {
     ...(checkpoint as Checkpoint),
     ...{ lived, begun, newestAtFirst },
     namingEnds: list(namingEnds) as string[],
-    jobs: (list(jobs) as KnownJob[]).map((job) => withLivedAbsence(withJob(job), lived)),
+    jobs: (list(jobs) as KnownJob[]).map((job) => withReadStandstill(withLivedAbsence(withJob(job), lived))),
     ended: (list(ended) as Ended[]).map(withJob),
     plates: (list(plates) as PlateCheckpoint[]).map((plate) => withLivedWait(plate, lived)),
   };
@@ -158,6 +174,19 @@ function withLivedAbsence(job: Dated<KnownJob, 'missingFrom', 'missingSince'>, l
   const { missingSince, ...known } = job;
   const { missingFrom = typeof missingSince === 'string' ? lived : null } = job;
   return { ...known, missingFrom };
+}
+
+/** Omits a standstill in another form. */
+function withReadStandstill({ standstill, ...job }: KnownJob): KnownJob {
+  const read = readStandstill(standstill);
+  const before = read && readStandstill(standstill?.before);
+  return read ? { ...job, standstill: { ...read, ...(before && { before }) } } : job;
+}
+
+function readStandstill(stored: unknown): Omit<Standstill, 'before'> | null {
+  const { at, from, stood, minutes } = record(stored) ?? {};
+  const areNumbers = [at, from ?? 0, stood, minutes].every((value) => typeof value === 'number');
+  return areNumbers ? ({ at, from: from ?? null, stood, minutes } as Standstill) : null;
 }
 
 function withLivedWait(plate: Dated<PlateCheckpoint, 'from', 'since'>, lived: number): PlateCheckpoint {

@@ -61,6 +61,8 @@ export interface Thresholds extends Record<Step['of'], unknown> {
   lowMaterial: number;
   /** Time after which a plate that was not cleared is reported, minutes; 0: never. */
   plateWait: number;
+  /** Time without progress after which a print is reported as stalled, minutes; 0: never. */
+  stalled: number;
 }
 
 /** The threshold that a step passes: the highest milestone, or the subscriber's only one; null without one. */
@@ -68,7 +70,7 @@ export function passed({ of, from, to }: Step, thresholds: Thresholds): number |
   if (of === 'milestones') return milestone(from, to, thresholds.milestones);
   const threshold = thresholds[of];
   if (threshold <= 0) return null;
-  // Material falls below its threshold; a wait reaches it.
+  // Material falls below its threshold; a wait or a standstill reaches it.
   const isPassed = of === 'lowMaterial' ? from >= threshold && to < threshold : from < threshold && to >= threshold;
   return isPassed ? threshold : null;
 }

@@ -12,6 +12,8 @@ export interface Observation {
   at?: string;
   /** Its time on the clock of its watch, ms: see `Checkpoint.lived`. */
   lived: number;
+  /** The same, of the first poll that failed since the last observation that was delivered; absent without any. */
+  staleFrom?: number | undefined;
   /** Null if the answer lacks this list, so that absence from it is meaningless. */
   jobs: PrintJob[] | null;
   history: PrintJob[] | null;
@@ -27,6 +29,7 @@ interface ObservationContext extends StatusContext {
   /** Machines that have named an end before. */
   namingEnds?: readonly string[];
   lived: number;
+  staleFrom?: number | undefined;
 }
 
 /** Reads the `data` of a status answer; null if it isn't one. */
@@ -52,6 +55,7 @@ export function observe(data: unknown, context: ObservationContext): Observation
   return {
     status,
     lived: context.lived,
+    staleFrom: context.staleFrom,
     jobs: Array.isArray(jobs) ? status.jobs : null,
     history: past && (past.length === status.history.length ? status.history : named(past)),
     faults,

@@ -11,6 +11,7 @@ export type EventType =
   | 'job.paused'
   | 'job.resumed'
   | 'job.attention'
+  | 'job.stalled'
   | 'job.progress'
   | 'printer.online'
   | 'printer.offline'
@@ -52,8 +53,8 @@ export function isPrintEvent(value: unknown): value is PrintEvent {
 
 /** A change of a figure, which becomes an event for each subscriber with a threshold in it. */
 export interface Step {
-  /** Kind of threshold: milestones of progress, the rest of a material, the wait of a plate. */
-  of: 'milestones' | 'lowMaterial' | 'plateWait';
+  /** Kind of threshold: milestones of progress, the rest of a material, the wait of a plate, a standstill. */
+  of: 'milestones' | 'lowMaterial' | 'plateWait' | 'stalled';
   from: number;
   to: number;
 }

@@ -39,7 +39,7 @@ interface Component {
 /** Types of the event entity. */
 export const EVENT_TYPES = Object.keys({
   ...{ 'job.queued': 0, 'job.started': 0, 'job.paused': 0, 'job.resumed': 0, 'job.attention': 0, 'job.progress': 0 },
-  ...{ 'job.finished': 0, 'job.failed': 0, 'job.aborted': 0, 'job.ended': 0 },
+  ...{ 'job.stalled': 0, 'job.finished': 0, 'job.failed': 0, 'job.aborted': 0, 'job.ended': 0 },
   ...{ 'printer.online': 0, 'printer.offline': 0, 'printer.status': 0, 'printer.fault': 0 },
   ...{ 'firmware.available': 0, 'maintenance.due': 0, 'material.changed': 0, 'material.low': 0 },
   ...{ 'printcore.changed': 0, 'plate.awaiting': 0 },

@@ -37,6 +37,14 @@ export const definition = {
       icon: 'flag-o',
       meaning: 'percentages for `job.progress`',
     },
+    stalled: {
+      kind: 'amount',
+      default: 0,
+      least: 0,
+      unit: 'unit.minutes',
+      icon: 'hourglass-half',
+      meaning: 'minutes without progress until `job.stalled` comes for a print; 0: never',
+    },
     lowMaterial: {
       kind: 'amount',
       default: 10,

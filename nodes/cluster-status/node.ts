@@ -27,13 +27,13 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
   RED.nodes.createNode(this, saved);
   const status = new StatusLine(RED, this);
   const settings = settingsOf(definition, saved);
-  const { cluster: setting, milestones, lowMaterial, plateWait } = settings;
+  const { cluster: setting, milestones, lowMaterial, plateWait, stalled } = settings;
   const onlyChanges = settings.send === 'changes';
   const { least } = definition.properties.interval;
   const tooShort = !isBlank(saved.interval) && Number(saved.interval) < least;
   if (tooShort) this.warn(RED._(`${SHARED}:warning.interval`));
   const interval = tooShort ? least : settings.interval;
-  const readThresholds = () => ({ milestones: parseMilestones(milestones), lowMaterial, plateWait });
+  const readThresholds = () => ({ milestones: parseMilestones(milestones), lowMaterial, plateWait, stalled });
   let closed = false;
   const isClosed = () => closed;
   let watch: Watch | undefined;

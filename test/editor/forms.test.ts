@@ -160,13 +160,14 @@ for (const runtime of editors) {
       await editor.page.fill('#node-input-interval', '30');
       await editor.page.selectOption('#node-input-send', 'changes');
       await editor.page.fill('#node-input-milestones', '10, 90');
+      await editor.page.fill('#node-input-stalled', '20');
       await editor.page.fill('#node-input-lowMaterial', '15');
       await editor.page.fill('#node-input-plateWait', '45');
       await editor.saveAndDeploy();
       await editor.assertSaved(id, {
         ...{ type: 'remote-printing-cluster-status', name: 'watch it', account, cluster: 'printer' },
         ...{ clusterType: 'flow', interval: '30', send: 'changes', milestones: '10, 90', lowMaterial: '15' },
-        plateWait: '45',
+        ...{ stalled: '20', plateWait: '45' },
       });
     });
 

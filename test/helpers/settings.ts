@@ -196,7 +196,7 @@ export const settings: JudgedSetting[] = [
     good: ['', ' ', '1', '0.5', '1e1', '0x10', ' 60 '],
     bad: ['0', '-1', 'often', 'Infinity', 'NaN', '1,5', '1 2'],
   })),
-  ...['lowMaterial', 'plateWait'].map((name) => ({
+  ...['stalled', 'lowMaterial', 'plateWait'].map((name) => ({
     name,
     node: {},
     rule: `number("${name}", 0)`,

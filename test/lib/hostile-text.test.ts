@@ -790,6 +790,7 @@ const OTHERS: Record<string, string> = {
   'account/settings.isOnThisMachine': 'reads settings by isLoopback',
   'events/extruder-edges.*': 'gets a printer that was read',
   'events/printer-edges.*': 'gets a job that was read',
+  'events/standstill.*': 'gets a job that was read',
   'http/growing-bytes.GrowingBytes': 'gathers bytes that an answer’s limits or a download’s bound',
   'queue/records/shapes.*': 'checks types',
   'queue/records/stored-items.*': 'checks types of records that the pack has written',

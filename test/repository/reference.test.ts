@@ -143,6 +143,7 @@ describe('docs/reference.md', () => {
       'job.resumed': true,
       'job.attention': true,
       'job.progress': true,
+      'job.stalled': true,
       'job.finished': true,
       'job.failed': true,
       'job.aborted': true,

@@ -1,11 +1,12 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { Checkpoint, KnownJob, PlateCheckpoint } from '../../events/checkpoint';
+import type { Checkpoint, KnownJob, PlateCheckpoint, Standstill } from '../../events/checkpoint';
 import { passed, type Thresholds } from '../../events/edges';
 import { fingerprint, isSettled } from '../../events/fingerprint';
 import { complete, type JobAnswer, progressOf } from '../../events/job-edges';
 import type { ListCheckpoint } from '../../events/list-changes';
 import type { Observation } from '../../events/observation';
 import { isPlateDue, waitingPlate } from '../../events/printer-edges';
+import { followStandstill, isStallDue, lasting } from '../../events/standstill';
 import type { ClusterIdentity, ClusterStatus } from '../../service/cluster';
 import type { PrintJob } from '../../service/print-job';
 import type { Scope } from '../../state/store';
@@ -161,11 +162,15 @@ export class ClusterMemory extends StoredMemory {
   #highest: number[] | null = null;
   /** Plates that wait to be cleared; ahead of the packed checkpoint, too. */
   #plates: PlateCheckpoint[] = [];
+  /** Standstill of each queued job; ahead of the packed checkpoint, too. */
+  #standstills: (Standstill | undefined)[] = [];
   #namingEnds = NONE;
   /** Lived time of the last recorded observation; ahead of the packed checkpoint, too (`Checkpoint.lived`). */
   #lived = 0;
   /** Moment at which no time was lived yet, monotonic ms; null until the first observation after a load. */
   #bornAt: number | null = null;
+  /** Lived time from which no poll succeeded, or nobody received events; undefined otherwise. */
+  #staleFrom: number | undefined;
 
   /** Machines of the cluster that have named the end of a print (reference 3.3). */
   get namingEnds(): readonly string[] {
@@ -186,6 +191,22 @@ export class ClusterMemory extends StoredMemory {
   override invalidate(): void {
     super.invalidate();
     this.#bornAt = null;
+    this.#staleFrom = undefined;
+  }
+
+  /** Lived time from which the figures became stale before the next observation; undefined where they did not. */
+  get staleFrom(): number | undefined {
+    return this.#staleFrom;
+  }
+
+  /** Call after a poll has failed, at a moment of lived time. */
+  recordFailure(lived: number): void {
+    this.#staleFrom ??= lived;
+  }
+
+  override recordUnwatched(now: number): void {
+    super.recordUnwatched(now);
+    if (this.#hasCheckpoint) this.recordFailure(this.livedAt(now));
   }
 
   /** Whether to write the checkpoint. An unloaded checkpoint is skipped: another runtime may have written since. */
@@ -226,7 +247,9 @@ export class ClusterMemory extends StoredMemory {
     const jobs = checkpoint.jobs.map((known): KnownJob => {
       const at = queue.findIndex(({ clusterJobId }) => clusterJobId === known.id);
       const job = complete(queue[at] ?? null, known.job ?? undefined) as PrintJob;
-      return { ...known, progress: Math.max(known.progress, highest?.[at] ?? 0), job };
+      const standstill = this.#standstills[at] ?? known.standstill;
+      const progress = Math.max(known.progress, highest?.[at] ?? 0);
+      return { ...known, progress, ...(standstill && { standstill }), job };
     });
     return { ...checkpoint, jobs, ...(highest && { plates: this.#plates, lived: this.#lived }) };
   }
@@ -240,6 +263,7 @@ export class ClusterMemory extends StoredMemory {
   /** Restores state from the store or from another memory. Present figures are newer and stay. */
   restore(checkpoint: Checkpoint | null, status: ClusterStatus | null): void {
     this.#bornAt = null;
+    this.#staleFrom = undefined;
     this.#set(checkpoint, this.status ?? status);
   }
 
@@ -276,15 +300,21 @@ export class ClusterMemory extends StoredMemory {
       return false;
     const reached = seen.status.jobs.map((job, at) => Math.max(highest[at] ?? 0, progressOf(job)));
     const plates = this.#plates.map((plate) => waitingPlate(plate, seen.lived));
+    const stood = this.#standstills;
+    const followed = seen.status.jobs.map((job, at) => followStandstill(stood[at], job, seen, this.#lived));
+    const standstills = followed.map((one) => one && lasting(one, seen.lived));
     for (const thresholds of subscribers) {
       const isPassed = (to: number, at: number) =>
         passed({ of: 'milestones', from: highest[at] ?? 0, to }, thresholds) !== null;
       if (reached.some(isPassed)) return false;
       if (plates.some((plate, at) => isPlateDue(this.#plates[at] ?? plate, plate, thresholds))) return false;
+      if (standstills.some((one, at) => one && isStallDue(followed[at] ?? one, one, thresholds))) return false;
     }
     this.#highest = reached;
     this.#plates = plates;
+    this.#standstills = standstills;
     this.#lived = seen.lived;
+    this.#staleFrom = undefined;
     this.#setFigures(figuresOf(seen.status));
     this.dirty = true;
     return true;
@@ -293,11 +323,14 @@ export class ClusterMemory extends StoredMemory {
   /** Records an observation and the checkpoint that results from it. */
   record(checkpoint: Checkpoint, seen: Observation): void {
     const { status, jobs, history } = seen;
+    this.#staleFrom = undefined;
     // An answer without job lists shows no jobs, though the cluster may have some.
     if (!jobs || !history) return this.#set(checkpoint, status);
     this.#set(checkpoint, status, jobs);
-    const known = new Map(checkpoint.jobs.map((job) => [job.id, job.progress]));
-    this.#highest = jobs.map((job) => Math.max(known.get(job.clusterJobId ?? '') ?? 0, progressOf(job)));
+    const known = new Map(checkpoint.jobs.map((job) => [job.id, job]));
+    const knownOf = ({ clusterJobId }: PrintJob) => known.get(clusterJobId ?? '');
+    this.#highest = jobs.map((job) => Math.max(knownOf(job)?.progress ?? 0, progressOf(job)));
+    this.#standstills = jobs.map((job) => knownOf(job)?.standstill);
     this.#plates = checkpoint.plates;
     this.#fingerprint = isSettled(checkpoint, seen) ? fingerprint(seen) : null;
   }
@@ -317,6 +350,7 @@ export class ClusterMemory extends StoredMemory {
     this.#namingEnds = checkpoint?.namingEnds ?? NONE;
     this.#lived = checkpoint?.lived ?? 0;
     this.#highest = null;
+    this.#standstills = [];
     this.#fingerprint = null;
     this.#undelivered = null;
   }

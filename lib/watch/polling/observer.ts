@@ -180,11 +180,14 @@ export class Observer {
       const listed = await listing;
       const context = { clusterId, receivedAt: isoTime(clock.now()), identity: listed ?? this.status };
       const hostPrinterId = listed?.host?.printerId ?? null;
-      const seen = observe(data, { ...context, hostPrinterId, namingEnds: this.namingEnds, lived });
+      const { namingEnds } = this;
+      const staleFrom = this.#memory?.staleFrom;
+      const seen = observe(data, { ...context, hostPrinterId, namingEnds, lived, staleFrom });
       if (seen) return { seen, raw: data };
       const sentence = phrase`The service answered ${WHAT} with something unexpected: try again later.`;
       throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
     } catch (thrown) {
+      this.#memory?.recordFailure(lived);
       if (!(thrown instanceof PrintingError) || thrown.code !== 'NOT_FOUND') throw thrown;
       signal.throwIfAborted();
       leave();

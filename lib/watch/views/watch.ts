@@ -33,6 +33,8 @@ export interface WatchOptions {
   lowMaterial?: number | undefined;
   /** Time after which a plate that was not cleared is reported, minutes. Default 0: no events. */
   plateWait?: number | undefined;
+  /** Time without progress after which a print is reported as stalled, minutes. Default 0: no events. */
+  stalled?: number | undefined;
   /** Omits a status without a change (reference 3.1, `send`). Default false. */
   onlyChanges?: boolean | undefined;
   /** Watch with the same `onEvents`: this watch omits the events of clusters that the other one watches as well. */
@@ -117,9 +119,9 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     private readonly options: WatchOptions,
     private readonly context: WatchContext,
   ) {
-    const { key, clusterId, milestones, lowMaterial = 0, plateWait = 0, beside } = options;
+    const { key, clusterId, milestones, lowMaterial = 0, plateWait = 0, stalled = 0, beside } = options;
     const { clock, memory, pollers, watches } = context;
-    const thresholds = { milestones, lowMaterial, plateWait };
+    const thresholds = { milestones, lowMaterial, plateWait, stalled };
     this.events = { thresholds, beside, deliver: (drafts) => this.deliverAll(eventsFor(drafts, thresholds)) };
     this.wants = clusterId === null ? 'all' : 'cluster';
     this.interval = intervalOf(options.interval);

@@ -36,7 +36,7 @@ export const at = (uuid: string, status: string, percent: number, more: Wire = {
 export const own = (wire: Wire): JobAnswer => readPrintJob(wire, CLUSTER);
 
 /** Thresholds of a subscriber without settings: no step becomes an event. */
-export const NO_THRESHOLDS: Thresholds = { milestones: [], lowMaterial: 0, plateWait: 0 };
+export const NO_THRESHOLDS: Thresholds = { milestones: [], lowMaterial: 0, plateWait: 0, stalled: 0 };
 
 export const withMilestones = (...milestones: number[]): Thresholds => ({ ...NO_THRESHOLDS, milestones });
 
