@@ -76,6 +76,7 @@ const printerOf = (nth, isFree = nth % 10 === 0) => ({
   obstacle: isFree ? null : BUSY,
   lastUsedAt: NOW - (mixed(nth, 'used') % 86_400_000),
   usedFor: nth,
+  pausedUntil: 0,
   freeAt: isFree ? null : NOW + (mixed(nth, 'end') % 7200) * 1000,
 });
 

@@ -370,7 +370,10 @@ export class QueueView {
     // A start that no status shows yet begins soon.
     const nextStartAt = Math.min(input.nextStartAt, input.now + rules.stagger);
     // A refusal may be over by then, as any obstacle that only the service knows.
-    return { ...input, nextStartAt, orders, active: this.#active, refusals: new Map() };
+    const { paused } = data.state.record;
+    // Whatever else stops the whole queue waits for a person.
+    const obstacleEndsAt = this.#source.obstacle() ? Infinity : (paused?.until ?? Infinity);
+    return { ...input, nextStartAt, orders, active: this.#active, refusals: new Map(), obstacleEndsAt };
   }
 
   /** The queue's prints under way. */

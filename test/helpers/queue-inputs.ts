@@ -51,6 +51,7 @@ export const printer = (clusterId: string, state: Partial<QueuePrinter> = {}): Q
   lastUsedAt: null,
   usedFor: 0,
   freeAt: null,
+  pausedUntil: 0,
   ...state,
 });
 

@@ -358,7 +358,9 @@ export function started(
   context: LivedContext,
 ): ItemRecord {
   const found = findAttempt(record, of);
-  if (!found || !isOpen(found) || found.state === 'printing') return record;
+  if (!found || !isOpen(found)) return record;
+  if (found.state === 'printing')
+    return found.printerId === null && printerId !== null ? withAttempt(record, found, { printerId }) : record;
   const known = dispatched(record, of, clusterJobId, context);
   const now = findAttempt(known, of) as Attempt;
   const times = { startedAt: now.startedAt ?? context.now, startedLived: now.startedLived ?? context.lived };

@@ -676,6 +676,8 @@ export interface QueuePrinter {
   freeAt: number | null;
 }
 
+  /** For the forecast: when it may be used again after its pause, ms since 1970; 0: not paused; Infinity: a person decides. */
+  pausedUntil: number;
 /** Key of a printer within its account. */
 export const printerKey = ({ clusterId, printerId }: PrinterTarget): string => JSON.stringify([clusterId, printerId]);
 

@@ -12,6 +12,8 @@ export interface ForecastInput extends PlanInput {
   orders: ReadonlyMap<string, string>;
   /** Prints of the queue that are assigned, dispatched or printing. */
   active: readonly ActivePrint[];
+  /** When the obstacle of the whole queue ends by itself, ms since 1970; Infinity: a person decides. */
+  obstacleEndsAt: number;
 }
 
 export interface ActivePrint {
@@ -44,7 +46,13 @@ interface ItemForecast {
 }
 
 /** Material for the waiting copies, and for the rest of the prints under way. */
-export function stocksOf({ items, printers, active, rules, now }: Omit<ForecastInput, 'orders'>): MaterialStock[] {
+export function stocksOf({
+  items,
+  printers,
+  active,
+  rules,
+  now,
+}: Omit<ForecastInput, 'orders' | 'obstacleEndsAt'>): MaterialStock[] {
   const underWay = active.map(({ file, startAt, endAt }) => ({
     file,
     share: endAt === null || endAt <= startAt ? 1 : Math.min(1, Math.max(0, (endAt - now) / (endAt - startAt))),
@@ -156,6 +164,7 @@ export class SimulatedQueue {
       now,
       printing: this.#ends.length,
       nextStartAt: this.#nextStartAt,
+      obstacle: now < this.#input.obstacleEndsAt ? this.#input.obstacle : null,
     });
   }
 
@@ -195,7 +204,9 @@ export class SimulatedQueue {
 
   #nextTime({ nextAt }: Decision): number {
     const now = this.#now;
+    const { obstacle, obstacleEndsAt } = this.#input;
     let next = nextAt > now ? nextAt : Infinity;
+    if (obstacle !== null && obstacleEndsAt > now) next = Math.min(next, obstacleEndsAt);
     for (const at of this.#freeAt) if (at > now && at < next) next = at;
     if (this.#input.rules.maxPrinting > 0) for (const at of this.#ends) if (at > now && at < next) next = at;
     return next;
@@ -238,16 +249,18 @@ export class SimulatedQueue {
   }
 
   /** When a printer becomes free; `expected`: the end of its print where the printer does not state one. */
-  #firstFreeAt({ obstacle, freeAt }: QueuePrinter, expected: number): number {
+  #firstFreeAt({ obstacle, freeAt, pausedUntil }: QueuePrinter, expected: number): number {
     const { now } = this.#input;
     switch (obstacle?.code) {
       case undefined:
         return now;
+      case 'PAUSED':
+        return pausedUntil;
       case 'BUSY':
       case 'FOREIGN_JOB':
-        return this.#clearAt(Math.max(now, freeAt ?? expected));
+        return Math.max(pausedUntil, this.#clearAt(Math.max(now, freeAt ?? expected)));
       case 'PLATE_NOT_CLEARED':
-        return this.#clearAt(now);
+        return Math.max(pausedUntil, this.#clearAt(now));
       default:
         return Infinity;
     }

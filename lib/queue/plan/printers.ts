@@ -83,30 +83,32 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
   );
   if (all.length === 1) return all;
   // The service chooses the member of a group: each open dispatch without a known one occupies a free one that suits.
-  const occupied = new Set<QueuePrinter>();
+  const occupied = new Map<QueuePrinter, Reason<PrinterReason>>();
   for (const { record, attempt } of open) {
     if (attempt.printerId !== null || attempt.state === 'printing') continue;
     const needs = requirementOf(record.require, record.files[attempt.file]?.facts ?? null, input.views.materialOf);
     const free = all.filter((printer) => printer.obstacle === null && !occupied.has(printer));
     const chosen = free.find((printer) => mismatchOf(needs, printer, input.rules) === null) ?? free[0];
-    if (chosen) occupied.add(chosen);
+    if (chosen) occupied.set(chosen, attempt.state === 'unknown' ? OUTCOME_UNKNOWN : BUSY);
   }
   const uncleared = printers.find((printer) => isUncleared(input, view, printer));
   const shared = uncleared ? otherPlate(uncleared.name ?? uncleared.printerId) : null;
   return all.map((printer) => {
-    const obstacle = printer.obstacle ?? (occupied.has(printer) ? BUSY : shared);
+    const own = occupied.get(printer) ?? null;
+    const obstacle = printer.obstacle ?? (own === BUSY ? BUSY : (shared ?? own));
     return obstacle === printer.obstacle ? printer : { ...printer, obstacle };
   });
 }
 
 /** A printer of a cluster; null: the cluster has shown none. */
 function present(
-  { gates, usage, rules, now }: BoardInput,
+  input: BoardInput,
   clusterId: string,
   view: ClusterView | undefined,
   printer: Printer | null,
   obstacle: Obstacle,
 ): QueuePrinter {
+  const { gates, usage, rules, now } = input;
   const printerId = printer && view ? printerIdOf(printer, view) : null;
   const { lastUsedAt = null, usedFor = 0 } = usage.get(printerKey({ clusterId, printerId })) ?? {};
   const job = view?.status.jobs.find((one) => isUnderWay(one) && (printerId === null || one.printerId === printerId));
@@ -125,6 +127,7 @@ function present(
     lastUsedAt,
     usedFor,
     freeAt: remaining === null ? null : now - (view?.age ?? 0) + remaining * 1000,
+    pausedUntil: pausedUntilOf(input, { clusterId, printerId }),
   };
 }
 
@@ -215,6 +218,16 @@ function hindranceOf(jobs: readonly PrintJob[]): Sentence | null {
 function pauseOf({ pausedPrinters, now }: BoardInput, printer: PrinterTarget): PauseState | undefined {
   const pause = pausedPrinters[printerKey(printer)];
   return pause && !isPauseOver(pause, now) ? pause : undefined;
+}
+
+/** When a printer may be used again after its pause. Of what its pause hides, a copy of unknown outcome outlasts it. */
+function pausedUntilOf(input: BoardInput, printer: PrinterTarget): number {
+  const pause = pauseOf(input, printer);
+  if (!pause) return 0;
+  const isInDoubt = input.open
+    .get(printer.clusterId)
+    ?.some(({ attempt }) => attempt.state === 'unknown' && [null, attempt.printerId].includes(printer.printerId));
+  return isInDoubt ? Infinity : (pause.until ?? Infinity);
 }
 
 /**

@@ -429,7 +429,6 @@ export class Attempts {
   }
 
   async #begin(itemId: string, attempt: Attempt, clusterJobId: string, printerId: string | null): Promise<void> {
-    if (attempt.state === 'printing') return;
     const found = { clusterJobId, printerId };
     await this.#change(itemId, (record) => changes.started(record, attempt, found, this.#context));
   }

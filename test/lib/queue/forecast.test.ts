@@ -21,11 +21,13 @@ import {
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const TURNAROUND = 10 * MINUTE;
+const QUEUE_PAUSED = { code: 'QUEUE_PAUSED' as const, sentence: phrase`It is paused.` };
 
 const forecastInput = (input: Partial<ForecastInput>): ForecastInput => ({
   ...planInput(input),
   orders: input.orders ?? new Map(),
   active: input.active ?? [],
+  obstacleEndsAt: input.obstacleEndsAt ?? Infinity,
 });
 
 function forecast(input: ForecastInput) {
@@ -122,11 +124,31 @@ describe('queue/forecast', () => {
   it('expects nothing of a printer that needs a person, and of a paused queue', () => {
     const items = [item('a')];
     for (const code of ['OFFLINE', 'FAULT', 'PAUSED', 'OUTCOME_UNKNOWN'] as const)
-      assert.deepEqual(timesOf({ items, printers: [printer('c1', { obstacle: obstacle(code) })] }), {
-        a: [null, null, null],
-      });
-    const paused = { code: 'QUEUE_PAUSED' as const, sentence: phrase`It is paused.` };
-    assert.deepEqual(timesOf({ items, printers: [printer('c1')], obstacle: paused }).a, [null, null, null]);
+      assert.deepEqual(
+        timesOf({ items, printers: [printer('c1', { obstacle: obstacle(code), pausedUntil: Infinity })] }),
+        { a: [null, null, null] },
+      );
+    assert.deepEqual(timesOf({ items, printers: [printer('c1')], obstacle: QUEUE_PAUSED }).a, [null, null, null]);
+  });
+
+  it('uses a paused printer from the end of its pause on, and from the end of its print if that is later', () => {
+    const items = [item('a')];
+    const startOf = (state: Parameters<typeof printer>[1]) =>
+      timesOf({ items, printers: [printer('c1', state)] }).a?.[0];
+    const pausedUntil = NOW + 30 * MINUTE;
+    assert.equal(startOf({ obstacle: obstacle('PAUSED'), pausedUntil }), 30);
+    assert.equal(startOf({ obstacle: obstacle('BUSY'), freeAt: NOW + 5 * MINUTE, pausedUntil }), 30);
+    assert.equal(startOf({ obstacle: obstacle('BUSY'), freeAt: NOW + 50 * MINUTE, pausedUntil }), 60);
+    assert.equal(startOf({ obstacle: obstacle('PLATE_NOT_CLEARED'), pausedUntil }), 30);
+    assert.equal(startOf({ obstacle: obstacle('OFFLINE'), pausedUntil }), null);
+  });
+
+  it('starts the items of a paused queue at the end of its pause', () => {
+    const input = { printers: [printer('c1')], obstacle: QUEUE_PAUSED, obstacleEndsAt: NOW + 20 * MINUTE };
+    assert.deepEqual(timesOf({ ...input, items: [item('a'), item('b')] }), {
+      a: [20, 80, 'c1'],
+      b: [90, 150, 'c1'],
+    });
   });
 
   it('clears plates in staffed hours only', () => {

@@ -342,6 +342,26 @@ describe('queue: the plate of a machine', () => {
       assert.equal(all.farm.prints.length, 2);
     });
 
+    it('keeps one idle member of its group from other copies, and calls it not busy, until it is settled', async () => {
+      two();
+      await start(onlyC1);
+      lose(all);
+      await one.add('a');
+      await all.pass(200);
+      all.farm.dispatch = 'accepted';
+      assert.deepEqual(
+        (await one.printers()).map(({ code, free }) => [code, free]),
+        [
+          ['OUTCOME_UNKNOWN', false],
+          [null, true],
+        ],
+      );
+      await one.add('b', { copies: 2 });
+      await all.pass(60);
+      assert.equal(all.farm.prints.length, 2);
+      assert.deepEqual(await one.codes('b'), ['OUTCOME_UNKNOWN', 'BUSY']);
+    });
+
     it('leaves members of another model alone', async () => {
       const other = printer('P2', { machine_variant: 'Other' });
       const members = { printers: [printer('P1', { machine_variant: 'Maker' }), other] };

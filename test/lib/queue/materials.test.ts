@@ -88,7 +88,7 @@ describe('queue/materials', () => {
       const items = [item('a', { files: [needing('red', 100)], waiting: [1, 2, 3] })];
       const rules = rulesOf({ gate: 'automatic' });
       const input = planInput({ items, printers: [loaded('c1', spool('red', volume))], rules });
-      const queue = new SimulatedQueue({ ...input, orders: new Map(), active: [] });
+      const queue = new SimulatedQueue({ ...input, orders: new Map(), active: [], obstacleEndsAt: Infinity });
       while (queue.step());
       return queue.result().materials.map(({ shortAt }) => shortAt);
     };
