@@ -85,7 +85,7 @@ const itemOf = (nth) => ({
   itemId: `item-${nth}`,
   priority: nth % 50 === 0 ? 10 : 0,
   rank: `d${nth.toString(36).padStart(6, '0')}`,
-  createdAt: NOW - (ITEMS - nth) * 1000,
+  added: `d${nth.toString(36).padStart(6, '0')}`,
   deadline: nth % 3 === 0 ? NOW + (mixed(nth, 'deadline') % 864_000) * 1000 : null,
   notBefore: null,
   files: [

@@ -12,11 +12,10 @@ import { isUploaded, readStored } from '../upload/send';
 import { phrase } from '../words/sentence';
 import { WatchedBoard } from './board/board';
 import { isPlateToClear, type JudgedPrint } from './model/gate';
-import { itemStateOf, withoutEvents } from './model/item';
+import { addedOf, itemStateOf, lastRank, withoutEvents, withRank } from './model/item';
 import * as changes from './model/item-changes';
 import { newItem } from './model/item-changes';
 import { paused, pausedPrinters, type QueueRecord, withoutQueueEvents } from './model/queue-record';
-import { rankAfter } from './model/rank';
 import { requirementOf } from './model/requirement';
 import type * as api from './model/types';
 import {
@@ -79,7 +78,7 @@ export class PrintQueue implements api.QueueApi {
     const files = [own, ...(await alternativeFiles(queue, request))];
     deadline.throwIfOver();
     const make = () => {
-      const rank = rankAfter(lastOf(items.all.map((item) => item.rank)), itemId);
+      const rank = lastRank(items.all, itemId);
       const name = request.jobName || own.filename;
       const awaitsApproval = queue.rules.approval;
       const context = { ...this.#context, lived: queue.data.lived.now };
@@ -95,8 +94,10 @@ export class PrintQueue implements api.QueueApi {
     const request = { alternatives: given.alternatives, deadline, onProgress: () => undefined };
     const alternatives = given.alternatives && (await alternativeFiles(this.#parts, request));
     return this.#changeAll(target, deadline, (record, { items }) => {
-      const ranks = items.all.filter(({ priority }) => priority === given.priority).map(({ rank }) => rank);
-      const rank = rankAfter(lastOf(ranks), record.itemId);
+      const rank = lastRank(
+        items.all.filter(({ priority }) => priority === given.priority),
+        record.itemId,
+      );
       return changes.updated(record, { ...given, alternatives }, rank, this.#context);
     });
   }
@@ -108,10 +109,7 @@ export class PrintQueue implements api.QueueApi {
   ): Promise<api.QueueItem[]> {
     const { data, view } = await this.#runtime.ready(deadline);
     const ranks = movedRanks(await this.#find(data, target), data.items.all, view.plan.order, to);
-    return this.#changeAll(target, deadline, (record) => {
-      const rank = ranks.get(record.itemId) ?? record.rank;
-      return rank === record.rank ? record : { ...record, rank };
-    });
+    return this.#changeAll(target, deadline, (record) => withRank(record, ranks.get(record.itemId) ?? record.rank));
   }
 
   hold(target: api.ItemTarget, deadline: Deadline): Promise<api.QueueItem[]> {
@@ -251,7 +249,7 @@ export class PrintQueue implements api.QueueApi {
     if ('orderId' in target) {
       const found = items.all.filter(({ orderId }) => orderId === target.orderId);
       if (found.length === 0) throw itemNotFound();
-      return found.sort((one, other) => one.createdAt - other.createdAt || (one.rank < other.rank ? -1 : 1));
+      return found.sort((one, other) => (addedOf(one) < addedOf(other) ? -1 : 1));
     }
     const itemId = 'itemId' in target ? target.itemId : items.idOf(target.queueKey);
     const found = await items.find(itemId);
@@ -411,9 +409,6 @@ function judgedPrint(data: QueueData, id: string): Omit<JudgedPrint, 'known'> {
 
 /** States of ended prints, of which no part is good unless somebody counts some. */
 const UNFINISHED: readonly api.AttemptState[] = ['failed', 'aborted', 'unknown'];
-
-const lastOf = (ranks: readonly string[]): string | null =>
-  ranks.reduce<string | null>((high, rank) => (high === null || rank > high ? rank : high), null);
 
 /** The first file of an item, stored before the item is added: a durable item never lacks it. */
 const ownFile = async (queue: FileStorage, request: AddRequest): Promise<ItemFile> =>

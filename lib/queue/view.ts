@@ -4,7 +4,7 @@ import { type Clock, isoTime } from '../time/clock';
 import { nextTurn } from '../time/concurrency';
 import { Sentence } from '../words/sentence';
 import { isPlateToClear, judgesOf } from './model/gate';
-import { awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
+import { addedOf, awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
 import { countParts, goodPartsOf } from './model/parts';
 import { isPauseOver, type PauseState } from './model/queue-record';
 import { type MaterialFinder, type Require, type Requirement, requirementOf } from './model/requirement';
@@ -488,10 +488,9 @@ const forecastShape = (at: number, { items, orders, idleAt, materials }: QueueFo
 const compareListed = (order: ReadonlyMap<string, number>) => {
   const placeOf = ({ itemId }: ItemRecord) => order.get(itemId) ?? order.size;
   return (one: ItemRecord, other: ItemRecord): number => {
-    if (one.endedAt !== null && other.endedAt !== null)
-      return other.endedAt - one.endedAt || other.createdAt - one.createdAt;
+    if (one.endedAt !== null && other.endedAt !== null) return other.endedAt - one.endedAt || byAdded(other, one);
     if (one.endedAt !== null || other.endedAt !== null) return one.endedAt === null ? -1 : 1;
-    return placeOf(one) - placeOf(other) || one.createdAt - other.createdAt;
+    return placeOf(one) - placeOf(other) || byAdded(one, other);
   };
 };
 
@@ -502,6 +501,8 @@ function activePrint(
 ): ActivePrint {
   const startAt = startedAt ?? assignedAt;
   const plan = planFile(record, file, find);
+const byAdded = (one: ItemRecord, other: ItemRecord): number => (addedOf(one) < addedOf(other) ? -1 : 1);
+
   const endAt = plan.seconds === null ? null : startAt + plan.seconds * 1000;
   return { itemId: record.itemId, clusterId, startAt, endAt, file: plan };
 }

@@ -85,7 +85,7 @@ export const item = (itemId: string, state: Partial<PlanItem> = {}): PlanItem =>
   itemId,
   priority: 0,
   rank: itemId,
-  createdAt: NOW,
+  added: itemId,
   deadline: null,
   notBefore: null,
   files: [file()],
@@ -194,7 +194,7 @@ export const planInputs: fc.Arbitrary<PlanInput> = fc
     const items = fc.array(
       fc.record({
         priority: some(0, 0, 0, 1),
-        createdAt: fc.nat({ max: 5 }).map((minutes) => NOW - minutes * 60_000),
+        added: fc.nat({ max: 5 }).map((place) => `a${place}`),
         deadline: maybe(fc.nat({ max: 5 }).map((hours) => NOW + hours * 3_600_000)),
         notBefore: some(null, null, null, NOW + 1000),
         files: fc.array(some(...files), { minLength: 1, maxLength: 2 }),

@@ -3,6 +3,7 @@ import type { FileFacts } from '../../toolpath/facts';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
 import {
+  addedOf,
   awaitsVerdict,
   type ChangeContext,
   copiesIn,
@@ -107,7 +108,7 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
       ...{ orderId: changes.orderId, owner: changes.owner, costCode: changes.costCode, require, copies, priority },
       ...{ notBefore: changes.notBefore, deadline: changes.deadlineAt, isHeld: changes.held },
     }),
-    ...(isMoved && { rank }),
+    ...(isMoved && { rank, added: addedOf(record) }),
     ...(parts && { parts }),
     ...(alternatives && {
       files: [...record.files.slice(0, 1), ...alternatives],

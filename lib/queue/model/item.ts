@@ -1,5 +1,6 @@
 import { isPlateWaiting, occupiesPrinter } from '../../service/job-words';
 import type { PrintJob } from '../../service/print-job';
+import { rankAfter } from './rank';
 import type {
   Attempt,
   AttemptState,
@@ -217,3 +218,20 @@ const queued = (record: ItemRecord, draft: QueueEventDraft): ItemRecord => ({
  */
 export const hasBegun = (job: PrintJob): boolean =>
   occupiesPrinter(job) || isPlateWaiting(job) || job.started === true || (job.timeElapsed ?? 0) > 0;
+
+/** Order of the requests that added items, compared as text: no clock of a runtime counts. */
+export const addedOf = ({ added, rank }: Pick<ItemRecord, 'added' | 'rank'>): string => added ?? rank;
+
+/** The item at another place among those of its priority. */
+export const withRank = (record: ItemRecord, rank: string): ItemRecord =>
+  rank === record.rank ? record : { ...record, rank, added: addedOf(record) };
+
+/** The rank of an item that is added now, or moved behind all others: no item was added, or stands, behind it. */
+export const lastRank = (items: readonly ItemRecord[], itemId: string): string =>
+  rankAfter(
+    items.reduce<string | null>((high, item) => {
+      const own = item.rank > addedOf(item) ? item.rank : addedOf(item);
+      return high === null || own > high ? own : high;
+    }, null),
+    itemId,
+  );

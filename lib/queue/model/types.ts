@@ -496,6 +496,8 @@ export interface ItemRecord {
   priority: number;
   /** Order among items of the same priority: compared as text (rank.ts). */
   rank: string;
+  /** Rank with which it was added; absent as long as it has that rank. */
+  added?: string;
   createdAt: number;
   /** The queue's lived time then (`LivedTime`), ms; absent in older records. */
   createdLived?: number;
@@ -674,10 +676,10 @@ export interface QueuePrinter {
   usedFor: number;
   /** For the forecast: when its present print ends, ms since 1970; null: unknown or none. */
   freeAt: number | null;
-}
-
   /** For the forecast: when it may be used again after its pause, ms since 1970; 0: not paused; Infinity: a person decides. */
   pausedUntil: number;
+}
+
 /** Key of a printer within its account. */
 export const printerKey = ({ clusterId, printerId }: PrinterTarget): string => JSON.stringify([clusterId, printerId]);
 

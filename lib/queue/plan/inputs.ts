@@ -1,5 +1,5 @@
 import { phrase } from '../../words/sentence';
-import { isStuck, waitingCopies } from '../model/item';
+import { addedOf, isStuck, waitingCopies } from '../model/item';
 import { countParts, perPrintOf } from '../model/parts';
 import { isPauseOver } from '../model/queue-record';
 import { type MaterialFinder, type Requirement, requirementOf } from '../model/requirement';
@@ -14,7 +14,8 @@ export interface PlanItem {
   itemId: string;
   priority: number;
   rank: string;
-  createdAt: number;
+  /** Its rank when it was added: the order of requests. */
+  added: string;
   deadline: number | null;
   notBefore: number | null;
   /** The item's files, in the order of preference. */
@@ -227,7 +228,7 @@ function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string
     itemId: record.itemId,
     priority: record.priority,
     rank: record.rank,
-    createdAt: record.createdAt,
+    added: addedOf(record),
     deadline: record.deadline,
     notBefore: record.notBefore,
     files: record.files.map((_, at) => planFile(record, at, find)),

@@ -30,7 +30,7 @@ export interface Turn {
   itemId: string;
   priority: number;
   rank: string;
-  createdAt: number;
+  added: string;
   /** ms since 1970; 0: at once. */
   notBefore: number;
   isFront: boolean;
@@ -88,7 +88,7 @@ export function turnOf(item: PlanItem, groups: RequirementGroups, { match }: Pic
     itemId: item.itemId,
     priority: item.priority,
     rank: item.rank,
-    createdAt: item.createdAt,
+    added: item.added,
     notBefore: item.notBefore ?? 0,
     isFront: item.isFront,
     isRefused: item.refused.size > 0,
@@ -136,7 +136,6 @@ function compareTurns(one: Turn, other: Turn): number {
   if (one.priority !== other.priority) return other.priority - one.priority;
   if (one.key !== other.key) return one.key - other.key;
   if (one.rank !== other.rank) return one.rank < other.rank ? -1 : 1;
-  if (one.createdAt !== other.createdAt) return one.createdAt - other.createdAt;
   return one.itemId < other.itemId ? -1 : Number(one.itemId !== other.itemId);
 }
 
@@ -228,8 +227,8 @@ class Run {
   readonly choices: Choice[] = [];
   /** 1 for each printer that is given away. */
   readonly #assigned: Uint8Array;
-  /** For each printer: when the oldest item that has no other printer was added, ms since 1970. */
-  readonly #since: Float64Array;
+  /** For each printer: when the first of the items that have no other printer was added, as `added`. */
+  readonly #since: (string | null)[];
   /** Parts that the assigned prints of an item make. */
   readonly #made = new Map<Turn, number>();
   #id = 0;
@@ -242,7 +241,7 @@ class Run {
   ) {
     const { length } = fleet.printers;
     this.#assigned = new Uint8Array(length);
-    this.#since = new Float64Array(length);
+    this.#since = new Array<string | null>(length).fill(null);
   }
 
   get isOver(): boolean {
@@ -252,13 +251,14 @@ class Run {
   /** Assigns the copies of all items of one priority: the turns from `from` to before `to`. */
   assign(turns: readonly Turn[], from: number, to: number): void {
     this.#id = ++runs;
-    this.#since.fill(Infinity);
+    this.#since.fill(null);
     let hasFront = false;
     for (let at = from; at < to; at++) {
-      const { only, createdAt, isFront, itemId } = turns[at] as Turn;
+      const { only, added, isFront, itemId } = turns[at] as Turn;
       hasFront ||= isFront;
-      if (only >= 0 && !this.#isRefused(itemId, only))
-        this.#since[only] = Math.min(this.#since[only] ?? Infinity, createdAt);
+      if (only < 0 || this.#isRefused(itemId, only)) continue;
+      const since = this.#since[only] ?? null;
+      if (since === null || added < since) this.#since[only] = added;
     }
     for (let at = from; hasFront && at < to; at++) {
       const turn = turns[at] as Turn;
@@ -326,8 +326,9 @@ class Run {
   }
 
   /** Whether another item, which was added before, has no other printer (print queue, rule 8). */
-  #isReserved({ createdAt, only }: Turn, at: number): boolean {
-    return only !== at && (this.#since[at] ?? Infinity) < createdAt;
+  #isReserved({ added, only }: Turn, at: number): boolean {
+    const since = this.#since[at] ?? null;
+    return only !== at && since !== null && since < added;
   }
 }
 

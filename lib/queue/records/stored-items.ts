@@ -390,6 +390,7 @@ const isItem = shapeOf({
   require: orNull(isRequire),
   priority: isNumber,
   rank: isRank,
+  added: orMissing(isRank),
   createdAt: isTime,
   createdLived: orMissing(isNumber),
   waitsSince: isTime,

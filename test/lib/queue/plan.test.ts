@@ -238,7 +238,7 @@ describe('queue/plan', () => {
           const [only, ...others] = placesOf(one);
           if (!only || others.length > 0 || isPostponed(input, one, only)) continue;
           for (const { item: other, clusterId } of plans)
-            if (clusterId === only.clusterId && other.priority === one.priority && other.createdAt > one.createdAt)
+            if (clusterId === only.clusterId && other.priority === one.priority && other.added > one.added)
               assert.equal(placesOf(other).length, 1, `${other.itemId} took ${clusterId} from ${one.itemId}`);
         }
       }),
@@ -249,9 +249,9 @@ describe('queue/plan', () => {
   it('keeps a printer that another item needs from all equal items, whenever they were added', () => {
     const [x5, any] = [[file({ models: ['X5'] })], [file({ models: [] })]];
     const items = [
-      item('a', { files: any, createdAt: NOW }),
-      item('b', { files: any, createdAt: NOW - 2 }),
-      item('c', { files: x5, createdAt: NOW - 1 }),
+      item('a', { files: any, added: 'a3' }),
+      item('b', { files: any, added: 'a1' }),
+      item('c', { files: x5, added: 'a2' }),
     ];
     const printers = [printer('c1'), printer('c2', { model: 'X3', obstacle: obstacle('BUSY') })];
     assert.deepEqual(assigned(planInput({ items, printers })), ['c/1 c1']);
