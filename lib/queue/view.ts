@@ -44,6 +44,8 @@ interface Planned {
   plan: Plan;
   /** Whether every printer of the queue was seen, so that what none of them can print is known. */
   isComplete: boolean;
+  /** When time alone may change it, ms since 1970; Infinity: never. */
+  until: number;
 }
 
 /** Counts of copies, and the items of which the record does not say whether they are blocked. */
@@ -428,16 +430,21 @@ export class QueueView {
   }
 
   get #planned(): Planned {
+    // Rounds of the planner renew it; the other runtimes have none.
+    if (this.#last && this.#now >= this.#last.until) this.refresh();
     return (this.#last ??= this.#makePlan());
   }
 
   #makePlan(): Planned {
     const { views } = this.#source;
     const clusterIds = this.#source.clusterIds();
-    const input = this.#inputs.make(this.#now);
+    const now = this.#now;
+    const input = this.#inputs.make(now);
     const plan = this.#planner.plan(input);
     const isComplete = clusterIds.length > 0 && clusterIds.every((clusterId) => views.get(clusterId) !== undefined);
-    return { planner: this.#planner, input, plan, isComplete };
+    const nextAt = plan.nextAt > now ? plan.nextAt : Infinity;
+    const until = Math.min(nextAt, this.pauseEndsAt, now + this.refusals.wait);
+    return { planner: this.#planner, input, plan, isComplete, until };
   }
 }
 
@@ -494,6 +501,8 @@ const compareListed = (order: ReadonlyMap<string, number>) => {
   };
 };
 
+const byAdded = (one: ItemRecord, other: ItemRecord): number => (addedOf(one) < addedOf(other) ? -1 : 1);
+
 function activePrint(
   record: ItemRecord,
   { clusterId, file, startedAt, assignedAt }: Attempt,
@@ -501,8 +510,6 @@ function activePrint(
 ): ActivePrint {
   const startAt = startedAt ?? assignedAt;
   const plan = planFile(record, file, find);
-const byAdded = (one: ItemRecord, other: ItemRecord): number => (addedOf(one) < addedOf(other) ? -1 : 1);
-
   const endAt = plan.seconds === null ? null : startAt + plan.seconds * 1000;
   return { itemId: record.itemId, clusterId, startAt, endAt, file: plan };
 }

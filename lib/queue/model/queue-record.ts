@@ -54,6 +54,8 @@ export interface StoredRefusals {
 
 export interface StoredPause {
   until: number;
+  /** Whether the next planner does not continue it. */
+  isOwn?: boolean;
   code: PrinterReason;
   sentence: Pick<Sentence, 'pattern' | 'values'>;
 }

@@ -12,11 +12,13 @@ import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
 import type { QueueRules } from '../model/rules';
 import { type Attempt, type ItemRecord, namesOf, printerKey, printingId, type QueueMeter } from '../model/types';
+import type { EventAges } from './event-ages';
 import { isUnread } from './facts';
 import { PlateGates } from './gates';
 import { ItemStore, Reservations } from './items';
 import { LivedTime } from './lived';
 import { type LocalChanges, PLANNER, QueueStore, Records } from './records';
+import { SharedReads } from './shared-reads';
 import { readQueue } from './stored-queue';
 import { Telling } from './telling';
 
@@ -40,8 +42,12 @@ interface QueueDataParts {
 interface QueueDataOwner {
   /** Lease under which this runtime plans; null: none is needed, or this runtime does not plan. */
   lease: () => Lock | null;
+  /** Whether this runtime plans. */
+  plans: () => boolean;
   /** Called after any change, here or at another runtime. */
   changed: () => void;
+  /** Called with a status that the planner has read; `requestedAt`: monotonic, ms. */
+  seen: (status: ClusterStatus, requestedAt: number) => void;
   /** A record that another runtime has changed can't be read. */
   failed: (thrown: unknown) => void;
 }
@@ -53,6 +59,7 @@ export class QueueData {
   readonly state: SavedQueue;
   readonly reservations: Reservations;
   readonly telling: Telling;
+  readonly reads: SharedReads;
   /** The time by which the queue's spans are measured. */
   readonly lived: LivedTime;
   readonly scope: Scope;
@@ -78,8 +85,12 @@ export class QueueData {
   readonly #counted = new Set<string>();
   /** Lived time of the last dispatch or beginning of a print, ms. */
   #lastStart = -Infinity;
+  readonly #ages: EventAges;
   readonly #end: () => void;
   #isLoaded = false;
+  /** When the records were known to be up to date, monotonic, ms; what a listing finds beyond them may be as old. */
+  #currentAt = -Infinity;
+  #isListing = false;
 
   constructor(parts: QueueDataParts, scope: Scope, owner: QueueDataOwner) {
     const { queueId, rules, store, localChanges, clock, warn, interval, watcher, meter } = parts;
@@ -102,9 +113,17 @@ export class QueueData {
       mark: (clusterId, machines) => watcher.markGate(scope, clusterId, machines),
       changed: owner.changed,
     });
-    this.state = new SavedQueue(records, queueId, this.lived, owner.changed);
+    this.#ages = localChanges.eventAges;
+    this.state = new SavedQueue(records, queueId, this.lived, {
+      plans: owner.plans,
+      changed: (before, after) => {
+        this.#noteEvents(before, after);
+        if (after && after.outbox.length > 0) owner.changed();
+      },
+    });
     this.reservations = new Reservations(records);
     this.telling = new Telling(records, queueId, clock);
+    this.reads = new SharedReads(records, queueId, clock);
     const ends = [localChanges.listen(noticed), store.onChange?.(noticed)];
     this.#end = () => ends.forEach((end) => end?.());
   }
@@ -114,9 +133,14 @@ export class QueueData {
    * nothing may be sent, because nobody knows what is paused.
    */
   async load(): Promise<PrintingError | null> {
+    const startedAt = this.#clock.monotonic();
+    this.#isListing = true;
     const state = this.state.load().then(() => null, asPrintingError);
-    await allToTheirEnds([this.gates.load(), this.items.load(), this.telling.load()]);
+    await allToTheirEnds([this.gates.load(), this.items.load(), this.telling.load()]).finally(
+      () => (this.#isListing = false),
+    );
     const failure = await state;
+    this.#currentAt = startedAt;
     this.items.forget(this.state.record.oldBefore);
     this.#isLoaded = true;
     this.#owner.changed();
@@ -158,8 +182,14 @@ export class QueueData {
     return item && attempt && { item, attempt };
   }
 
+  #noteEvents(before: Pick<ItemRecord, 'outbox'> | undefined, after: Pick<ItemRecord, 'outbox'> | undefined): void {
+    const at = this.#isListing ? this.#currentAt : this.#clock.monotonic();
+    this.#ages.changed(before?.outbox ?? [], after?.outbox ?? [], at);
+  }
+
   #changed(before: ItemRecord | undefined, after: ItemRecord | undefined): void {
     const itemId = (after ?? before)?.itemId ?? '';
+    this.#noteEvents(before, after);
     this.lived.see(after?.createdLived);
     const known = new Set(before?.prints);
     for (const attempt of after?.prints ?? []) {
@@ -204,10 +234,16 @@ export class QueueData {
     this.#owner.changed();
   }
 
+  async #receiveRead(clusterId: string): Promise<void> {
+    const read = await this.reads.find(clusterId);
+    if (read) this.#owner.seen(read.status, read.requestedAt);
+  }
+
   /** Another runtime has changed a record; null: any may have changed. */
   #notified(key: Key | null): void {
     const { failed } = this.#owner;
     if (key === null) return void (this.#isLoaded && this.#loadAgain().catch(failed));
+    if (!this.#isListing && this.#isLoaded) this.#currentAt = this.#clock.monotonic();
     const [kind, ...words] = key;
     if (this.scope.some((word, at) => words[at] !== word)) return;
     const rest = words.slice(this.scope.length);
@@ -221,7 +257,9 @@ export class QueueData {
             ? this.#reloadState()
             : kind === 'queue-telling' && first === this.#queueId
               ? this.telling.load().then(this.#owner.changed)
-              : null;
+              : kind === 'queue-read' && first === this.#queueId
+                ? this.#receiveRead(second)
+                : null;
     work?.catch(failed);
   }
 }
@@ -236,16 +274,22 @@ class SavedQueue {
   readonly #key: Key;
   readonly #records: Records<QueueRecord>;
 
-  /** @param hasEvents called after a change while events wait for their delivery */
-  constructor(store: QueueStore, queueId: string, lived: LivedTime, hasEvents: () => void) {
+  constructor(
+    store: QueueStore,
+    queueId: string,
+    lived: LivedTime,
+    { plans, changed }: { plans: () => boolean; changed: (before?: QueueRecord, after?: QueueRecord) => void },
+  ) {
     this.#store = store;
     this.#lived = lived;
     this.#key = store.keyOf('queue-state', queueId);
     this.#records = new Records({
       ...{ store, keyOf: () => this.#key, read: (_, value) => readQueue(value) },
-      changed: (_, after) => {
-        lived.see(after?.lived);
-        if (after && after.outbox.length > 0) hasEvents();
+      changed: (before, after) => {
+        // The pauses in the record are measured by the planner's time.
+        if (plans()) lived.see(after?.lived);
+        else lived.follow(after?.lived);
+        changed(before, after);
       },
     });
   }

@@ -35,6 +35,13 @@ export class LivedTime {
 
   /** Continues from a time that was written, unless this runtime has lived longer. */
   see(written: unknown): void {
-    if (typeof written === 'number' && written > this.now && written < LATEST) this.#lived = written;
+    if (typeof written === 'number' && written > this.now) this.follow(written);
+  }
+
+  /** Continues from a time that the planner has written, although this runtime may have lived longer. */
+  follow(written: unknown): void {
+    if (typeof written !== 'number' || written < 0 || written >= LATEST) return;
+    this.tick();
+    this.#lived = written;
   }
 }

@@ -5,6 +5,7 @@ import type { Change, Key, PutOptions, Scope, StateStore } from '../../state/sto
 import { eachInTurn } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { Sentence } from '../../words/sentence';
+import { EventAges } from './event-ages';
 import { Sightings } from './sightings';
 
 /** The option of a change that only the runtime with the queue's lease may make. */
@@ -14,7 +15,14 @@ export const PLANNER = { asPlanner: true };
 const PAGE = 1_000;
 
 /** Kinds of the queue's records. */
-type Kind = 'queue-item' | 'queue-past' | 'queue-plate' | 'queue-printer' | 'queue-state' | 'queue-telling';
+type Kind =
+  | 'queue-item'
+  | 'queue-past'
+  | 'queue-plate'
+  | 'queue-printer'
+  | 'queue-read'
+  | 'queue-state'
+  | 'queue-telling';
 
 /**
  * The queue's records in the store. Every change is an update under the record's lock, so that a person at one runtime
@@ -65,6 +73,12 @@ export class QueueStore {
     });
     if (made.change) this.written(key);
     return after;
+  }
+
+  /** Writes a record for the other runtimes, as the planner; where no other can be there, nothing. */
+  async publish(key: Key, value: unknown, keepFor: number): Promise<void> {
+    const lease = this.lease();
+    if (lease) await this.store.put(key, value, { keepFor, notify: true, under: [lease] });
   }
 
   /**
@@ -263,6 +277,7 @@ export class LocalChanges {
   static readonly #byStore = new WeakMap<StateStore, LocalChanges>();
   /** What this process has seen of machines, for all queues as well. */
   readonly sightings = new Sightings();
+  readonly eventAges = new EventAges();
   readonly #listeners = new Set<Listener>();
 
   /** The changes of a store, the same for all queues that use it. */

@@ -145,8 +145,8 @@ interface Pause {
   /** Lived, ms. */
   until: number;
   reason: PrinterObstacle;
-  /** Whether it concerns this runtime alone. */
-  isOwn?: boolean;
+  /** Whether it concerns the planner that has saved it alone, and not the next one. */
+  isOwn?: boolean | undefined;
 }
 
 /**
@@ -187,6 +187,12 @@ export class Refusals {
       this.#rows.set(clusterId, { ...row, items: new Set(items), isTrying: false });
   }
 
+  /** Takes over as the planner: what the one before could not read may be read here. */
+  takeOver(stored: StoredRefusals | undefined): void {
+    this.adopt(stored);
+    for (const [clusterId, { isOwn }] of this.#printers) if (isOwn) this.#printers.delete(clusterId);
+  }
+
   /** The state of the queue with the present refusals; the same state if they are saved. */
   savedIn(state: QueueRecord): QueueRecord {
     if (this.#saved === this.#changes) return state;
@@ -195,9 +201,7 @@ export class Refusals {
     const items = [...this.#items].flatMap(([itemId, pauses]) =>
       [...pauses].map(([clusterId, { count, ...pause }]) => ({ itemId, clusterId, count, ...storedPause(pause) })),
     );
-    const printers = [...this.#printers]
-      .filter(([, { isOwn }]) => !isOwn)
-      .map(([clusterId, pause]) => ({ clusterId, ...storedPause(pause) }));
+    const printers = [...this.#printers].map(([clusterId, pause]) => ({ clusterId, ...storedPause(pause) }));
     const rows = [...this.#rows].map(([clusterId, { code, items: refused, pauses }]) => ({
       ...{ clusterId, code, items: [...refused].slice(-ROW) },
       pauses,
@@ -216,8 +220,9 @@ export class Refusals {
     this.#saved = Math.max(this.#saved, this.#saving);
   }
 
-  /** The printer could not be read here. Another runtime may read it, so this is not saved. */
+  /** The printer could not be read here. */
   unread(clusterId: string, sentence: Sentence): void {
+    this.#changes++;
     this.#printers.set(clusterId, { ...this.#pause(NOT_FREE_FOR, { code: 'BUSY', sentence }), isOwn: true });
   }
 
@@ -320,12 +325,12 @@ export class Refusals {
   }
 }
 
-const pauseOf = ({ until, code, sentence }: StoredPause): Pause => ({
-  until,
+const pauseOf = ({ until, isOwn, code, sentence }: StoredPause): Pause => ({
+  ...{ until, isOwn },
   reason: { code, sentence: Sentence.from(sentence) },
 });
-const storedPause = ({ until, reason: { code, sentence } }: Pause): StoredPause => ({
-  ...{ until, code },
+const storedPause = ({ until, isOwn, reason: { code, sentence } }: Pause): StoredPause => ({
+  ...{ until, code, ...(isOwn && { isOwn }) },
   sentence: { pattern: sentence.pattern, values: sentence.values },
 });
 

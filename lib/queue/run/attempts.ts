@@ -232,10 +232,12 @@ export class Attempts {
 
   /** Reads the printer again, and decides by its present status (print queue, rule 2). Never rejects. */
   async #isReady(itemId: string, attempt: Attempt, deadline: Deadline): Promise<boolean> {
-    const { view, obstacle } = this.#queue;
+    const { view, obstacle, data, clock } = this.#queue;
+    const requestedAt = clock.monotonic();
     try {
-      await this.#read(attempt.clusterId, deadline);
+      const status = await this.#read(attempt.clusterId, deadline);
       view.invalidate();
+      if (!this.#isFree(itemId, attempt)) await data.reads.share(status, requestedAt);
     } catch (thrown) {
       if (!obstacle()) view.refusals.unread(attempt.clusterId, unread(asPrintingError(thrown)));
       view.invalidate();
@@ -268,11 +270,19 @@ export class Attempts {
   }
 
   /** Whether a copy may go to its printer, by all that is known at this moment. */
-  #mayLeave(itemId: string, { clusterId, copy, file }: Attempt): boolean {
-    const { data, view, views, rules, obstacle, clock } = this.#queue;
+  #mayLeave(itemId: string, attempt: Attempt): boolean {
+    const { data, view, obstacle, clock } = this.#queue;
     const record = data.items.get(itemId);
     if (this.#deadline.aborted || obstacle() || view.isPaused || !record || !mayStart(record, clock.now()))
       return false;
+    return this.#isFree(itemId, attempt);
+  }
+
+  /** Whether the printer of an attempt is free and suits, apart from the attempt itself. */
+  #isFree(itemId: string, { clusterId, copy, file }: Attempt): boolean {
+    const { data, view, views, rules } = this.#queue;
+    const record = data.items.get(itemId);
+    if (!record) return false;
     const requirement = requirementOf(record.require, record.files[file]?.facts ?? null, views.materialOf);
     return view
       .printersWithout(itemId, copy, clusterId)

@@ -362,6 +362,8 @@ export class QueueRuntime {
     const failed = (thrown: unknown) => this.failed(thrown);
     const data: QueueData = new QueueData(parts, scope, {
       lease: () => this.lease.lock,
+      plans: () => this.lease.isOurs,
+      seen: (status, requestedAt) => void this.#observe(status, requestedAt),
       changed: () => {
         if (this.#loaded?.data === data) this.changed();
       },
@@ -429,9 +431,11 @@ export class QueueRuntime {
     // Another runtime may have written until its lease ended.
     const loaded = lock ? data.load() : Promise.resolve(null);
     loaded
-      .then((failure) => {
+      .then(async (failure) => {
         if (failure) throw failure;
-        this.#adoptRefusals();
+        this.#loaded?.view.refusals.takeOver(data.state.record.refusals);
+        // The others, who may have lived longer, follow the time of this one.
+        if (lock) await data.state.saveTime();
         return planning.start();
       })
       .catch((thrown: unknown) => this.failed(thrown));
