@@ -3,9 +3,10 @@ import type { Clock } from '../../time/clock';
 import { Rerun } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { QueueEvent, QueueEventDraft } from '../model/types';
+import type { EventAges } from './event-ages';
 import type { Telling } from './telling';
 
-/** Age from which an event counts as late although a node was there, ms. */
+/** Time that this process knows of an event, from which it counts as late although a node was there, ms. */
 const LATE = 60_000;
 /** Most events that are claimed by one write. */
 const MOST = 200;
@@ -23,7 +24,8 @@ export interface Undelivered {
 interface OutboxParts {
   queueId: string;
   name: string | null;
-  clock: Clock;
+  clock: Pick<Clock, 'monotonic'>;
+  localChanges: { eventAges: Pick<EventAges, 'since'> };
 }
 
 /** The saved events of a queue, and the right to deliver them. */
@@ -44,8 +46,9 @@ type Receiver = (events: readonly QueueEvent[]) => void;
 interface Fresh {
   draft: QueueEventDraft;
   complete: Undelivered['complete'];
-  /** Place in time, ms. */
-  order: number;
+  /** Place in time: when this process learned of it, monotonic, and among those of an earlier process its date, ms. */
+  since: number;
+  date: number;
 }
 
 /**
@@ -139,8 +142,9 @@ export class Outbox {
   /** The events that this runtime may deliver now, in their order. */
   #fresh(telling: Telling | null = null, lease = ''): Fresh[] {
     const records = this.#source.lease().isOurs ? (this.#source.records() ?? []) : [];
+    const { eventAges } = this.#parts.localChanges;
     const fresh = records.flatMap(({ drafts, complete }) => {
-      let order = -Infinity;
+      let [since, date] = [-Infinity, -Infinity];
       return drafts
         .filter(({ id }) => {
           const state = telling?.stateOf(id, lease) ?? null;
@@ -150,11 +154,14 @@ export class Outbox {
         })
         .map((draft) => {
           // The events of a record stay in their order when the clock was set back between them.
-          order = Math.max(order, draft.at);
-          return { draft, complete, order };
+          date = Math.max(date, draft.at);
+          since = Math.max(since, eventAges.since(draft.id));
+          return { draft, complete, since, date };
         });
     });
-    return fresh.sort((one, other) => one.order - other.order);
+    return fresh.sort((one, other) =>
+      one.since === other.since ? one.date - other.date : one.since < other.since ? -1 : 1,
+    );
   }
 
   /** @param number of the lease under which the events are claimed; null: none is needed */
@@ -191,9 +198,9 @@ export class Outbox {
   }
 
   #event(draft: QueueEventDraft, about: Pick<QueueEvent, 'item' | 'print'>): QueueEvent {
-    const { queueId, name, clock } = this.#parts;
+    const { queueId, name, clock, localChanges } = this.#parts;
     const { id, type, at, clusterId, clusterName, value } = draft;
-    const late = this.#waited.has(id) || clock.now() - at > LATE;
+    const late = this.#waited.has(id) || clock.monotonic() - localChanges.eventAges.since(id) > LATE;
     return {
       id,
       type,
