@@ -95,6 +95,33 @@ describe('queue/events of several runtimes', () => {
     once('item.finished');
   });
 
+  for (const seconds of [1, 4, 9, 14, 22, 30])
+    it(`come once although all are deployed ${seconds} s after the ends while each statement takes a second`, async () => {
+      const slowDown = ({ memory: { line, clock } }: Runtime) => {
+        const query = line.query.bind(line);
+        line.query = async (text, values) => {
+          await new Promise<void>((answer) => void clock.after(1_000, answer));
+          return query(text, values);
+        };
+      };
+      await two.add('a', { copies: 2 });
+      for (const runtime of [one, two]) slowDown(runtime);
+      await all.pass(60);
+      await all.clock.advance(seconds * 1_000);
+      for (const runtime of [one, two]) {
+        void runtime.queue.close();
+        const next = all.start();
+        slowDown(next);
+        next.queue.subscribe((events) => {
+          told.push(...events.map(({ id }) => id));
+        });
+      }
+      await all.pass(600);
+      assert.equal(told.filter((id) => id.includes('print.finished')).length, 2, told.join());
+      once('item.queued');
+      once('item.finished');
+    });
+
   it('come once although the planner can’t write for a while after it told them', async () => {
     uponEvent(one, 'item.queued', () => one.memory.cutOff());
     await two.add('a');
