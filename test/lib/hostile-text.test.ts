@@ -991,6 +991,8 @@ const OTHERS: Record<string, string> = {
   'watch/checkpoints/figures.jobFiguresOf': 'picks numbers',
   'queue/records/telling.Telling': 'compares ids of events',
   'queue/records/lived.LivedTime': 'adds numbers',
+  'queue/records/event-ages.EventAges': 'compares ids of events',
+  'queue/records/shared-reads.SharedReads': 'gets statuses that were read',
   'watch/replication/coordinator.*': 'compares ids; notes are read by CheckpointStore',
   'watch/watcher.*': 'works by the classes above',
   'metrics/queue-metrics.*': 'counts; shows names by labelOf',
