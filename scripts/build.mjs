@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { entry } from './entry.mjs';
 import { forms } from './form.mjs';
 import { translatedHelp } from './help.mjs';
-import { catalogue, languages, readNodes } from './nodes.mjs';
+import { catalogue, languages, readNodes, sentenceLists } from './nodes.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 
@@ -93,15 +93,15 @@ export function makeNodes() {
     write(`${node.type}.js`, entry(node));
     write(`locales/en-US/${node.type}.html`, node.help);
     for (const language of languages())
-      write(`locales/${language}/${node.type}.json`, JSON.stringify(catalogue(node, language), null, 2));
+      write(`locales/${language}/${node.type}.json`, JSON.stringify(catalogue(node, language)));
   }
+  for (const [language, list] of sentenceLists()) write(`locales/${language}/sentences.json`, JSON.stringify(list));
   for (const [type, html] of forms(nodes)) write(`${type}.html`, html);
   for (const [path, help] of translatedHelp(nodes)) write(path, help);
 }
 
 /** Copies files without change. */
 export function copyAssets() {
-  cpSync(join(root, 'nodes/locales'), join(root, 'dist/nodes/locales'), { recursive: true });
   cpSync(join(root, 'icons'), join(root, 'dist/nodes/icons'), { recursive: true });
   cpSync(join(root, 'simulator/control/page'), join(root, 'dist/simulator/control/page'), { recursive: true });
 }

@@ -20,9 +20,20 @@ export function inLanguage(language: string, sentence: Sentence): string {
   if (!LANGUAGES.includes(language)) return String(sentence);
   const known = catalogues.get(language);
   if (known) return sentence.in(known);
-  const catalogue = JSON.parse(readFileSync(join(LOCALES, language, 'sentences.json'), 'utf8')) as Catalogue;
+  const catalogue = readCatalogue(language);
   catalogues.set(language, catalogue);
   return sentence.in(catalogue);
+}
+
+/**
+ * Reads the catalogue of a language. The package has lists instead: the English one has the patterns, and the others have
+ * their translations in its order.
+ */
+export function readCatalogue(language: string, folder = LOCALES): Catalogue {
+  const read = (of: string): unknown => JSON.parse(readFileSync(join(folder, of, 'sentences.json'), 'utf8'));
+  const said = read(language);
+  if (!Array.isArray(said)) return said as Catalogue;
+  return Object.fromEntries((read(ENGLISH) as string[]).map((pattern, at) => [pattern, String(said[at])]));
 }
 
 /** Translates a sentence into the runtime's language, which its statuses use. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { readCatalogue } from '../../nodes/shared/language';
 import { account, Editor, editors, withAccount, settleAfterEach } from './editor';
 
 const NODES = [
@@ -179,7 +180,7 @@ const LOCALES = ['de-DE', 'fr-FR'];
 for (const runtime of editors) {
   const locale = LOCALES[runtime.name.includes('4.1') ? 0 : 1] ?? assert.fail();
   const language = locale.slice(0, 2);
-  const texts = new Map([...TYPES, 'sentences'].map((name) => [name, catalogue(language, name)]));
+  const texts = new Map(TYPES.map((name) => [name, catalogue(language, name)]));
   const own = (name: string) => texts.get(name) ?? assert.fail(name);
 
   describe(`a German Node-RED for a ${locale} browser in ${runtime.name}`, function () {
@@ -217,7 +218,7 @@ for (const runtime of editors) {
     });
 
     it("answers the editor in the editor's language", async () => {
-      const sentences = own('sentences');
+      const sentences = readCatalogue(language);
       const missing = String(sentences['The account has no {0}: fill it in.']);
       await editor.openAlone('real');
       await editor.page.click('#remote-printing-test');

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
 import { OVERRIDABLE_CALLS } from '../../lib/rules/paths';
 import { BLOCKED_BY } from '../../nodes/print-queue/queue-text';
+import { readCatalogue } from '../../nodes/shared/language';
 import { forms } from '../../scripts/form.mjs';
 import { root } from '../../scripts/node-red.mjs';
-import { catalogue, languages as languagesOf, readNodes } from '../../scripts/nodes.mjs';
+import { catalogue, languages as languagesOf, readNodes, sentenceLists } from '../../scripts/nodes.mjs';
 
 const nodes = join(root, 'nodes');
 const read = (...path: string[]) => readFileSync(join(...path), 'utf8');
@@ -208,6 +210,20 @@ describe('locales', () => {
         const lacking = [...written].filter((pattern) => !known.has(pattern));
         const unused = [...known.keys()].filter((pattern) => !written.has(pattern));
         assert.deepEqual({ language, lacking, unused }, { language, lacking: [], unused: [] });
+      }
+    });
+
+    it('is read from the lists of the package as from a checkout', () => {
+      const folder = mkdtempSync(join(tmpdir(), 'locales-'));
+      try {
+        for (const [language, list] of sentenceLists()) {
+          mkdirSync(join(folder, language));
+          writeFileSync(join(folder, language, 'sentences.json'), JSON.stringify(list));
+        }
+        for (const language of others)
+          assert.deepEqual(Object.entries(readCatalogue(language, folder)).sort(), [...readSentences(language)].sort());
+      } finally {
+        rmSync(folder, { recursive: true });
       }
     });
 
