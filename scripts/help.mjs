@@ -1,9 +1,45 @@
-// Help of the nodes in each language: the English text with the field names of the form in that language.
-import { languages, readNodes } from './nodes.mjs';
+// Help of the nodes in each language: the English text with the field names of the form in that language, and with its
+// opening, inputs and outputs translated.
+import { createHash } from 'node:crypto';
+
+import { languages, readHelp, readNodes } from './nodes.mjs';
 
 const ACCOUNT = 'remote-printing-account';
 /** First parts of the keys of texts that a form does not show. */
 const ELSEWHERE = ['language', 'keywords', 'port', 'status', 'invalid', 'failure'];
+
+/** The parts of a help that are translated: what precedes the first heading, and the sections of inputs and outputs. */
+const TRANSLATED = /^(?!<h3>)|^<h3>(?:Inputs|Outputs)</;
+/** A heading, a paragraph, an explanation, or the text of an output above its properties. */
+const PASSAGE = /(<(?:h3|p|dd|li)>)\s*([^]*?)\s*(?=<\/(?:h3|p|dd|li)>|<dl)/g;
+
+/** @param {string} help in English @param {(passage: string) => string} translate */
+const withPassages = (help, translate) =>
+  help
+    .split(/(?=<h3>)/)
+    .map((part) => {
+      if (!TRANSLATED.test(part)) return part;
+      return part.replace(PASSAGE, (_, tag, passage) => tag + translate(passage.replace(/\s+/g, ' ')));
+    })
+    .join('');
+
+/** The passages of an English help that are translated. @param {string} help */
+export function passagesOf(help) {
+  /** @type {string[]} */
+  const found = [];
+  withPassages(help, (passage) => `${found.push(passage)}`);
+  return found;
+}
+
+/**
+ * Name of an English passage in the translations: its first words, for people, and a digest, so that a passage that has
+ * changed has no translation until its translations are checked.
+ * @param {string} passage
+ */
+export function nameOf(passage) {
+  const words = passage.replace(/<[^>]+>/g, '').split(' ');
+  return `${words.slice(0, 5).join(' ')} #${createHash('sha256').update(passage).digest('hex').slice(0, 6)}`;
+}
 
 /** @param {string} text */
 const escaped = (text) => text.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`);
@@ -36,8 +72,10 @@ export function translatedHelp(nodes = readNodes()) {
   const [english = '', ...others] = languages();
   /** @type {Map<string, string>} */
   const made = new Map();
-  for (const { type, help, texts } of nodes)
-    for (const language of others) {
+  for (const language of others) {
+    const translations = readHelp(language);
+    for (const { type, help, texts } of nodes) {
+      const translated = withPassages(help, (passage) => translations[nameOf(passage)] ?? passage);
       // Later texts override earlier ones.
       const both = [...Object.entries(shared), ...Object.entries(texts)];
       const pairs = (/** @type {(head: string) => boolean} */ wanted) =>
@@ -51,8 +89,9 @@ export function translatedHelp(nodes = readNodes()) {
       const words = new Map(shown.map(([text, other]) => [lower(text), other]));
       made.set(
         `locales/${language}/${type}.html`,
-        renamed(help, { labels: new Map([...names, ...labels]), texts: words }),
+        renamed(translated, { labels: new Map([...names, ...labels]), texts: words }),
       );
     }
+  }
   return made;
 }

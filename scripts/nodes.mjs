@@ -42,6 +42,9 @@ export function sentenceLists() {
   return new Map([[ENGLISH, patterns], ...lists]);
 }
 
+/** Translated passages of the help, by their names (scripts/help.mjs). @param {string} language @returns {Record<string, string>} */
+export const readHelp = (language) => JSON.parse(readLocale(language, 'help.json'));
+
 /** Reads the sources afresh: they may have changed since the last build of this process. @returns {NodeSources[]} */
 export function readNodes() {
   /** @type {string[]} in the palette's order */

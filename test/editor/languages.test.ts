@@ -176,6 +176,11 @@ const CLIPPED = `(catalogues, own) => {
 
 /** The two languages with the longest words, as browser locales; one per editor. */
 const LOCALES = ['de-DE', 'fr-FR'];
+/** What the help of the printing query begins with, and its headings of inputs and outputs. */
+const HELP: Partial<Record<string, string[]>> = {
+  de: ['Stellt dem Dienst eine Frage', 'Eingangsdaten', 'Ausgangsdaten'],
+  fr: ['Pose au service une question', 'Entrées', 'Sorties'],
+};
 
 for (const runtime of editors) {
   const locale = LOCALES[runtime.name.includes('4.1') ? 0 : 1] ?? assert.fail();
@@ -210,8 +215,11 @@ for (const runtime of editors) {
       await search.press('End');
     });
 
-    it("shows English help, with field names in the editor's language", async () => {
+    it("shows the opening, inputs, outputs and field names of a help in the editor's language", async () => {
       const help = await editor.page.evaluate<string>(`RED.nodes.getNodeHelp('remote-printing-query')`);
+      const [opening, inputs, outputs] = HELP[language] ?? assert.fail();
+      const at = [`<p>${opening}`, `<h3>${inputs}</h3>`, `<h3>${outputs}</h3>`].map((text) => help.indexOf(text));
+      assert.ok(!at.includes(-1), help);
       assert.match(help, /<h3>Properties<\/h3>/);
       const { account } = own(ACCOUNT).label as Texts;
       assert.ok(help.includes(`<dt>${String(account)}</dt>`), help);
