@@ -15,7 +15,7 @@ const SPOOL = 604_800;
 const LOW = 0.08;
 
 /** Settings of the watching nodes. A plate that is cleared automatically waits for less. */
-export const THRESHOLDS = { lowMaterial: 10, plateWait: 2 };
+export const THRESHOLDS = { lowMaterial: 10, plateWait: 2, stalled: 2 };
 
 const TYPES = ['material.changed', 'printcore.changed', 'material.low', 'maintenance.due', 'plate.awaiting'];
 

@@ -3,6 +3,7 @@ import type { PrintJob } from '../../simulator';
 import { seeded } from '../helpers/seeded';
 import { Chance } from './chance';
 import { THRESHOLDS } from './farm-changes';
+import type { Life } from './life';
 import type { World } from './machine';
 import { awaitsCleanup } from './floor';
 import { Broken } from './trace';
@@ -12,6 +13,8 @@ const MINUTE = 60_000;
 const LOOK_EVERY = 5_000;
 /** Polls of a printer within which whatever it shows is reported, one of which may lie. */
 const POLLS = 4;
+/** The same for a standstill, of which each lie hides two. */
+const STALL_POLLS = 8;
 /** Length of the calm part of a run, in polls. */
 const CALM = 13;
 /** Distance between two lies, polls. */
@@ -44,6 +47,20 @@ interface Print {
   /** Whether nothing but single lies disturbed its watching. */
   isCalm: boolean;
   calmPauseAt?: number;
+  /** Its standstills, oldest first. */
+  stalls: Stall[];
+}
+
+/** A time in which a print made no progress, until it made some. */
+interface Stall {
+  /** How long it was seen to print and stand still, real ms. */
+  stood: number;
+  /** Last look at which it stood still, real time. */
+  seen: number;
+  /** `elapsed` of the run at which it had stood still for the nodes' time; absent before. */
+  dueAt?: number;
+  isOver: boolean;
+  isCalm: boolean;
 }
 
 interface Told {
@@ -97,6 +114,52 @@ export class Truth {
     world.simulator.faults.add({ endpoint: 'clusterStatus', times: 'always', transform });
   }
 
+  /** Plans prints that make no progress for a while, before `horizon`, ms. */
+  planStalls(life: Life, clusters: readonly number[], horizon: number): void {
+    const chance = this.#chance;
+    for (let count = chance.whole(0, 3); count > 0; count--) {
+      const cluster = chance.pick(clusters);
+      const lasts = chance.spread(5_000, 600_000);
+      life.at(chance.whole(0, horizon), () => {
+        const uuid = this.#stall(cluster);
+        if (uuid !== undefined) this.world.time.after(lasts, () => this.#unstall(cluster, uuid));
+      });
+    }
+  }
+
+  /** Lets every print make progress again. */
+  endStalls(clusters: readonly number[]): void {
+    for (const cluster of clusters)
+      for (const { uuid, stalled } of this.world.simulator.world.cluster(cluster).queue)
+        if (stalled) this.#unstall(cluster, uuid);
+  }
+
+  /** Stops the progress of the print on a printer; returns its id, undefined where none prints. */
+  #stall(cluster: number, job?: string): string | undefined {
+    const { simulator, trace } = this.world;
+    const printing = simulator.world
+      .cluster(cluster)
+      .queue.find(({ uuid, status, stalled }) => status === 'printing' && !stalled && uuid === (job ?? uuid));
+    if (!printing) return undefined;
+    simulator.world.stall(cluster, printing.uuid);
+    trace.add(`printer ${cluster}: ${printing.uuid.slice(0, 8)} stalls`);
+    return printing.uuid;
+  }
+
+  #unstall(cluster: number, uuid: string): void {
+    const { simulator, trace } = this.world;
+    this.#look();
+    try {
+      simulator.world.unstall(cluster, uuid);
+    } catch {
+      // It has ended meanwhile.
+      return;
+    }
+    const stall = this.#prints.get(uuid)?.stalls.at(-1);
+    if (stall) stall.isOver = true;
+    trace.add(`printer ${cluster}: ${uuid.slice(0, 8)} goes on`);
+  }
+
   /** Has prints made while nothing fails but single answers, which lie. No fault has an effect any more. */
   async calm(clusters: readonly number[], interval: number): Promise<void> {
     const { time, simulator, trace } = this.world;
@@ -108,7 +171,7 @@ export class Truth {
     for (const cluster of clusters) {
       const isManual = chance.is(0.6);
       simulator.world.setCleaning(cluster, isManual ? 'manual' : 'automatic');
-      const fate = chance.pick(['finish', 'finish', 'abort', 'abort', 'fail', 'vanish']);
+      const fate = chance.pick(['finish', 'finish', 'abort', 'abort', 'fail', 'vanish', 'stall', 'stall']);
       // A short one may be over before the next poll.
       const seconds = fate === 'finish' ? chance.pick([20, 600]) : 4_000;
       time.after(chance.whole(0, poll), () => {
@@ -123,7 +186,10 @@ export class Truth {
               // The print's state does not allow that.
             }
           });
-        if (seconds === 4_000 && chance.is(0.5)) {
+        if (fate === 'stall') {
+          act(3, () => this.#stall(cluster, job.uuid));
+          act(CALM - 1, () => this.#unstall(cluster, job.uuid));
+        } else if (seconds === 4_000 && chance.is(0.5)) {
           act(1.5, () => simulator.world.pause(cluster, job.uuid));
           act(3.7, () => simulator.world.resume(cluster, job.uuid));
         }
@@ -174,7 +240,7 @@ export class Truth {
         seen.add(uuid);
         let print = this.#prints.get(uuid);
         if (!print) {
-          print = { uuid, clusterId, words: new Set(), share: 0, pauses: 0, isCalm: this.#isCalm };
+          print = { uuid, clusterId, words: new Set(), share: 0, pauses: 0, isCalm: this.#isCalm, stalls: [] };
           this.#prints.set(uuid, print);
         }
         const isListed = queue.includes(job);
@@ -182,6 +248,7 @@ export class Truth {
           print.pauses++;
           if (this.#isCalm) print.calmPauseAt = time.elapsed;
         }
+        if (status === 'printing' && job.stalled) this.#followStall(print);
         print.words.add(status);
         print.share = job.printed / job.timeTotal;
         if (awaitsCleanup({ status }) && isListed) print.plateFrom ??= time.truth();
@@ -195,6 +262,20 @@ export class Truth {
         print.endedAt ??= time.elapsed;
         if (print.plateFrom !== undefined) print.plateTo ??= time.truth();
       }
+  }
+
+  #followStall({ stalls }: Print): void {
+    const { time } = this.world;
+    let stall = stalls.at(-1);
+    const now = time.truth();
+    if (!stall || stall.isOver) {
+      stall = { stood: 0, seen: now, isOver: false, isCalm: this.#isCalm };
+      stalls.push(stall);
+    }
+    // Longer between two looks: it was paused.
+    if (now - stall.seen <= LOOK_EVERY) stall.stood += now - stall.seen;
+    stall.seen = now;
+    if (stall.stood >= THRESHOLDS.stalled * MINUTE) stall.dueAt ??= time.elapsed;
   }
 
   check(nodes: Nodes): void {
@@ -231,6 +312,11 @@ export class Truth {
       return;
     }
     const what = `${type} of ${print.uuid.slice(0, 8)}`;
+    if (
+      type === 'job.stalled' &&
+      !print.stalls.some(({ dueAt }) => dueAt !== undefined && at >= dueAt - 2 * LOOK_EVERY)
+    )
+      throw new Broken(3, `${what} was told to ${node}, though it did not stand still for that long`);
     const has = (...words: string[]) => words.some((word) => print.words.has(word));
     if (type === 'job.paused' && !has('pausing', 'paused', 'resuming')) throw new Broken(3, `${what}: it never paused`);
     if (ENDS.includes(type)) {
@@ -258,6 +344,11 @@ export class Truth {
       for (const type of ONCE)
         if (new Set(of(type).map(({ event }) => event.id)).size > 1)
           throw new Broken(3, `${type} of ${short} was told to ${node} under two ids`);
+      const stalls = of('job.stalled');
+      if (new Set(stalls.map(({ event }) => event.id)).size > print.stalls.length && !hostile)
+        throw new Broken(3, `job.stalled of ${short} was told to ${node} under more ids than it stood still`);
+      if (stalls.length > print.stalls.length && !mayRepeat && !hostile)
+        throw new Broken(3, `job.stalled of ${short} was told to ${node} more often than it stood still`);
       const isIts = clusterId === null || clusterId === print.clusterId;
       if (!print.isCalm || !isIts || hostile) continue;
       const end = told.find(({ event }) => ENDS.includes(event.type));
@@ -273,12 +364,16 @@ export class Truth {
       if (print.endedAt !== undefined && (!print.vanished || told.length > 0)) inTime('the end', print.endedAt, end);
       if (print.calmPauseAt !== undefined && print.pauses > 0)
         inTime('the pause', print.calmPauseAt, of('job.paused')[0]);
+      const [stall] = print.stalls;
+      const due = THRESHOLDS.stalled * MINUTE + STALL_POLLS * interval;
+      if (stall?.isCalm && stall.stood > due && stalls.length === 0)
+        throw new Broken(3, `the standstill of ${short} was never told to ${node}`);
       const waited = (print.plateTo ?? this.world.time.truth()) - (print.plateFrom ?? Infinity);
-      const due = THRESHOLDS.plateWait * MINUTE + latest;
-      if (waited > due) {
+      const clearBy = THRESHOLDS.plateWait * MINUTE + latest;
+      if (waited > clearBy) {
         const [first] = of('plate.awaiting');
         if (!first) throw new Broken(3, `the plate of ${short} was never told to ${node}`);
-        if (first.real - (print.plateFrom ?? 0) > due)
+        if (first.real - (print.plateFrom ?? 0) > clearBy)
           throw new Broken(3, `the plate of ${short} was told late to ${node}`);
       }
     }

@@ -107,6 +107,7 @@ class WatchingRun {
       life.at(at, () => this.#print(cluster, seconds, fate, turn));
     }
     this.#farm.plan(life, all ? [1, 2] : [1], horizon * 0.7);
+    this.#truth.planStalls(life, all ? [1, 2] : [1], horizon * 0.7);
     for (let count = chance.whole(0, 3); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     for (let count = chance.pick([0, 1, 1, 2]); count > 0; count--) this.#planEnd(chance.whole(100, horizon * 0.9));
     if (chance.is(0.1)) this.#planLoss(chance.whole(0, horizon * 0.7));
@@ -119,6 +120,7 @@ class WatchingRun {
       return life.leave();
     }
     this.#farm.clearPlates();
+    this.#truth.endStalls(all ? [1, 2] : [1]);
     for (let minutes = 0; minutes < 20 && this.#prints.some((uuid) => this.#isPrinting(uuid)); minutes++)
       await world.time.pass(60 * SECOND);
     await this.#truth.calm(all ? [1, 2] : [1], this.#interval * SECOND);
