@@ -1,3 +1,4 @@
+import { variableOf } from '../lib/rules/text';
 import type { DefinedNode, EditorNode, Red } from './red';
 
 declare const RED: Red;
@@ -42,6 +43,12 @@ export function showJson(node: EditorNode, name: string): void {
 /** Shows a default of 0, for which the editor leaves a field empty, and which a new configuration node lacks. */
 export function showZero(node: EditorNode, name: string): void {
   if ((node[name] ?? 0) === 0) fieldOf(name).val('0');
+}
+
+/** Shows the name of an environment variable: a field for numbers would show nothing, and save that. */
+export function showVariable(node: EditorNode, name: string): void {
+  const value = node[name];
+  if (variableOf(value) !== null) fieldOf(name).attr('type', 'text').val(String(value));
 }
 
 /** Values of other properties; each is one value or a list of them. */

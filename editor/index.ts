@@ -1,6 +1,6 @@
 import { closeAccountDialog, openAccountDialog } from './account-dialog';
 import { amountInput } from './amount-input';
-import { fillDefaults, showWhile, showZero } from './fields';
+import { fillDefaults, showVariable, showWhile, showZero } from './fields';
 import { hoursInput } from './hours-input';
 import {
   fileInput,
@@ -41,6 +41,7 @@ const shared = {
   fillDefaults,
   showWhile,
   showZero,
+  showVariable,
   openAccountDialog,
   closeAccountDialog,
   useOnly,

@@ -297,6 +297,7 @@ function prepared(texts, name, property) {
   if (property.kind === 'amount') {
     const least = property.least === undefined ? '' : `, ${property.least}`;
     return [
+      `RemotePrinting.showVariable(this, '${name}');`,
       ...(property.default === 0 ? [`RemotePrinting.showZero(this, '${name}');`] : []),
       ...(property.per ? [`RemotePrinting.amountInput('${name}', ${property.per}${least});`] : []),
     ];

@@ -171,6 +171,22 @@ for (const runtime of editors) {
       });
     });
 
+    for (const [type, name] of [
+      ['remote-printing-cluster-status', 'stalled'],
+      ['remote-printing-upload-and-print', 'timeout'],
+    ] as const)
+      it(`shows and keeps the name of an environment variable in ${name} of ${type}`, async () => {
+        const id = await editor.add(type);
+        await editor.page.selectOption('#node-input-account', account);
+        await editor.saveAndDeploy();
+        await editor.page.evaluate(`RED.nodes.node('${id}').${name} = '\${MINUTES}'`);
+        await editor.open(id);
+        assert.equal(await editor.page.inputValue(`#node-input-${name}`), '${MINUTES}');
+        await editor.page.fill('#node-input-name', 'changed');
+        await editor.saveAndDeploy();
+        await editor.assertSaved(id, { type, name: 'changed', account, [name]: '${MINUTES}' });
+      });
+
     it('saves the settings of upload and print, and shows only the fields in use', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-upload-and-print');
