@@ -12,7 +12,7 @@ export interface Standstill {
   from: number | null;
   /** Time for which it stood there before, lived ms. */
   stood: number;
-  /** How long it stood at the last event or change, whole minutes. */
+  /** How long it had stood there at the last observation that counted, minutes. */
   minutes: number;
   /** Where it stood in the observation before, to which it returns after a single odd answer. */
   before?: Omit<Standstill, 'before'>;

@@ -38,7 +38,7 @@ const running = (one: Standstill, now: number): Standstill => (one.from === null
 
 /** The standstill with the minutes that it has lasted at a moment of lived time. */
 export function lasting(one: Standstill, now: number): Standstill {
-  const minutes = Math.floor((one.stood + (one.from === null ? 0 : now - one.from)) / 60_000);
+  const minutes = (one.stood + (one.from === null ? 0 : now - one.from)) / 60_000;
   return minutes > one.minutes ? { ...one, minutes } : one;
 }
 

@@ -35,6 +35,11 @@ describe('a print that stands still', () => {
     assert.deepEqual([told, during(story, 30, printing(51))], [['10: job.stalled a=10'], ['10: job.stalled a=10']]);
   });
 
+  it('is reported after parts of a minute', () => {
+    const short = new Story({ ...NO_THRESHOLDS, stalled: 1.5 });
+    assert.deepEqual(during(short, 10, printing(50)), ['3: job.stalled a=1.5']);
+  });
+
   it('has an id that names the job and its elapsed time', () => {
     story.skip(9);
     assert.deepEqual(
