@@ -43,7 +43,7 @@ export interface Cluster {
 
 const CORE = [
   ...['20-inject.js', '21-debug.js', '10-function.js', '10-switch.js', '15-change.js', '25-catch.js', '90-comment.js'],
-  '25-status.js',
+  ...['25-status.js', '89-trigger.js', '70-CSV.js'],
   ...[
     '21-httpin.js',
     '21-httprequest.js',
