@@ -15,7 +15,7 @@ const ACCOUNT = 'remote-printing-account';
 const WIDE = 'style="width: calc(100% - 130px)"';
 const NARROW = 'style="width: 90px"';
 /** Of the nodes: one that no node of Node-RED has, and on which label and icon are legible in light and dark themes. */
-const COLOR = '#A68FE6';
+export const COLOR = '#A68FE6';
 const PARENT_ICONS = { account: 'user', queue: 'list-ol' };
 
 /** HTML files by node type. @returns {Map<string, string>} */

@@ -1,9 +1,10 @@
-// npm run pages: generates docs/nodes, a page for each node, from the editor's help texts, and the tables of properties in
-// docs/reference.md from the definitions.
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+// npm run pages: generates docs/nodes, a page for each node, from the editor's help texts, docs/recipes.md from the examples,
+// the list of decisions, and the tables of properties in docs/reference.md from the definitions.
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { readNodes } from './nodes.mjs';
+import { recipes } from './recipes.mjs';
 import { reference, REFERENCE } from './reference.mjs';
 
 const root = resolve(import.meta.dirname, '..');
@@ -28,6 +29,18 @@ const gist = (html) =>
     .replace(/\s+/g, ' ')
     .replace(/:$/, '.');
 
+/** The list of decisions. */
+function decisions() {
+  const folder = join(root, 'docs/adr');
+  const rows = readdirSync(folder)
+    .filter((file) => /^\d/.test(file))
+    .map((file) => {
+      const [, number, title] = /^# (\d+)\. (.+)$/m.exec(readFileSync(join(folder, file), 'utf8')) ?? [];
+      return `- [ADR ${number}](${file}): ${title}`;
+    });
+  return `# Decisions\n\nEach record has a decision about the pack, its reasons, and what else was considered.\n\n${rows.join('\n')}\n`;
+}
+
 /** All pages by their paths. @returns {Map<string, string>} */
 export function pages() {
   const nodes = readNodes().map(({ type, help, texts }) => ({
@@ -41,11 +54,12 @@ export function pages() {
     return /** @type {const} */ ([`docs/nodes/${type}.md`, head + body(help)]);
   });
   const readme = `# The nodes\n\nMade from the editor's help by \`npm run pages\`. Every name at a glance: [reference](../reference.md).\n\n| node | does |\n|---|---|\n${index.join('\n')}\n`;
-  return new Map([...made, ['docs/nodes/README.md', readme]]);
+  const nameOf = (/** @type {string} */ type) => nodes.find((node) => node.type === type)?.name ?? type;
+  return new Map([...made, ['docs/nodes/README.md', readme], ['docs/adr/README.md', decisions()], ...recipes(nameOf)]);
 }
 
 if (process.argv[1] === import.meta.filename) {
-  mkdirSync(join(root, 'docs/nodes'), { recursive: true });
+  for (const folder of ['docs/nodes', 'docs/pictures/flows']) mkdirSync(join(root, folder), { recursive: true });
   for (const [path, text] of pages()) writeFileSync(join(root, path), text);
   writeFileSync(join(root, REFERENCE), reference());
   console.log(`${readdirSync(join(root, 'docs/nodes')).length} pages in docs/nodes, ${REFERENCE}`);

@@ -10,12 +10,13 @@ describe('docs/reference.md', () => {
     assert.equal(textOf(REFERENCE), reference()));
 });
 
-describe('docs/nodes', () => {
+describe('the generated pages', () => {
   for (const [path, text] of pages())
-    it(`has ${path} as \`npm run pages\` generates it from the help`, () => assert.equal(textOf(path), text));
+    it(`include ${path} as \`npm run pages\` generates it`, () => assert.equal(textOf(path), text));
 
-  it('has no other pages', () => {
+  it('are all pages of docs/nodes', () => {
     const files = readdirSync(join(root, 'docs/nodes')).map((file) => `docs/nodes/${file}`);
-    assert.deepEqual(files.sort(), [...pages().keys()].sort());
+    const generated = [...pages().keys()].filter((path) => path.startsWith('docs/nodes/'));
+    assert.deepEqual(files.sort(), generated.sort());
   });
 });
