@@ -92,6 +92,7 @@ export const LAYERS = {
   },
   page: { folder: 'test/simulator-page', needs: ['browser'] },
   board: { folder: 'test/board-page', covers: 'NODE_V8_COVERAGE', needs: ['browser'] },
+  site: { folder: 'test/site', needs: ['browser'] },
 };
 
 /** Runtimes on which a layer runs. @param {Layer} layer */

@@ -17,6 +17,7 @@ const INSTALLING = [
   ['scripts/bench.mjs'],
   ['scripts/torture.mjs'],
   ['scripts/screenshots.mjs'],
+  ['scripts/site.mjs'],
 ];
 const WITH_MATRIX = INSTALLING.filter((script) => /test|coverage|screenshots|runtime/.test(script.join(' ')));
 

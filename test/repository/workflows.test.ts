@@ -26,4 +26,12 @@ describe('.github/workflows', () => {
     assert.match(release, /\*-\*\) tag=next ;; \*\) tag=latest/);
     assert.match(release, /npx --yes npm@\d+\.\d+\.\d+ publish/);
   });
+
+  it('publishes the site of a version after the version, unless it is a prerelease', () => {
+    const release = readFileSync(join(folder, 'release.yml'), 'utf8');
+    const [, site = ''] = release.split(/^ {2}site:$/m);
+    assert.match(site, /needs: publish/);
+    assert.match(site, /if: \$\{\{ !contains\(github\.ref_name, '-'\) \}\}/);
+    assert.match(site, /npm run site[^]*upload-pages-artifact[^]*path: docs\/\.vitepress\/dist[^]*deploy-pages/);
+  });
 });
