@@ -62,8 +62,14 @@ const placeOf = (path) =>
     .replace(/\bREADME\.md$/, 'index.md')
     .replace(/^[A-Z]+\.md$/, (name) => name.toLowerCase());
 
-/** Name of a page in the sidebar: its heading. @param {string} path */
-const titleOf = (path) => /^# (.+)$/m.exec(textOf(path))?.[1]?.replaceAll('`', '') ?? path;
+/** Names of pages in the sidebar whose heading does not suit. @type {Record<string, string>} */
+const NAMES = {
+  'docs/index.md': 'What it is',
+  'docs/nodes/remote-printing-queue.md': 'print queue (configuration)',
+};
+
+/** Name of a page in the sidebar. @param {string} path */
+const titleOf = (path) => NAMES[path] ?? /^# (.+)$/m.exec(textOf(path))?.[1]?.replaceAll('`', '') ?? path;
 
 /** Anchor of a heading, as Git forges build it, so that a link leads to the same place in both. @param {string} heading */
 const anchorOf = (heading) =>
@@ -118,6 +124,7 @@ export default defineConfig({
     highlight: (code) => `<pre v-pre><code>${code.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</code></pre>`,
   },
   themeConfig: {
+    siteTitle: 'Remote Printing',
     nav: [
       { text: 'First automation', link: '/first-automation' },
       { text: 'Recipes', link: '/recipes' },

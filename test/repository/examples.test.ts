@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import vm from 'node:vm';
+import { readNodes } from '../../scripts/nodes.mjs';
 import { root } from '../helpers/sources';
 
 interface FlowNode {
@@ -10,6 +11,7 @@ interface FlowNode {
   name?: string;
   z?: string;
   info?: string;
+  y?: number;
   wires?: string[][];
   outputs?: number;
   account?: string;
@@ -46,6 +48,15 @@ function coreTypes(): string[] {
     ])
     .map(([, type]) => type!);
 }
+
+/** Examples whose comments don't give the reasons for their nodes yet. */
+const WITHOUT_REASONS = ['04', '05', '06', '07', '08', '13', '16', '17', '18'];
+
+/** Nodes that docs/recipes.md explains for all examples, and those that only pass a message on. */
+const PLAIN = /^(tab|comment|debug|link (in|out)|http response)$/;
+
+/** Names of the pack's nodes in the palette. */
+const labels = new Map(readNodes().map(({ type, texts }) => [type, texts['paletteLabel']?.['en-US']]));
 
 /** A node without an account of its own. */
 const QUEUED = 'remote-printing-print-queue';
@@ -112,6 +123,25 @@ describe('examples', () => {
         }
         for (const { name, outputs, wires = [] } of nodes)
           if (outputs !== undefined) assert.ok(wires.length <= outputs, name);
+      });
+
+      it('names each of its nodes, and no other, in the reasons of its comment', () => {
+        const reasons = nodes.flatMap(({ info }) => /^Why these nodes:\n((?:- .*\n?)+)/m.exec(info ?? '')?.[1] ?? []);
+        assert.equal(reasons.length, WITHOUT_REASONS.includes(file.slice(0, 2)) ? 0 : 1);
+        const nameOf = ({ name, type }: FlowNode): string => name || (labels.get(type) ?? type);
+        const tried = nodes.find(({ type, name }) => type === 'comment' && name?.startsWith('Try it'))?.y ?? Infinity;
+        const used = nodes.filter(({ type, y }) => y !== undefined && y < tried && !PLAIN.test(type)).map(nameOf);
+        for (const reason of reasons) {
+          const explained = [...reason.matchAll(/\*([^*]+)\*/g)].map(([, name = '']) => name);
+          const missing = used.filter((name) => !explained.includes(name) && !/^(errors|catch)$/.test(name));
+          assert.deepEqual(missing, [], 'have no reason');
+          const names = nodes.map(nameOf);
+          assert.deepEqual(
+            explained.filter((name) => !names.includes(name)),
+            [],
+            'are no nodes',
+          );
+        }
       });
 
       it('has readable code', () => {
