@@ -56,7 +56,7 @@ const WITHOUT_REASONS = ['04', '05', '06', '07', '08', '13', '16', '17', '18'];
 const PLAIN = /^(tab|comment|debug|link (in|out)|http response)$/;
 
 /** Names of the pack's nodes in the palette. */
-const labels = new Map(readNodes().map(({ type, texts }) => [type, texts['paletteLabel']?.['en-US']]));
+const labels = new Map(readNodes().map(({ type, texts }) => [type, texts.paletteLabel?.['en-US']]));
 
 /** A node without an account of its own. */
 const QUEUED = 'remote-printing-print-queue';

@@ -130,9 +130,21 @@ describe('the site', function () {
       await new Promise((closed) => server.close(closed));
     });
 
-    it('opens, finds a symptom by the words under a node, and shows it, without an error or a request elsewhere', async () => {
+    beforeEach(async () => {
+      problems.length = 0;
       await page.goto(site + BASE);
       await page.getByRole('heading', { level: 1, name: 'Remote Printing for Node-RED' }).waitFor();
+    });
+    afterEach(() => assert.deepEqual(problems, [], 'errors of the page, and requests elsewhere'));
+
+    it('leads from its first page to the first automation', async () => {
+      await page.getByRole('main').getByRole('link', { name: 'the first automation' }).click();
+      await page.getByRole('heading', { level: 1, name: 'The first automation' }).waitFor();
+      const picture = page.getByRole('img', { name: /message of a print that has finished/ });
+      await picture.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode());
+    });
+
+    it('finds a symptom by the words under a node', async () => {
       await page.getByRole('button', { name: 'Search' }).click();
       await page.getByRole('searchbox').fill('print outcome unknown');
       await page
@@ -141,7 +153,6 @@ describe('the site', function () {
         .click();
       await page.waitForURL(/troubleshooting\.html#print-outcome-unknown/);
       await page.getByRole('heading', { name: 'Print outcome unknown' }).waitFor();
-      assert.deepEqual(problems, []);
     });
   });
 });
