@@ -52,6 +52,7 @@ const CORE = [
     '10-mqtt.js',
     '80-template.js',
     'rbe.js',
+    '89-delay.js',
     '60-link.js',
     '24-complete.js',
   ],

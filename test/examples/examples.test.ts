@@ -3,7 +3,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -108,77 +108,95 @@ describe('the examples', () => {
     assert.match(texts(bench)[0]!, /^square\.gcode on \w+ printer: 25 %, \d\d s left, done at \d\d:\d\d$/);
   });
 
+  /** Imports the drop folder, which searches its folder only when the test asks, and tries again at once. */
+  const importDropFolder = async (bench: ExampleBench, env: Record<string, unknown>) => {
+    await bench.import('04-drop-folder', env, (node) => {
+      if (node.name === 'look every 10 s') return { ...node, repeat: '' };
+      return node.type === 'delay' ? { ...node, timeout: '0.1', timeoutUnits: 'seconds' } : node;
+    });
+    return () => bench.press('look every 10 s');
+  };
+
   example('drop folder: prints each file once, or after an OK', async (bench) => {
-    const NOTES = join(bench.userDir, 'notes');
-    const look = () => bench.press('look every 10 s');
-    await bench.import('04-drop-folder', { FOLDER: '~/drop', NOTES });
-    const FOLDER = join(bench.userDir, 'drop');
+    const folder = join(bench.userDir, 'drop');
+    const dropped = join(folder, 'dropped square.gcode');
+    let look = await importDropFolder(bench, { FOLDER: '~/drop' });
     await bench.press('put a file there');
-    await bench.until(async () => (await look(), (await bench.prints('dropped square.gcode')).length > 0));
-    await bench.untilShown('printed', /duplicate: false/);
-    await bench.import('04-drop-folder', { FOLDER, NOTES });
+    await bench.until(async () => (await look(), bench.shown('printed').includes('duplicate: false')));
+    await bench.until(() => existsSync(`${dropped}.printed`));
+
+    // Simulates a crash before the file was renamed.
+    await bench.restart(() => rename(`${dropped}.printed`, dropped));
+    await bench.until(async () => (await look(), bench.shown('printed').includes('duplicate: true')));
+    await bench.until(() => existsSync(`${dropped}.printed`));
     for (let turn = 0; turn < 3; turn += 1) await look().then(bench.settle);
     assert.equal((await bench.prints('dropped square.gcode')).length, 1);
 
-    // Simulates a crash before the result was stored.
-    const [note] = (await readdir(NOTES)).map((name) => join(NOTES, name));
-    const noted = await readFile(note!, 'utf8');
-    assert.match(noted, /,"done":true/);
-    await writeFile(note!, noted.replace(',"done":true', ''));
-    await bench.restart();
-    await bench.until(async () => (await look(), bench.shown('printed').includes('duplicate: true')));
-    assert.equal((await bench.prints('dropped square.gcode')).length, 1);
-
-    await bench.import('04-drop-folder', { FOLDER, NOTES, HOLD: true });
+    look = await importDropFolder(bench, { FOLDER: folder, HOLD: true });
     // macOS puts such a companion beside each file of a share.
-    await writeFile(join(FOLDER, '._held.gcode'), GCODE);
-    await writeFile(join(FOLDER, 'part.stl'), 'solid');
-    await writeFile(join(FOLDER, 'held.gcode'), GCODE);
+    for (const name of ['._held.gcode', '.DS_Store', 'held.gcode']) await writeFile(join(folder, name), GCODE);
+    await writeFile(join(folder, 'part.stl'), 'solid');
     await bench.until(async () => (await look(), bench.shown('waiting for an OK').includes('held.gcode')));
     await bench.settle();
     assert.deepEqual(await bench.prints('held.gcode'), []);
     await bench.press('OK: print what waits');
     await bench.until(async () => (await bench.prints('held.gcode')).length === 1);
-    await bench.settle();
-    assert.deepEqual(await bench.prints('._held.gcode'), []);
+    await bench.until(() => existsSync(join(folder, 'held.gcode.printed')));
+    assert.match(bench.shown('is not printed'), /^\S+part\.stl is a model: slice it to G-code first\.$/);
+    assert.deepEqual((await readdir(folder)).sort(), [
+      ...['.DS_Store', '._held.gcode', 'dropped square.gcode.printed', 'held.gcode.printed', 'part.stl'],
+    ]);
+    assert.equal(bench.shown('what went wrong'), '');
     await bench.pass(600 + HEATING + CLEARING);
   });
 
-  example('drop folder, shared: blocks only a bad file, and writes nothing outside the folder', async (bench) => {
-    const [FOLDER, NOTES] = ['shared', 'shared notes'].map((name) => join(bench.userDir, name)) as [string, string];
+  example('drop folder: waits for a file to be whole, and for its printer', async (bench) => {
+    const FOLDER = join(bench.userDir, 'slow');
+    const file = join(FOLDER, 'slow.gcode');
+    await mkdir(FOLDER);
+    const look = await importDropFolder(bench, { FOLDER, PRINTER: 'Window printer' });
+    await bench.world('offline', { cluster: 2 });
+    await writeFile(file, '');
+    for (const line of ['', ...GCODE.match(/.*\n/g)!]) {
+      await appendFile(file, line);
+      await look();
+      await bench.settle();
+    }
+    assert.equal(bench.shown('waits'), '');
+    await bench.until(async () => (await look(), bench.shown('waits').includes('idle')));
+    await bench.world('online', { cluster: 2 });
+    await bench.until(async () => (await look(), bench.shown('printed').includes('slow.gcode')));
+    assert.match(bench.shown('printed'), new RegExp(`fileSize: ${GCODE.length},`));
+    const [{ clusterId }] = (await bench.prints('slow.gcode')) as [{ clusterId: string }];
+    assert.equal(clusterId, (await bench.clusters())[1]?.clusterId);
+    assert.equal(bench.shown('what went wrong'), '');
+    await bench.pass(600 + HEATING + CLEARING);
+  });
+
+  example('drop folder, shared: leaves what is no file alone, and writes nothing outside the folder', async (bench) => {
+    const FOLDER = join(bench.userDir, 'shared');
     const outside = join(bench.userDir, 'outside.json');
-    const look = () => bench.press('look every 10 s');
-    await mkdir(join(FOLDER, '.printed'), { recursive: true });
+    await mkdir(FOLDER);
     await writeFile(outside, '{}');
     await symlink(join(bench.userDir, 'nowhere'), join(FOLDER, 'a dangling link.gcode'));
     await symlink(outside, join(FOLDER, 'a link.gcode'));
     spawnSync('mkfifo', [join(FOLDER, 'a pipe.gcode')]);
     await mkdir(join(FOLDER, 'a folder.gcode'));
-    await symlink(outside, join(FOLDER, '.printed/good.gcode.json'));
-    await bench.import('04-drop-folder', { FOLDER, NOTES });
-    const drop = async (name: string) => {
-      await writeFile(join(FOLDER, name), GCODE.replace('held', name));
-      await bench.until(async () => (await look(), bench.shown('printed').includes(name)));
-    };
-    await drop('good.gcode');
-
-    // A damaged note blocks only the file that it describes.
-    const [ofGood] = (await readdir(NOTES)).map((name) => join(NOTES, name));
-    await writeFile(ofGood!, '{ "stamp"');
-    await drop('second.gcode');
-    const [ofSecond] = (await readdir(NOTES)).map((name) => join(NOTES, name)).filter((name) => name !== ofGood);
-    await rm(ofSecond!);
-    await symlink(outside, ofSecond!);
-    await bench.restart();
-    await drop('third.gcode');
-    await truncate(ofGood!, 2 ** 31);
-    await drop('fourth.gcode');
+    await symlink(outside, join(FOLDER, 'good.gcode.printed'));
+    const look = await importDropFolder(bench, { FOLDER });
+    await writeFile(join(FOLDER, 'good.gcode'), GCODE);
+    await bench.until(async () => (await look(), bench.shown('printed').includes('good.gcode')));
+    await bench.until(() => !existsSync(join(FOLDER, 'good.gcode')));
     await bench.settle();
-    for (const name of ['good.gcode', 'second.gcode', 'third.gcode', 'fourth.gcode'])
-      assert.equal((await bench.prints(name)).length, 1, name);
+    assert.equal((await bench.prints('good.gcode')).length, 1);
     assert.equal(await readFile(outside, 'utf8'), '{}');
+    assert.equal(await readFile(join(FOLDER, 'good.gcode.printed'), 'utf8'), GCODE);
+    assert.deepEqual(
+      bench.shown('is not printed').split('\n').sort(),
+      ['a dangling link', 'a folder', 'a link', 'a pipe'].map((name) => `${FOLDER}/${name}.gcode is no regular file.`),
+    );
     assert.equal(bench.shown('what went wrong'), '');
-    await bench.pass(3 * (600 + HEATING + CLEARING));
+    await bench.pass(600 + HEATING + CLEARING);
   });
 
   example('log and report: writes a line for each print and mails hours and material', async (bench) => {
