@@ -36,7 +36,7 @@ export interface Cluster {
   organizationId: string;
   friendlyName: string;
   model: string;
-  printers: { name: string }[];
+  printers: { name: string; extruders: { material: object | null }[] }[];
   queue: PrintJob[];
   history: PrintJob[];
 }

@@ -167,8 +167,8 @@ describe('the examples', () => {
     await bench.world('online', { cluster: 2 });
     await bench.until(async () => (await look(), bench.shown('printed').includes('slow.gcode')));
     assert.match(bench.shown('printed'), new RegExp(`fileSize: ${GCODE.length},`));
-    const [{ clusterId }] = (await bench.prints('slow.gcode')) as [{ clusterId: string }];
-    assert.equal(clusterId, (await bench.clusters())[1]?.clusterId);
+    const printed = (await bench.prints('slow.gcode')).map(({ clusterId }) => clusterId);
+    assert.deepEqual(printed, [(await bench.clusters())[1]?.clusterId]);
     assert.equal(bench.shown('what went wrong'), '');
     await bench.pass(600 + HEATING + CLEARING);
   });
@@ -522,6 +522,94 @@ describe('the examples', () => {
     );
     assert.deepEqual(bench.complaints(), []);
     await bench.press('abort all prints');
+    await bench.pass(CLEARING);
+  });
+
+  example('failed: asks what now, and prints again where the first answer says', async (bench) => {
+    const bot = '/bot12:secret/';
+    const presses: object[] = [];
+    bench.answer = { ok: true, result: {} };
+    bench.answers.set(`${bot}getUpdates`, () => ({ ok: true, result: presses.splice(0) }));
+    const sent = (method: string) =>
+      bench.calls.filter(({ path }) => path === bot + method).map(({ body }) => body.toString('latin1'));
+    const press = async (data: string, room = -100) => {
+      const message = { message_id: 17, chat: { id: room }, caption: 'The question.' };
+      presses.push({ update_id: 5, callback_query: { id: '1', data, from: { first_name: 'Anna' }, message } });
+      await bench.press('ask for answers');
+      await bench.until(() => presses.length === 0);
+    };
+    /** Lets the print fail, and returns the question about it with the words of its buttons. */
+    const fail = async (cluster: number) => {
+      const asked = sent('sendPhoto').length;
+      const impediments = [{ translation_key: 'nozzle_clogged', severity: 'error' }];
+      await bench.world('job-details', { cluster, impediments, statusMessage: 'It sounds odd' });
+      await bench.world('fail', { cluster });
+      await bench.until(() => sent('sendPhoto').length === asked + 1);
+      const question = sent('sendPhoto').at(-1)!;
+      const [again, other, leave] = [...question.matchAll(/"callback_data":"(\w+ [0-9a-f]+)"/g)].map(
+        ([, data]) => data!,
+      );
+      return { question, again: again!, other: other!, leave: leave! };
+    };
+    const numberOf = async (id: string) => (await bench.clusters()).findIndex(({ clusterId }) => clusterId === id) + 1;
+    await bench.import('23-failed-what-now', { BOT_TOKEN: '12:secret', CHAT_ROOM: '-100', BOT_API: bench.address });
+    /** Prints of the example since its import that have not ended, the newest last. */
+    const known = new Set((await bench.prints('square.gcode')).map(({ uuid }) => uuid));
+    const prints = async () => (await bench.prints('square.gcode')).filter(({ uuid }) => !known.has(uuid));
+    const answered = (text: RegExp) => bench.until(() => sent('editMessageCaption').some((body) => text.test(body)));
+
+    await printAndWatch(bench, 'print something small');
+    const [first] = await prints();
+    const cluster = await numberOf(first!.clusterId);
+    const TWIN = 4;
+    const models = (await bench.clusters()).map(({ model }) => model);
+    assert.equal(models[cluster - 1], models[TWIN - 1]);
+    const loaded = (await bench.clusters())[cluster - 1]!.printers[0]!.extruders[0]!.material;
+    const one = await fail(cluster);
+    assert.match(one.question, /square\.gcode has failed on \w+ printer\. .*It sounds odd/);
+    assert.ok(Buffer.from(one.question, 'latin1').includes(PNG), 'no picture');
+    await press(one.again, 4711);
+    await bench.settle();
+    assert.equal((await prints()).length, 1, 'a press in another chat');
+    await press(one.again);
+    await bench.until(async () => (await prints()).length === 2);
+    await answered(/The question\. It is printed again on \w+ printer \(Anna\)\./);
+    assert.deepEqual((await prints()).map(({ clusterId, jobId }) => [clusterId, jobId])[1], [
+      first!.clusterId,
+      first!.jobId,
+    ]);
+    await press(one.other);
+    await answered(/The question\. It was answered before\./);
+
+    // The other printer of this model has another material, then the same. The question outlives a restart.
+    await bench.pass(CLEARING + HEATING + 10);
+    const two = await fail(cluster);
+    await press(two.other);
+    await bench.until(() =>
+      sent('answerCallbackQuery').some((body) => body.includes('No other printer of this model')),
+    );
+    await bench.world('load', { cluster: TWIN, extruder: 0, ...loaded! });
+    await bench.restart();
+    await press(two.other);
+    await bench.until(async () => (await prints()).length === 3);
+    assert.equal(await numberOf((await prints())[2]!.clusterId), TWIN);
+    await answered(/on \w+ printer.* \(Anna\)/);
+
+    // Answered on the page.
+    await bench.pass(HEATING + 10);
+    await fail(TWIN);
+    const html = await (await bench.page('failed-chat')).text();
+    const [, ref = ''] = /square\.gcode.*?name="ref" value="([0-9a-f]+)"/s.exec(html) ?? [];
+    assert.match(html, /<img alt="" src="data:image/);
+    const body = new URLSearchParams({ ref, word: 'leave' });
+    assert.equal((await bench.page('failed-chat', { method: 'POST', body, redirect: 'manual' })).status, 303);
+    await bench.untilShown('said', /It is left \(on the page\)/);
+    assert.match(await (await bench.page('failed-chat')).text(), /No question is open/);
+    await bench.settle();
+    assert.equal((await prints()).length, 3);
+    assert.equal(bench.shown('the chat refused') + bench.shown('what went wrong'), '');
+    assert.doesNotMatch(bench.shown('asked') + bench.shown('said'), /12:secret/);
+    bench.answer = {};
     await bench.pass(CLEARING);
   });
 
