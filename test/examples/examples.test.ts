@@ -526,37 +526,25 @@ describe('the examples', () => {
   });
 
   example('failed: asks what now, and prints again where the first answer says', async (bench) => {
-    const bot = '/bot12:secret/';
-    const presses: object[] = [];
-    bench.answer = { ok: true, result: {} };
-    bench.answers.set(`${bot}getUpdates`, () => ({ ok: true, result: presses.splice(0) }));
-    const sent = (method: string) =>
-      bench.calls.filter(({ path }) => path === bot + method).map(({ body }) => body.toString('latin1'));
-    const press = async (data: string, room = -100) => {
-      const message = { message_id: 17, chat: { id: room }, caption: 'The question.' };
-      presses.push({ update_id: 5, callback_query: { id: '1', data, from: { first_name: 'Anna' }, message } });
-      await bench.press('ask for answers');
-      await bench.until(() => presses.length === 0);
-    };
+    const chat = chatOf(bench);
+    const { sent, press } = chat;
     /** Lets the print fail, and returns the question about it with the words of its buttons. */
-    const fail = async (cluster: number) => {
-      const asked = sent('sendPhoto').length;
+    const fail = async (cluster: number, call = 'sendPhoto') => {
+      const asked = sent(call).length;
       const impediments = [{ translation_key: 'nozzle_clogged', severity: 'error' }];
       await bench.world('job-details', { cluster, impediments, statusMessage: 'It sounds odd' });
       await bench.world('fail', { cluster });
-      await bench.until(() => sent('sendPhoto').length === asked + 1);
-      const question = sent('sendPhoto').at(-1)!;
-      const [again, other, leave] = [...question.matchAll(/"callback_data":"(\w+ [0-9a-f]+)"/g)].map(
-        ([, data]) => data!,
-      );
-      return { question, again: again!, other: other!, leave: leave! };
+      await bench.until(() => sent(call).length === asked + 1);
+      const question = sent(call).at(-1)!;
+      const [again, other] = wordsOf(question);
+      return { question, again: again!, other: other! };
     };
     const numberOf = async (id: string) => (await bench.clusters()).findIndex(({ clusterId }) => clusterId === id) + 1;
-    await bench.import('23-failed-what-now', { BOT_TOKEN: '12:secret', CHAT_ROOM: '-100', BOT_API: bench.address });
+    await bench.import('23-failed-what-now', chat.settings);
     /** Prints of the example since its import that have not ended, the newest last. */
     const known = new Set((await bench.prints('square.gcode')).map(({ uuid }) => uuid));
     const prints = async () => (await bench.prints('square.gcode')).filter(({ uuid }) => !known.has(uuid));
-    const answered = (text: RegExp) => bench.until(() => sent('editMessageCaption').some((body) => text.test(body)));
+    const answered = (text: RegExp) => chat.answered('editMessageCaption', text);
 
     await printAndWatch(bench, 'print something small');
     const [first] = await prints();
@@ -590,27 +578,76 @@ describe('the examples', () => {
     );
     await bench.world('load', { cluster: TWIN, extruder: 0, ...loaded! });
     await bench.restart();
+    const page = async () => (await bench.page('failed-chat')).text();
+    assert.match(await page(), /square\.gcode has failed.*<img alt="" src="data:image/s);
     await press(two.other);
     await bench.until(async () => (await prints()).length === 3);
     assert.equal(await numberOf((await prints())[2]!.clusterId), TWIN);
     await answered(/on \w+ printer.* \(Anna\)/);
 
-    // Answered on the page.
+    // A camera that fails; an answer on the page.
+    await bench.world('actions', { cluster: TWIN, outcome: 'failed' });
     await bench.pass(HEATING + 10);
-    await fail(TWIN);
-    const html = await (await bench.page('failed-chat')).text();
-    const [, ref = ''] = /square\.gcode.*?name="ref" value="([0-9a-f]+)"/s.exec(html) ?? [];
-    assert.match(html, /<img alt="" src="data:image/);
+    await fail(TWIN, 'sendMessage');
+    const [, ref = ''] = /square\.gcode.*?name="ref" value="([0-9a-f]+)"/s.exec(await page()) ?? [];
     const body = new URLSearchParams({ ref, word: 'leave' });
     assert.equal((await bench.page('failed-chat', { method: 'POST', body, redirect: 'manual' })).status, 303);
     await bench.untilShown('said', /It is left \(on the page\)/);
-    assert.match(await (await bench.page('failed-chat')).text(), /No question is open/);
+    assert.match(await page(), /No question is open/);
+    await bench.world('actions', { cluster: TWIN });
     await bench.settle();
     assert.equal((await prints()).length, 3);
     assert.equal(bench.shown('the chat refused') + bench.shown('what went wrong'), '');
     assert.doesNotMatch(bench.shown('asked') + bench.shown('said'), /12:secret/);
-    bench.answer = {};
     await bench.pass(CLEARING);
+  });
+
+  example('assistant: asks its owner in a chat, and does what was allowed, once', async (bench) => {
+    const chat = chatOf(bench);
+    const secrets = { TOOLS_TOKEN: 'token-of-the-tools', TOOLS_URL: `${bench.url}remote-printing-asked` };
+    await bench.import('24-ask-the-owner-of-an-assistant', { ...chat.settings, ...secrets }, (node) =>
+      node.type === 'remote-printing-assistant' ? { ...node, credentials: { token: secrets.TOOLS_TOKEN } } : node,
+    );
+    const before = (await bench.prints('square.gcode')).length;
+    const count = async () => (await bench.prints('square.gcode')).length - before;
+    const ask = async () => {
+      const asked = chat.sent('sendMessage').length;
+      await bench.press('ask for a print');
+      await bench.until(() => chat.sent('sendMessage').length === asked + 1);
+      const question = chat.sent('sendMessage').at(-1)!;
+      assert.match(question, /square\.gcode/);
+      const [yes, no] = wordsOf(question);
+      // The bot interface allows no more.
+      assert.ok(yes!.length <= 64, yes);
+      return { yes: yes!, no: no! };
+    };
+    const one = await ask();
+    await chat.press(one.yes, 4711);
+    await bench.settle();
+    assert.equal(await count(), 0, 'a press in another chat');
+    // An OK holds over a restart, and once.
+    await bench.restart();
+    await chat.press(one.yes);
+    await bench.until(async () => (await count()) === 1);
+    await chat.answered('editMessageText', /The question\. Yes \(Anna\)\./);
+    await chat.press(one.yes);
+    await bench.until(() => chat.sent('editMessageText').length === 2);
+    assert.doesNotMatch(chat.sent('editMessageText')[1]!, /Yes/);
+
+    const two = await ask();
+    await chat.press(two.no);
+    await chat.answered('editMessageText', /The question\. No \(Anna\)\./);
+    await ask();
+    const html = await (await bench.page('assistant-chat')).text();
+    const refs = [...html.matchAll(/name="ref" value="([^"]+)"/g)].map(([, ref]) => ref!);
+    assert.equal(refs.length, 1, 'questions that were answered');
+    const body = new URLSearchParams({ ref: refs[0]!, word: 'yes' });
+    assert.equal((await bench.page('assistant-chat', { method: 'POST', body, redirect: 'manual' })).status, 303);
+    await bench.until(async () => (await count()) === 2);
+    await bench.until(async () => (await (await bench.page('assistant-chat')).text()).includes('No question is open'));
+    assert.equal(bench.shown('the chat refused') + bench.shown('what went wrong'), '');
+    assert.doesNotMatch(bench.shown('all calls') + bench.shown('asked'), /secret|token-of/);
+    await bench.pass(1200 + HEATING + CLEARING);
   });
 
   example('library: prints the newest stored file once, and a chosen one at each press', async (bench) => {
@@ -744,6 +781,39 @@ async function retained(port: number): Promise<string[]> {
   }
 }
 const END = 'all-retained-messages-have-arrived';
+
+/** A bot of a chat, whose room has an owner who presses buttons. */
+function chatOf(bench: ExampleBench) {
+  const bot = '/bot12:secret/';
+  const presses: object[] = [];
+  bench.answers.set(`${bot}getUpdates`, () => ({ ok: true, result: presses.splice(0) }));
+  for (const method of ['sendPhoto', 'sendMessage', 'answerCallbackQuery', 'editMessageCaption', 'editMessageText'])
+    bench.answers.set(bot + method, () => ({ ok: true, result: {} }));
+  const sent = (method: string) =>
+    bench.calls.filter(({ path }) => path === bot + method).map(({ body }) => body.toString('latin1'));
+  return {
+    settings: { BOT_TOKEN: '12:secret', CHAT_ROOM: '-100', BOT_API: bench.address },
+    /** Calls of a method, as text. */
+    sent,
+    /** Presses a button, and waits until the press was fetched. */
+    press: async (data: string, room = -100): Promise<void> => {
+      const text = 'The question.';
+      const message = {
+        message_id: 17,
+        chat: { id: room },
+        ...(sent('sendPhoto').length > 0 ? { caption: text } : { text }),
+      };
+      presses.push({ update_id: 5, callback_query: { id: '1', data, from: { first_name: 'Anna' }, message } });
+      await bench.press('ask for answers');
+      await bench.until(() => presses.length === 0);
+    },
+    answered: (method: string, text: RegExp) => bench.until(() => sent(method).some((body) => text.test(body))),
+  };
+}
+
+/** What the buttons of a question send. */
+const wordsOf = (question: string): string[] =>
+  [...question.matchAll(/"callback_data":"(\w+ [\w.-]+)"/g)].map(([, data]) => data!);
 
 /** Presses the button that prints, and waits until the example has seen the start of the print. */
 async function printAndWatch(bench: ExampleBench, button: string): Promise<void> {
