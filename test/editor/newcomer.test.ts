@@ -5,7 +5,6 @@ import type { Locator, Page } from 'playwright-core';
 
 import { startSimulatorProcess, type RunningSimulator } from '../../scripts/simulator.mjs';
 import { freshUserDir, type Runtime } from '../helpers/real-node-red';
-import { dashboardPack } from '../examples/wall';
 import { textOf } from '../helpers/sources';
 import { packTarball, type Tarball } from '../runtime/palette';
 import { Editor, editors } from './editor';
@@ -48,9 +47,7 @@ class Newcomer {
   static async start(runtime: Runtime, colorScheme: Scheme): Promise<Newcomer> {
     const userDir = await freshUserDir();
     // The palette manager, which the editor of the tests goes without, installs the pack.
-    // The dashboard, which it would install likewise, comes from the tests' own packages.
-    const settings = { externalModules: {}, nodesDir: [dashboardPack] };
-    const options = { withPack: false, userDir, settings };
+    const options = { withPack: false, userDir, settings: { externalModules: {} } };
     return new Newcomer(colorScheme, await Editor.start(runtime, options, colorScheme), userDir);
   }
 
@@ -167,16 +164,18 @@ class Newcomer {
   /** On the board of the print queue: clears the plates, adds a file, and waits until it prints. */
   async printOnTheBoard(): Promise<void> {
     const board = await this.editor.context.newPage();
-    await board.goto(`${this.editor.nodeRed.url}dashboard/queue`);
-    this.keystrokes += 'dashboard/queue'.length + 1;
-    for (const name of ['Workbench printer', 'Window printer', 'Back room printer'])
-      await this.click(board.getByRole('button', { name: `It is clear: ${name}` }));
+    await board.goto(`${this.editor.nodeRed.url}print-queue`);
+    this.keystrokes += 'print-queue'.length + 1;
+    await this.click(board.getByRole('button', { name: 'All good' }));
     const chooser = board.waitForEvent('filechooser');
     await this.click(board.getByRole('button', { name: 'Add files' }));
     await (await chooser).setFiles({ name: 'mine.gcode', mimeType: '', buffer: Buffer.from(GCODE) });
     await this.click(board.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }));
-    const printer = board.getByRole('article', { name: 'Workbench printer', exact: true });
-    await printer.getByText('printing: mine.gcode, copy 1 of 1').waitFor();
+    const printers = board.getByRole('region', { name: 'Printers' }).getByRole('article');
+    await printers
+      .filter({ hasText: 'mine.gcode' })
+      .filter({ has: board.getByRole('progressbar') })
+      .waitFor();
     await board.close();
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { createHmac } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { appendFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
@@ -443,6 +443,46 @@ describe('the examples', () => {
     },
   );
 
+  example('print queue with a board: prints each copy once its page has cleared a plate', async (bench) => {
+    const NAME = '06-print-queue-with-a-board';
+    await bench.import(NAME);
+    await bench.press('six brackets');
+    await bench.untilShown('queued', /^corner bracket\.gcode$/m);
+    /** What the page shows in a section of the board. */
+    const section = async <Entry>(name: string): Promise<Entry[]> => {
+      const { sections } = (await (await bench.page('print-queue/board.json')).json()) as {
+        sections: Record<string, { set?: Record<string, Entry> }>;
+      };
+      return Object.values(sections[name]?.set ?? {});
+    };
+    /** Good copies; null once the item has ended, and has left the page. */
+    const good = async (): Promise<number | null> => {
+      const items = await section<{ name: string; copies: { good: number } }>('items');
+      return items.find(({ name }) => name === 'corner bracket.gcode')?.copies.good ?? null;
+    };
+    /** Presses the first answer for each plate, as a page does. */
+    const pressAll = async () => {
+      for (const { kind, answers } of await section<Need>('todo')) {
+        if (kind !== 'plate') continue;
+        const body = JSON.stringify({ key: randomUUID(), ...answers[0] });
+        const headers = { 'content-type': 'application/json' };
+        assert.equal((await bench.page('print-queue/press', { method: 'POST', headers, body })).status, 200);
+      }
+    };
+    const turn = async () => {
+      await pressAll();
+      await bench.pass(HEATING + 1200 + CLEARING);
+      return good();
+    };
+    await bench.until(async () => ((await turn()) ?? 0) > 0);
+    assert.match(bench.shown('who pressed what'), /plate-cleared/);
+    await bench.restart();
+    await bench.until(async () => (await bench.page('print-queue/')).status === 200);
+    await bench.until(async () => (await turn()) === null);
+    assert.equal((await bench.prints('corner bracket.gcode')).length, 6);
+    assert.deepEqual(bench.complaints(), []);
+  });
+
   example('web shop: queues the parts of each order once, answers once stored, and reports the end', async (bench) => {
     const FOLDER = join(bench.userDir, 'print-files');
     const secret = 'a secret of the shop';
@@ -826,6 +866,12 @@ async function printAndWatch(bench: ExampleBench, button: string): Promise<void>
   await bench.untilShown('sent', /square\.gcode/);
   await bench.pass(HEATING + 10);
   await bench.until(() => started() > before);
+}
+
+/** What needs a person, as a board shows it. */
+interface Need {
+  kind: string;
+  answers: { action: string; properties: object }[];
 }
 
 const texts = ({ calls }: ExampleBench) =>

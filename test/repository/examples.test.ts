@@ -24,7 +24,6 @@ interface FlowNode {
 /** Other packs that examples need and their comments name, with the node types of each. */
 const OTHER_PACKS: Record<string, { pack: string; types: RegExp }> = {
   '05-wall-dashboard.json': { pack: '@flowfuse/node-red-dashboard', types: /^ui-/ },
-  '06-print-queue-with-a-board.json': { pack: '@flowfuse/node-red-dashboard', types: /^ui-/ },
 };
 
 const folder = join(root, 'examples');
@@ -118,7 +117,7 @@ describe('examples', () => {
         for (const { name, type, z, wires = [], scope, account: used, queue } of nodes) {
           const watched = type === 'catch' ? (scope ?? []) : [];
           for (const id of [...wires.flat(), ...watched, ...(z ? [z] : [])]) assert.ok(byId.has(id), name);
-          if (type === QUEUED) assert.equal(byId.get(queue ?? '')?.type, 'remote-printing-queue', name);
+          if (type === QUEUED || queue) assert.equal(byId.get(queue ?? '')?.type, 'remote-printing-queue', name);
           else if (ours.includes(type) && type !== 'remote-printing-account') assert.equal(used, account!.id, name);
         }
         for (const { name, outputs, wires = [] } of nodes)
