@@ -14,29 +14,18 @@ import { startSimulatorProcess } from './simulator.mjs';
 /** @typedef {import('playwright-core').Page} Page */
 
 /**
- * Setup for the pictures: the first and the fifth example, and a service to sign in to.
+ * Setup for the pictures: the example of the README's first automation and that of its farm, and a service to sign in to.
  * @typedef {object} Scene
  * @property {import('playwright-core').BrowserContext} browser
  * @property {Page} editor Node-RED's, with the first example in front
  * @property {string} url of Node-RED, ends in a slash
  * @property {string} printers the page of the simulator inside Node-RED
  * @property {import('./simulator.mjs').RunningSimulator} service
- * @property {string[]} buttons those of the fifth example that print
+ * @property {string} brackets button of the farm's example that adds files
  */
 
 /** Functions that take the pictures, in this order. @type {Record<string, (scene: Scene) => Promise<Buffer>>} */
 const SHOTS = {
-  async dashboard({ browser, url, buttons }) {
-    for (const button of buttons) await fetch(`${url}inject/${button}`, { method: 'POST' });
-    const page = await open(browser, `${url}dashboard/printers`, { width: 1300, height: 800 });
-    const picture = page.getByRole('article').filter({ hasText: 'printing' }).first().getByRole('img');
-    const first = await picture.getAttribute('src');
-    // The next camera picture shows the print.
-    while ((await picture.getAttribute('src')) === first) await page.waitForTimeout(500);
-    await pictured(page);
-    return page.screenshot();
-  },
-
   async 'flow-at-work'({ editor, printers }) {
     await press(editor, 'print something small');
     await status(editor, 'upload and print', /sent/);
@@ -83,6 +72,45 @@ const SHOTS = {
     await pictured(page);
     return page.screenshot();
   },
+
+  async 'board-wall'({ browser, url, printers, brackets }) {
+    // A printer without a print on its plate refuses.
+    for (const cluster of [1, 2, 3]) await world(printers, 'clean', { cluster }).catch(() => undefined);
+    await fetch(`${url}inject/${brackets}`, { method: 'POST' });
+    const page = await open(browser, `${url}print-queue`, { width: 1440, height: 810 });
+    await page.getByRole('button', { name: 'All good' }).click();
+    await page.getByRole('progressbar').nth(2).waitFor();
+    await world(printers, 'print-locally', { cluster: 3, name: 'lamp cover.gcode', seconds: 20_000 });
+    await nextPicture(page, 'Workbench printer');
+    const ended = nextPicture(page, 'Workbench printer');
+    await world(printers, 'advance', { seconds: 7000 });
+    await ended;
+    await nextPicture(page, 'Back room printer');
+    await page
+      .getByRole('button', { name: /^Good: / })
+      .nth(2)
+      .waitFor();
+    return page.screenshot();
+  },
+
+  async 'board-phone'({ browser, url }) {
+    const page = await open(browser, `${url}print-queue`, { width: 390, height: 780 });
+    await page
+      .getByRole('img', { name: /^Picture: / })
+      .first()
+      .waitFor();
+    return page.screenshot();
+  },
+
+  async 'board-printer'({ browser, url }) {
+    const page = await open(browser, `${url}print-queue`, { width: 640, height: 780 });
+    await page.getByRole('link', { name: 'Open: Back room printer', exact: true }).click();
+    await page
+      .getByRole('img', { name: /^Picture: / })
+      .first()
+      .waitFor();
+    return page.screenshot();
+  },
 };
 
 /** Files in docs/pictures. */
@@ -122,6 +150,13 @@ async function open(browser, url, size) {
   return page;
 }
 
+/** Waits for the next picture of a printer on the board. @param {Page} page @param {string} printer */
+async function nextPicture(page, printer) {
+  const picture = page.getByRole('article', { name: printer, exact: true }).getByRole('img');
+  const before = await picture.getAttribute('src');
+  while ((await picture.getAttribute('src')) === before) await page.waitForTimeout(500);
+}
+
 /** Waits until the first printers are shown with their pictures. @param {Page} page */
 async function pictured(page) {
   const pictures = page.getByRole('article').getByRole('img');
@@ -136,7 +171,7 @@ async function world(printers, action, body) {
   if (!done.ok) throw new Error(`the simulator answered ${done.status}`);
 }
 
-/** Nodes of some examples, without duplicates. @param {string[]} names @returns {{ id: string, type: string, name?: string }[]} */
+/** Nodes of some examples, without duplicates. @param {string[]} names @returns {{ id: string, type: string, name?: string, template?: string }[]} */
 function examples(names) {
   const nodes = names.flatMap((name) => JSON.parse(readFileSync(join(root, 'examples', `${name}.json`), 'utf8')));
   return [...new Map(nodes.map((node) => [node.id, node])).values()];
@@ -149,12 +184,15 @@ async function withScene(shoot) {
   const userDir = mkdtempSync(join(tmpdir(), 'remote-printing-pictures-'));
   const service = await startSimulatorProcess(['--auto-approve', '--history']);
   const matrix = join(root, 'matrix/node_modules');
-  const flows = examples(['01-print-ended-picture-to-a-chat', '05-wall-dashboard']);
+  const flows = examples(['01-print-ended-picture-to-a-chat', '06-print-queue-with-a-board']).map((node) =>
+    // A bracket prints long enough for a picture.
+    node.name === 'a bracket' ? { ...node, template: node.template?.replaceAll('TIME:1200', 'TIME:7200') } : node,
+  );
   const nodeRed = await startNodeRed({
     userDir,
     node: nodeProgram('26'),
     nodeRed: join(matrix, 'node-red'),
-    settings: { nodesDir: [root, join(matrix, '@flowfuse/node-red-dashboard')] },
+    settings: { nodesDir: [root] },
     flows,
   });
   const browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
@@ -171,10 +209,8 @@ async function withScene(shoot) {
     const { simulatorUrl } = /** @type {{ simulatorUrl: string }} */ (await about.json());
     // The finished print stays in the picture.
     for (const cluster of [1, 2, 3]) await world(simulatorUrl, 'cleaning', { cluster, value: 'manual' });
-    const buttons = flows
-      .filter(({ type, name }) => type === 'inject' && name?.startsWith('print for'))
-      .map(({ id }) => id);
-    await shoot({ browser: context, editor, url: nodeRed.url, printers: simulatorUrl, service, buttons });
+    const brackets = flows.find(({ type, name }) => type === 'inject' && name === 'six brackets')?.id ?? '';
+    await shoot({ browser: context, editor, url: nodeRed.url, printers: simulatorUrl, service, brackets });
   } finally {
     await browser.close();
     await nodeRed.kill();
