@@ -54,6 +54,8 @@ const CORE = [
     'rbe.js',
     '89-delay.js',
     '60-link.js',
+    '17-split.js',
+    '89-trigger.js',
     '24-complete.js',
   ],
 ];

@@ -18,15 +18,9 @@ export class Wall {
 
   private constructor(readonly page: Page) {}
 
-  /**
-   * Opens a page; `nodeRed` is the address of a Node-RED that runs the example, `ahead` the error of the page's clock, ms.
-   */
-  static async open(browser: Browser, nodeRed: string, viewport = SCREEN, path = 'printers', ahead = 0): Promise<Wall> {
+  /** Opens the page; `nodeRed` is the address of a Node-RED that runs the example. */
+  static async open(browser: Browser, nodeRed: string, viewport = SCREEN): Promise<Wall> {
     const page = await browser.newPage({ locale: 'en-US', viewport });
-    await page.addInitScript((ms) => {
-      const now = Date.now;
-      Date.now = () => now() + ms;
-    }, ahead);
     page.setDefaultTimeout(PATIENCE);
     const wall = new Wall(page);
     page.on('pageerror', (error) => wall.problems.push(String(error)));
@@ -42,7 +36,7 @@ export class Wall {
         if (address !== undefined) wall.problems.push(`was told ${address}`);
       }),
     );
-    await page.goto(new URL(`dashboard/${path}`, nodeRed).href);
+    await page.goto(new URL('dashboard/printers', nodeRed).href);
     return wall;
   }
 
@@ -71,30 +65,6 @@ export class Wall {
     assert.equal(await this.cards.count(), names.length);
   }
 
-  /** Drags a file from outside onto a card. */
-  async drop(card: Locator, file: string): Promise<void> {
-    const taken = await card.evaluate((element: unknown) => {
-      const above = new Event('dragover', { bubbles: true, cancelable: true });
-      return !(element as EventTarget).dispatchEvent(above);
-    });
-    // Without a handler, the browser opens the file itself.
-    assert.ok(taken, 'files are not taken');
-    await card.scrollIntoViewIfNeeded();
-    const { x, y } = (await card.boundingBox())!;
-    const hand = await this.page.context().newCDPSession(this.page);
-    const data = { items: [], files: [file], dragOperationsMask: 1 };
-    for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
-      await hand.send('Input.dispatchDragEvent', { type, x: x + 50, y: y + 50, data });
-    await hand.detach();
-  }
-
-  /** Answers the question in the page's dialog. */
-  async answer(question: string, answer: string): Promise<void> {
-    const dialog = this.page.getByRole('dialog', { name: question, exact: true });
-    await dialog.getByRole('button', { name: answer, exact: true }).click();
-    await dialog.waitFor({ state: 'hidden' });
-  }
-
   /** Asserts that nothing is cut off, and that the page does not scroll sideways. */
   async assertFits(): Promise<void> {
     const wide = await this.page.evaluate(
@@ -109,16 +79,4 @@ export class Wall {
   /** Background colour of the page, as `rgb(…)`. */
   background = (): Promise<string> =>
     this.page.evaluate(`getComputedStyle(document.querySelector('.v-application')).backgroundColor`);
-
-  /** Number of pixels of the chart with this colour. */
-  drawn = (red: number, green: number, blue: number): Promise<number> =>
-    this.page.evaluate(`(() => {
-      let count = 0;
-      for (const canvas of document.querySelectorAll('canvas')) {
-        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-        for (let at = 0; at < data.length; at += 4)
-          if (data[at] === ${red} && data[at + 1] === ${green} && data[at + 2] === ${blue}) count += 1;
-      }
-      return count;
-    })()`);
 }
