@@ -138,7 +138,7 @@ describe('the site', function () {
     afterEach(() => assert.deepEqual(problems, [], 'errors of the page, and requests elsewhere'));
 
     it('leads from its first page to the first automation', async () => {
-      await page.getByRole('main').getByRole('link', { name: 'the first automation' }).click();
+      await page.getByRole('main').getByRole('link', { name: 'The first automation' }).first().click();
       await page.getByRole('heading', { level: 1, name: 'The first automation' }).waitFor();
       const picture = page.getByRole('img', { name: /message of a print that has finished/ });
       await picture.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode());
