@@ -53,6 +53,7 @@ const CORE = [
     '80-template.js',
     'rbe.js',
     '89-delay.js',
+    '17-split.js',
     '60-link.js',
     '17-split.js',
     '89-trigger.js',

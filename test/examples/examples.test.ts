@@ -566,6 +566,60 @@ describe('the examples', () => {
     await bench.pass(CLEARING);
   });
 
+  example('print a file: prints a cube made in the flow, and reports its end over a restart', async (bench) => {
+    await bench.import('12-print-a-file');
+    await bench.press('print a cube');
+    await bench.until(async () => (await bench.prints('cube.gcode')).length === 1);
+    await bench.pass(HEATING + 10);
+    await bench.untilShown('progress', /cube\.gcode: printing \d+ %, \d\d? min left/);
+    await bench.restart();
+    await bench.pass(1067 + CLEARING);
+    await bench.untilShown('result', /printed: true/);
+    await bench.settle();
+    assert.equal((await bench.prints('cube.gcode')).length, 1);
+    assert.equal(bench.shown('errors'), '');
+  });
+
+  example('control: pauses, resumes, repeats and aborts the print that it began', async (bench) => {
+    await bench.import('13-control-a-print');
+    const known = new Set((await bench.prints('square.gcode')).map(({ uuid }) => uuid));
+    const prints = async () => (await bench.prints('square.gcode')).filter(({ uuid }) => !known.has(uuid));
+    const states = async () => (await prints()).map(({ status }) => status);
+    await bench.press('print a square');
+    await bench.until(async () => (await prints()).length === 1);
+    await bench.pass(HEATING + 10);
+    const [first] = await prints();
+    await bench.press('pause');
+    await bench.until(async () => (await states())[0] === 'paused');
+    await bench.untilShown('done', /action: 'pause'/);
+    await bench.restart();
+    await bench.press('resume');
+    await bench.until(async () => (await states())[0] === 'printing');
+    await bench.press('once more');
+    await bench.until(async () => (await prints()).length === 2);
+    await bench.press('abort');
+    await bench.until(async () => (await states()).some((status) => status.startsWith('abort')));
+    const aborted = (await prints()).find(({ status }) => status.startsWith('abort'));
+    assert.equal(aborted?.uuid, first?.uuid);
+    assert.equal(bench.shown('errors'), '');
+    await bench.pass(CLEARING + HEATING + 3600 + CLEARING);
+  });
+
+  example('any request: marks the maintenance that is due as done', async (bench) => {
+    await bench.import('16-any-request');
+    const [, { model }] = (await bench.accountClusters()) as [Cluster, Cluster, ...Cluster[]];
+    await bench.press('maintenance is done');
+    await bench.untilShown('nothing is due', /No printer has/);
+    await bench.world('maintenance-due', { cluster: 2, value: [`${model}_clean_fans`] });
+    await bench.press('maintenance is done');
+    await bench.untilShown('marked as done', new RegExp(`${model}_clean_fans`));
+    const done = bench.shown('nothing is due').length;
+    await bench.press('maintenance is done');
+    await bench.until(() => bench.shown('nothing is due').length > done);
+    assert.doesNotMatch(bench.shown('marked as done'), /clean_build_plate/);
+    assert.equal(bench.shown('errors'), '');
+  });
+
   example('failed: asks what now, and prints again where the first answer says', async (bench) => {
     const chat = chatOf(bench);
     const { sent, press } = chat;
