@@ -53,9 +53,6 @@ function coreTypes(): string[] {
     .map(([, type]) => type!);
 }
 
-/** Examples whose comments don't give the reasons for their nodes yet. */
-const WITHOUT_REASONS = ['04', '05', '06', '07', '08', '13', '16', '17', '18'];
-
 /** Nodes that docs/recipes.md explains for all examples, and those that only pass a message on. */
 const PLAIN = /^(tab|comment|debug|link (in|out)|http response)$/;
 
@@ -131,7 +128,7 @@ describe('examples', () => {
 
       it('names each of its nodes, and no other, in the reasons of its comment', () => {
         const reasons = nodes.flatMap(({ info }) => /^Why these nodes:\n((?:- .*\n?)+)/m.exec(info ?? '')?.[1] ?? []);
-        assert.equal(reasons.length, WITHOUT_REASONS.includes(file.slice(0, 2)) ? 0 : 1);
+        assert.equal(reasons.length, 1);
         const nameOf = ({ name, type }: FlowNode): string => name || (labels.get(type) ?? type);
         const tried = nodes.find(({ type, name }) => type === 'comment' && name?.startsWith('Try it'))?.y ?? Infinity;
         const used = nodes.filter(({ type, y }) => y !== undefined && y < tried && !PLAIN.test(type)).map(nameOf);
