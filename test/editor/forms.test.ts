@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { settings } from '../helpers/settings';
@@ -8,6 +8,11 @@ import { account, Editor, editors, unnamed, settleAfterEach } from './editor';
 /** Reads an example flow. */
 const example = (name: string) =>
   JSON.parse(readFileSync(join(__dirname, `../../examples/${name}.json`), 'utf8')) as { id: string; type: string }[];
+
+/** Examples whose node types are all installed. */
+const examples = readdirSync(join(__dirname, '../../examples'))
+  .map((file) => file.replace(/\.json$/, ''))
+  .filter((name) => example(name).every(({ type }) => !type.startsWith('ui-')));
 
 const channels = (color: string) => (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
 
@@ -131,6 +136,19 @@ for (const runtime of editors) {
       // It has no button that only closes it, and would cover the dialogs.
       await offer.evaluate((shown) => shown.remove());
       assert.equal(await count(), before);
+    });
+
+    it('has no fault to mark in an imported example', async () => {
+      const { page } = editor;
+      for (const name of examples) {
+        const nodes = JSON.stringify(example(name));
+        await page.evaluate(`RED.view.importNodes(${nodes}, { generateIds: true, addFlow: false })`);
+        const faults = await page.evaluate(
+          `RED.nodes.filterNodes({}).filter(({ valid }) => !valid).map(({ type, name, validationErrors }) => [type, name, validationErrors])`,
+        );
+        await page.evaluate('RED.history.pop()');
+        assert.deepEqual(faults, [], name);
+      }
     });
 
     it('finds the nodes in the palette by common search words', async () => {
