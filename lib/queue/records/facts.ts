@@ -12,6 +12,8 @@ import { PLANNER } from './records';
 
 /** Time between two reads of a stored job whose file the service has not parsed yet, ms. */
 const EVERY = 60_000;
+/** Time until the first read if the file states nothing itself, such as one that came as a stream: it can't print before, ms. */
+const FIRST = 5_000;
 /** Number of reads after which an unparsed file counts as one without metadata. */
 const MOST = 12;
 /** The same for a file that states its own facts. */
@@ -84,15 +86,15 @@ export class FactsReader {
         unread.set(jobId, about);
       }
     for (const jobId of this.#tries.keys()) if (!unread.has(jobId)) this.#tries.delete(jobId);
-    for (const [jobId, about] of unread) if (this.#isDue(jobId)) await this.#readOne(jobId, about);
+    for (const [jobId, about] of unread) if (this.#isDue(jobId, about)) await this.#readOne(jobId, about);
     this.#isReading = false;
   }
 
-  #isDue(jobId: string): boolean {
+  #isDue(jobId: string, { isKnown }: Unread): boolean {
     const now = this.#queue.clock.monotonic();
     const known = this.#tries.get(jobId);
     if (known) return known.dueAt <= now;
-    this.#tries.set(jobId, { count: 0, dueAt: now + EVERY });
+    this.#tries.set(jobId, { count: 0, dueAt: now + (isKnown ? EVERY : FIRST) });
     return false;
   }
 

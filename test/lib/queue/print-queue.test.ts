@@ -105,6 +105,16 @@ describe('queue/print-queue', () => {
     assert.deepEqual(all.farm.sent, ['C1 job']);
   });
 
+  it('prints a file that states nothing about itself seconds after the service has read it', async () => {
+    all.farm.changes.set('C1', { printers: [{ uuid: 'P', status: 'idle', machine_variant: 'Maker' }] });
+    await begin({ printers: ['C1'], match: 'strict' });
+    all.farm.metadata.set('job', { machine_variant: 'Maker' });
+    const source = () => Promise.resolve({ kind: 'bytes' as const, bytes: Buffer.from('G28'), name: 'a.gcode' });
+    await one.add('a', { source, jobId: null });
+    await all.pass(10);
+    assert.deepEqual(all.farm.sent, ['C1 job']);
+  });
+
   it('goes on printing when a file that somebody adds can’t be read', async () => {
     await begin({ printers: ['C1'] });
     await one.add('a', { copies: 2 });
