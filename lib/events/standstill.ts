@@ -24,21 +24,26 @@ export function followStandstill(
   if (!before) return { at, from: now, stood: 0, minutes: 0 };
   if (at === before.at) return running(until < now ? stopped(before, until) : before, now);
 
-  const { before: earlier, ...left } = stopped(before, last);
+  const { before: earlier } = before;
+  const left = { at: before.at, from: null, stood: stoodUntil(before, last), minutes: before.minutes };
   // A single odd answer, or the way back from one, neither ends a standstill nor begins one.
   if (earlier?.at === at) return { ...running(earlier, now), before: left };
   const hasRisen = at > before.at || (earlier !== undefined && at > earlier.at);
   return hasRisen ? { at, from: now, stood: 0, minutes: 0, before: left } : { ...before, at, before: left };
 }
 
+/** How long it stood until a moment of lived time, ms. */
+const stoodUntil = ({ from, stood }: Standstill, at: number): number =>
+  from === null ? stood : stood + Math.max(0, at - from);
+
 const stopped = (one: Standstill, at: number): Standstill =>
-  one.from === null ? one : { ...one, stood: one.stood + Math.max(0, at - one.from), from: null };
+  one.from === null ? one : { ...one, stood: stoodUntil(one, at), from: null };
 
 const running = (one: Standstill, now: number): Standstill => (one.from === null ? { ...one, from: now } : one);
 
 /** The standstill with the minutes that it has lasted at a moment of lived time. */
 export function lasting(one: Standstill, now: number): Standstill {
-  const minutes = (one.stood + (one.from === null ? 0 : now - one.from)) / 60_000;
+  const minutes = stoodUntil(one, now) / 60_000;
   return minutes > one.minutes ? { ...one, minutes } : one;
 }
 
