@@ -19,8 +19,9 @@ interface DatabaseOptions {
 const CONNECTIONS = 2;
 /** Timeout for connecting, ms. */
 const CONNECT = 5_000;
-/** Timeout for a statement, ms. */
+/** Timeout for a statement, ms, and the time after which the server ends it. */
 const ANSWER = 10_000;
+const ENDED_AFTER = 9_000;
 /** Pauses after the server had no connection left, and their number. */
 const REFUSED: Backoff = { first: 500, longest: 8_000, jitter: 0.5 };
 const MOST_REFUSED = 6;
@@ -60,7 +61,8 @@ export class Database {
   #connections: ServerConnections | undefined;
   /**
    * Statements wait here for a connection, also for one that replaces a broken one. The pool's own wait would time out as if
-   * the database were away.
+   * the database were away. A slot stands for a connection at the server: a statement that was given up keeps its slot until
+   * the server has ended it.
    */
   readonly #slots = new Semaphore(CONNECTIONS);
   /** Start of the current period without a break, and the last answer, monotonic ms. */
@@ -148,7 +150,11 @@ export class Database {
     };
     try {
       await connections.ready;
-      const { rows } = await this.#slots.hold(() => connections.pool.query<Row>(config), urgent);
+      const { rows } = await this.#onConnection(
+        () => connections.pool.query<Row>(config),
+        config.query_timeout,
+        urgent,
+      );
       return rows;
     } catch (error) {
       if (isBreak(error)) this.#answeredAt = -Infinity;
@@ -159,6 +165,21 @@ export class Database {
       }
       throw error;
     }
+  }
+
+  /** Runs a statement while it has a slot. */
+  #onConnection<T>(statement: () => Promise<T>, patience: number, urgent = false): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      void this.#slots.hold(async () => {
+        const answered = statement();
+        answered.then(resolve, reject);
+        const error: unknown = await answered.then(
+          () => null,
+          (thrown: unknown) => thrown,
+        );
+        if (isGivenUp(error) && patience < ENDED_AFTER) await sleep(this.#options.clock, ENDED_AFTER - patience);
+      }, urgent);
+    });
   }
 
   #open(): ServerConnections {
@@ -178,7 +199,7 @@ export class Database {
     });
     // An idle connection has broken. The next statement finds out.
     pool.on('error', () => undefined);
-    const ready = this.#prepare(pool);
+    const ready = this.#slots.hold(() => this.#prepare(pool), true);
     // The statement that waits for it reports the failure.
     ready.catch(() => undefined);
     return { pool, ready };
@@ -247,7 +268,7 @@ const noAddress = (): PrintingError =>
  * may also be configured to refuse statements that meet in one row, where these statements must wait for each other. One
  * that waits for a locked table ends before its runtime gives its connection up, so that no other one replaces it.
  */
-const SESSION = `SET default_transaction_isolation = 'read committed'; SET statement_timeout = 9000;
+const SESSION = `SET default_transaction_isolation = 'read committed'; SET statement_timeout = ${ENDED_AFTER};
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 const CAUSES: Record<string, Sentence> = {
@@ -272,6 +293,9 @@ const isAway = (error: unknown): boolean => !(error instanceof PrintingError) &&
 /** Whether the connection failed, not the statement. */
 const isBreak = (error: unknown): boolean =>
   (isAway(error) && codeIn(error) !== NO_CONNECTION) || codeIn(error) === READ_ONLY;
+
+/** Whether the driver did not wait for an answer any longer; the server may still be at it. */
+const isGivenUp = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
 
 /** Code of a failure. The driver gives no code for a missing or refused password. */
 const codeIn = (error: unknown): string =>

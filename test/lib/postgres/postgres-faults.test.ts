@@ -331,6 +331,32 @@ describe('state on PostgreSQL with connection faults', () => {
       assert.deepEqual([most, warned], [2, []]);
     });
 
+    it('gets no further connection while a table is locked, and answers as soon as it is free', async () => {
+      const clock = new ManualClock();
+      const asked = database({ clock });
+      const read = () => asked.query('SELECT name FROM remote_printing.entries LIMIT 1', [], { patience: 200 });
+      await read();
+      const locking = new Client(address);
+      await locking.connect();
+      await locking.query('BEGIN; LOCK TABLE remote_printing.entries IN ACCESS EXCLUSIVE MODE');
+      const all = Array.from({ length: 12 }, () => read().catch(() => undefined));
+      let most = 0;
+      for (let n = 0; n < 30; n++) {
+        await pause(50);
+        await clock.advance(100);
+        most = Math.max(most, await connections());
+      }
+      await locking.end();
+      await until(async () => {
+        await clock.advance(9_000);
+        return (await Promise.race([read().then(() => 'back'), pause(50)])) === 'back';
+      });
+      for (let n = 0; n < 12; n++) await clock.advance(9_000);
+      await Promise.all(all);
+      assert.equal(most, 2);
+      await asked.close();
+    });
+
     it('is asked again while a role has no connection left, and says so once', async () => {
       await ask('DROP OWNED BY small CASCADE').catch(() => undefined);
       await ask('DROP ROLE IF EXISTS small');
