@@ -51,6 +51,23 @@ describe('queue/print-queue in several runtimes', () => {
     assert.deepEqual([all.farm.prints.length, await states(other)], [3, ['finished 3']]);
   });
 
+  it('sends no statement for a poll without a change', async () => {
+    const runtimes = [start(), start(), start()];
+    await add(runtimes[1]!, 'a');
+    await pass(300);
+    /** Statements of ten minutes with so many seconds between the polls. */
+    const statements = async (apart: number) => {
+      const before = runtimes.reduce((sum, { memory }) => sum + memory.statements, 0);
+      for (let left = 600; left > 0; left -= apart) {
+        await all.clock.advance(apart * 1_000);
+        for (const clusterId of all.farm.clusters.keys()) all.poll(clusterId);
+      }
+      return runtimes.reduce((sum, { memory }) => sum + memory.statements, 0) - before;
+    };
+    const [few, many] = [await statements(60), await statements(2)];
+    assert.ok(Math.abs(many - few) <= 3, `${many} statements with a poll every 2 s, ${few} with one every minute`);
+  });
+
   it('keeps its items and the waits for them while the account is signed out', async () => {
     const runtime = start();
     await pass(20);
