@@ -76,8 +76,11 @@ async function bare(setting, farm, times) {
   });
 }
 
-/** @param {Setting} setting @param {Farm} farm @param {Times} times @param {{ pid: number, socket: string }} process */
-async function watched({ service }, { interval }, { warmUp, window }, { pid, socket }) {
+/**
+ * @param {Setting} setting @param {Pick<Farm, 'interval'>} farm @param {Times} times @param {{ pid: number, socket: string }} process
+ * @returns {Promise<Watched>}
+ */
+export async function watched({ service }, { interval }, { warmUp, window }, { pid, socket }) {
   const began = Date.now();
   await sleep(warmUp * 1000);
   const from = Date.now();

@@ -8,6 +8,14 @@ const tab = { id: 'tab', type: 'tab', label: 'farm' };
 /** One status node for all clusters. @param {Wanted} wanted */
 export const farmFlow = (wanted) => packFlow(wanted, ['']);
 
+/** The same with a print queue that may use all clusters. @param {Wanted} wanted */
+export function queueFlow(wanted) {
+  const { flows, credentials } = farmFlow(wanted);
+  const queue = { id: 'queue', type: 'remote-printing-queue', name: '', account: ACCOUNT };
+  const node = { id: 'print-queue', z: 'tab', type: 'remote-printing-print-queue', queue: 'queue', wires: [[], []] };
+  return { flows: [...flows, queue, node], credentials };
+}
+
 /** One status node for each cluster. @param {Wanted} wanted */
 export const singlesFlow = (wanted) =>
   packFlow(
