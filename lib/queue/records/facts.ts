@@ -2,6 +2,7 @@ import type { ApiClient } from '../../account/api-client';
 import { asPrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
 import type { Deadline } from '../../time/deadline';
+import { waitBefore } from '../../time/retry';
 import { factsOfMetadata } from '../../toolpath/read-facts';
 import { readStored } from '../../upload/send';
 import type { ItemIndex } from '../model/item';
@@ -10,10 +11,10 @@ import type { ItemFile, ItemRecord } from '../model/types';
 import type { ItemStore } from './items';
 import { PLANNER } from './records';
 
-/** Time between two reads of a stored job whose file the service has not parsed yet, ms. */
+/** Longest time between two reads of a stored job whose file the service has not parsed yet, ms. */
 const EVERY = 60_000;
-/** Time until the first read if the file states nothing itself, such as one that came as a stream: it can't print before, ms. */
-const FIRST = 5_000;
+/** Time before the first read for a file that does not state its own facts, such as a stream: its items wait for it, ms. */
+const SOON = 5_000;
 /** Number of reads after which an unparsed file counts as one without metadata. */
 const MOST = 12;
 /** The same for a file that states its own facts. */
@@ -94,7 +95,7 @@ export class FactsReader {
     const now = this.#queue.clock.monotonic();
     const known = this.#tries.get(jobId);
     if (known) return known.dueAt <= now;
-    this.#tries.set(jobId, { count: 0, dueAt: now + (isKnown ? EVERY : FIRST) });
+    this.#tries.set(jobId, { count: 0, dueAt: now + pause(0, isKnown) });
     return false;
   }
 
@@ -102,7 +103,7 @@ export class FactsReader {
     const { service, clock, data, failed } = this.#queue;
     const limit = this.#deadline.within(READ_FOR);
     const count = (this.#tries.get(jobId)?.count ?? 0) + 1;
-    const dueAt = count < (isKnown ? MOST_OF_KNOWN : MOST) ? clock.monotonic() + EVERY : Infinity;
+    const dueAt = count < (isKnown ? MOST_OF_KNOWN : MOST) ? clock.monotonic() + pause(count, isKnown) : Infinity;
     this.#tries.set(jobId, { count, dueAt });
     try {
       const stored = await readStored(service, { kind: 'job', id: jobId }, { deadline: limit });
@@ -118,3 +119,7 @@ export class FactsReader {
     limit.end();
   }
 }
+
+/** Pause before the next read of a stored job that was read `count` times, ms. */
+const pause = (count: number, isKnown: boolean): number =>
+  isKnown ? EVERY : waitBefore(count, { first: SOON, longest: EVERY });

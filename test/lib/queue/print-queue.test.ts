@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { itemEnd } from '../../../lib/queue/model/types';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
@@ -105,13 +106,15 @@ describe('queue/print-queue', () => {
     assert.deepEqual(all.farm.sent, ['C1 job']);
   });
 
-  it('prints a file that states nothing about itself seconds after the service has read it', async () => {
+  it('begins to print a stream within seconds after the service has found its model', async () => {
     all.farm.changes.set('C1', { printers: [{ uuid: 'P', status: 'idle', machine_variant: 'Maker' }] });
     await begin({ printers: ['C1'], match: 'strict' });
-    all.farm.metadata.set('job', { machine_variant: 'Maker' });
-    const source = () => Promise.resolve({ kind: 'bytes' as const, bytes: Buffer.from('G28'), name: 'a.gcode' });
+    const source = () =>
+      Promise.resolve({ kind: 'stream' as const, stream: Readable.from(['G28']), size: 3, name: 'a.gcode' });
     await one.add('a', { source, jobId: null });
-    await all.pass(10);
+    assert.deepEqual([await one.codes('a'), all.farm.sent], [['MODEL_UNKNOWN'], []]);
+    all.farm.metadata.set('job', { machine_variant: 'Maker' });
+    await all.pass(20);
     assert.deepEqual(all.farm.sent, ['C1 job']);
   });
 
