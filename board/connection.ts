@@ -91,6 +91,13 @@ async function read(): Promise<boolean> {
   }
 }
 
+/** Reads an answer of Node-RED. Rejects if there is none, or one that says why there is none. */
+export async function readJson<T>(address: string, signal?: AbortSignal): Promise<T> {
+  const answer = await fetch(address, signal ? { signal } : {});
+  if (!answer.ok) throw new Error(`${answer.status}`);
+  return (await answer.json()) as T;
+}
+
 function heard(): void {
   heardAt = Date.now();
   if (!current().isLive) set({ isLive: true, since: heardAt, trouble: null });

@@ -1,6 +1,7 @@
 // The prints that have ended.
 import { useEffect, useState } from 'preact/hooks';
 import type { PastPrint } from '../lib/board/shapes';
+import { readJson } from './connection';
 import { itemName } from './state';
 import { Button, Region, useBoard } from './ui';
 import { amount, dateAndTime, duration, money, t, word } from './words';
@@ -20,8 +21,8 @@ export function History() {
   const counts = JSON.stringify(values?.counts);
   useEffect(() => {
     const closing = new AbortController();
-    fetch(`history?page=${page}`, { signal: closing.signal })
-      .then(async (answer) => setRead((await answer.json()) as Page))
+    readJson<Page>(`history?page=${page}`, closing.signal)
+      .then(setRead)
       .catch(() => undefined);
     return () => closing.abort();
   }, [page, counts, items.length]);

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Allow, BoardMaterial, BoardPrinter, PrinterDetails } from '../lib/board/shapes';
 import { addressOf, go } from './address';
+import { readJson } from './connection';
 import { Picture } from './picture';
 import { press, pressedAnswer, pressLater, takeBack } from './presses';
 import { itemName, printerId, printerName, type State } from './state';
@@ -255,8 +256,8 @@ function useDetails(id: string, printer: BoardPrinter<string> | undefined): Prin
   const [details, setDetails] = useState<PrinterDetails | null>(null);
   useEffect(() => {
     const closing = new AbortController();
-    fetch(`printer?id=${encodeURIComponent(id)}`, { signal: closing.signal })
-      .then(async (answer) => setDetails((await answer.json()) as PrinterDetails | null))
+    readJson<PrinterDetails | null>(`printer?id=${encodeURIComponent(id)}`, closing.signal)
+      .then(setDetails)
       // Shows what it has; the next change reads again.
       .catch(() => undefined);
     return () => closing.abort();

@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import type { Allow, BoardItem, BoardOrder } from '../lib/board/shapes';
 import { FILTERS, isSearching, type Search, search, setSearch } from './address';
+import { readJson } from './connection';
 import { inOrder, type Move, moving, useDrag } from './drag';
 import { press, pressedAnswer, pressLater, takeBack } from './presses';
 import { current, itemName, printerId, printerName, say, type State } from './state';
@@ -85,10 +86,8 @@ interface Found {
   items: BoardItem<string>[];
 }
 
-async function readItems(wanted: Search, from: number): Promise<Found> {
-  const answer = await fetch(`items?${new URLSearchParams({ ...wanted, from: String(from) }).toString()}`);
-  return (await answer.json()) as Found;
-}
+const readItems = (wanted: Search, from: number): Promise<Found> =>
+  readJson(`items?${new URLSearchParams({ ...wanted, from: String(from) }).toString()}`);
 
 /** Results of the address's search in the whole queue, read anew after changes; null without a search. */
 function useFound({ items }: State): Found | null {
@@ -323,9 +322,10 @@ interface WhyThere {
 function Explanation({ itemId }: { itemId: string }) {
   const [reasons, setReasons] = useState<WhyThere[] | null>(null);
   useEffect(() => {
-    fetch(`explain?item=${encodeURIComponent(itemId)}`)
-      .then(async (answer) => setReasons((await answer.json()) as WhyThere[]))
-      .catch(() => setReasons([]));
+    readJson<WhyThere[]>(`explain?item=${encodeURIComponent(itemId)}`)
+      .then(setReasons)
+      // The item has gone, or Node-RED is away.
+      .catch(() => undefined);
   }, [itemId]);
   if (!reasons) return null;
   return (

@@ -158,14 +158,11 @@ export class Farm {
     const queue: BoardQueue = {
       board: async () => this.#state(),
       list: async ({ from, limit }) => this.items.slice(from, from + limit),
-      explain: async () =>
-        [
-          {
-            waitingFor: [
-              { clusterId: '1', printerId: null, clusterName: 'Printer 1', code: 'BUSY', text: said('It prints.') },
-            ],
-          },
-        ] as never,
+      explain: async (target) => {
+        if (!this.items.some(({ itemId }) => 'itemId' in target && itemId === target.itemId)) throw gone;
+        const at = { clusterId: '1', printerId: null, clusterName: 'Printer 1' };
+        return [{ waitingFor: [{ ...at, code: 'BUSY', text: said('It prints.') }] }] as never;
+      },
       watchBoard: (onBoard) => {
         const send = () => onBoard({ value: this.#state() });
         this.#watchers.add(send);
@@ -250,3 +247,4 @@ export class Farm {
 }
 
 export const refused = new PrintingError('NOT_ACCEPTED', phrase`The printer is offline.`);
+const gone = new PrintingError('QUEUE_ITEM_NOT_FOUND', phrase`The queue has no such item.`);

@@ -354,6 +354,20 @@ describe('the page of a print board', function () {
       await queue().getByText('Printer 1: It prints.').waitFor();
     });
 
+    it('stays as it is where an item has gone before it is explained', async () => {
+      fill();
+      await open();
+      const explain = queue().getByRole('button', { name: 'Explain: a.gcode' });
+      await explain.waitFor();
+      farm.items = farm.items.filter(({ itemId }) => itemId !== 'a');
+      const answer = page.waitForResponse('**/explain?*');
+      await explain.click();
+      assert.equal((await answer).status(), 400);
+      await queue().getByRole('button', { name: 'Explain: b.gcode' }).click();
+      await queue().getByText('Printer 1: It prints.').waitFor();
+      problems = problems.filter((problem) => !problem.includes('400'));
+    });
+
     it('moves an item with the keyboard, and keeps the focus on its button', async () => {
       fill();
       farm.items = ['a', 'b', 'c'].map((id, at) => itemOf(id, { position: at + 1 }));
