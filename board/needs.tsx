@@ -43,7 +43,13 @@ export function Needs() {
       {todo.length === 0 && <p class="calm">{t('a11y.nothing')}</p>}
       {may('press') && plates.length > 1 && (
         <div class="bar">
-          <Button label={t('a11y.allGood')} name={t('a11y.allGood')} kind="good" onPress={() => pressAllGood(plates)} />
+          <Button
+            label={t('a11y.allGood')}
+            name={t('a11y.allGood')}
+            kind="good"
+            isPressed={plates.every(({ id }) => pressedAnswer(id) !== undefined)}
+            onPress={() => pressAllGood(plates)}
+          />
         </div>
       )}
       {todo.length > 0 && (
@@ -71,12 +77,16 @@ function useFocusAfter(todo: readonly Need<string>[]): void {
 }
 let lastFocused: string | null = null;
 
+/** Presses good, or clear, for the plates without an answer; where all have one, sends these at once. */
 function pressAllGood(plates: readonly Need<string>[]): void {
-  for (const need of plates) {
-    const answer = need.answers.find((one) => ['good', 'clear'].includes(one.kind ?? ''));
-    if (answer && pressedAnswer(need.id) === undefined) later(need, answer, answer.kind ?? 'good');
+  const open = plates.filter(({ id }) => pressedAnswer(id) === undefined);
+  for (const need of open.length > 0 ? open : plates) {
+    const answer = need.answers.find(({ kind = '' }) => GOOD.includes(kind));
+    if (answer && (open.length > 0 || GOOD.includes(pressedAnswer(need.id) ?? '')))
+      later(need, answer, answer.kind ?? 'good');
   }
 }
+const GOOD: readonly string[] = ['good', 'clear'];
 
 /** Presses an answer that can be taken back. */
 function later(need: Need<string>, answer: Answer<string>, kind: AnswerKind, more: Record<string, unknown> = {}): void {
@@ -100,7 +110,7 @@ function NeedCard({ need }: { need: Need<string> }) {
     >
       {need.kind === 'plate' && printer && <Picture printer={printer} isHidden />}
       <div class="need-text">
-        <strong class="clip">{name}</strong>
+        <strong class="clip">{heading}</strong>
         <p>{need.text}</p>
         {need.since && <p class="quiet">{age(need.since)}</p>}
       </div>

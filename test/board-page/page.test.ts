@@ -199,6 +199,20 @@ describe('the page of a print board', function () {
       await list.getByRole('button', { name, exact: true }).waitFor();
   });
 
+  it('sends the answers of all plates at once with a second press', async () => {
+    farm.printers = [printerOf('1'), printerOf('2')];
+    farm.todo = ['1', '2'].map((clusterId) => needOf('plate', { clusterId, answers: ANSWERS.plate(`j${clusterId}`) }));
+    await open();
+    await page.getByRole('button', { name: 'Bad: Printer 2' }).click();
+    const all = page.getByRole('button', { name: 'All good' });
+    await all.click();
+    assert.equal(await all.getAttribute('aria-pressed'), 'true');
+    await all.click();
+    await message('Done: Good: Printer 1');
+    assert.deepEqual(farm.onlyAct, { action: 'plate-cleared', properties: { judges: 'j1', good: true } });
+    assert.equal(await page.getByRole('button', { name: 'Bad: Printer 2' }).getAttribute('aria-pressed'), 'true');
+  });
+
   it('asks how many of several parts are good', async () => {
     farm.printers = [printerOf('1')];
     farm.todo = [needOf('plate', { clusterId: '1', answers: ANSWERS.plate('j1', { goodParts: 8 }) })];
