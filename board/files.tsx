@@ -1,32 +1,40 @@
 // Files that are dropped on the page, or chosen: first a question, then a progress bar each.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { Outcome } from '../lib/board/shapes';
 import { randomId } from './connection';
+import { outcomeOf, untilAnswered } from './presses';
 import { fail, printerId, printerName, say } from './state';
 import { Button, cancelButton, Dialog, Field, may, typed, useBoard } from './ui';
 import { t } from './words';
 
-interface Upload {
-  key: string;
+interface Wanted {
   file: File;
+  /** As it was typed; Node-RED checks it. */
+  copies: string;
+}
+
+interface Upload extends Wanted {
+  key: string;
   percent: number;
 }
 
 export function Files() {
   const { values, printers } = useBoard();
   const chooser = useRef<HTMLInputElement>(null);
-  const [asked, ask] = useState<readonly File[]>([]);
+  const [asked, setAsked] = useState<readonly Wanted[]>([]);
   const [uploads, setUploads] = useState<readonly Upload[]>([]);
   const [printer, choose] = useState('');
   const isAllowed = may('all');
   const hasQueue = values?.facts.hasQueue ?? false;
   const ready = printers.filter(({ state }) => state !== 'offline');
   const chosen = printer || (ready[0] ? printerId(ready[0]) : '');
+  const ask = useCallback((files: readonly File[]) => setAsked(files.map((file) => ({ file, copies: '1' }))), []);
   useDrops(isAllowed, ask);
   if (!isAllowed) return null;
 
-  const add = async (file: File) => {
-    const upload = { key: randomId(), file, percent: 0 };
+  const add = async (wanted: Wanted) => {
+    const { file } = wanted;
+    const upload = { ...wanted, key: randomId(), percent: 0 };
     const change = (percent: number | null) =>
       setUploads((before) => [
         ...before.filter(({ key }) => key !== upload.key),
@@ -34,18 +42,21 @@ export function Files() {
       ]);
     change(0);
     try {
-      const outcome = await send(upload, hasQueue ? '' : chosen, change);
+      const more = hasQueue ? { copies: wanted.copies } : { printer: chosen };
+      const outcome = await untilAnswered(() => send(upload, more, change));
       if (outcome.ok) say(t('done', { what: file.name }));
       else fail(`${file.name}: ${outcome.message}`);
     } finally {
       change(null);
     }
   };
+  const setCopies = (place: number, copies: string) =>
+    setAsked((before) => before.map((wanted, at) => (at === place ? { ...wanted, copies } : wanted)));
   const addAll = () => {
     ask([]);
     void (async () => {
       // One after the other: the browser has few connections.
-      for (const file of asked) await add(file);
+      for (const wanted of asked) await add(wanted);
     })();
   };
   return (
@@ -84,10 +95,22 @@ export function Files() {
       {asked.length > 0 && (
         <Dialog name={t('a11y.addFiles')} onClose={() => ask([])}>
           <p>{hasQueue ? t('toQueue', { n: asked.length }) : t('toPrinter', { n: asked.length })}</p>
-          <ul>
-            {asked.map((file, at) => (
-              <li key={at} class="clip">
-                {file.name}
+          <ul class="files">
+            {asked.map(({ file, copies }, at) => (
+              <li key={at}>
+                <span class="clip">{file.name}</span>
+                {hasQueue && (
+                  <Field label={t('a11y.copies')}>
+                    <input
+                      type="number"
+                      min={1}
+                      max={10000}
+                      value={copies}
+                      aria-label={t('a11y.copiesOf', { file: file.name })}
+                      onInput={(event) => setCopies(at, typed(event))}
+                    />
+                  </Field>
+                )}
               </li>
             ))}
           </ul>
@@ -134,17 +157,21 @@ function useDrops(isAllowed: boolean, ask: (files: readonly File[]) => void): vo
   }, [isAllowed, ask]);
 }
 
-/** `fetch` can't tell the progress of an upload. */
-function send({ key, file }: Upload, printer: string, onProgress: (percent: number) => void): Promise<Outcome<string>> {
+/** `fetch` can't tell the progress of an upload. Resolves with null without an answer. */
+function send(
+  { key, file }: Upload,
+  more: Record<string, string>,
+  onProgress: (percent: number) => void,
+): Promise<Outcome<string> | null> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
-    const lost = () => resolve({ ok: false, code: 'NETWORK', message: t('noAnswer') });
-    request.open('PUT', `file?${new URLSearchParams({ key, name: file.name, printer }).toString()}`);
+    const lost = () => resolve(null);
+    request.open('PUT', `file?${new URLSearchParams({ key, name: file.name, ...more }).toString()}`);
     request.setRequestHeader('Content-Type', 'application/octet-stream');
     request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? Math.floor((loaded / total) * 100) : 0);
     request.onload = () => {
       try {
-        resolve(JSON.parse(request.responseText) as Outcome<string>);
+        resolve(outcomeOf(request.status, request.responseText));
       } catch {
         lost();
       }

@@ -6,8 +6,8 @@ import { t } from './words';
 
 /** Time in which an answer can be taken back, ms. */
 const TAKE_BACK = 10_000;
-/** Pauses between the tries of a press whose answer did not come, ms. */
-const TRIES = [1_000, 3_000, 9_000, 20_000];
+/** Pauses between the tries of a press whose answer did not come, ms: together longer than a restart of Node-RED. */
+const TRIES = [1_000, 3_000, 6_000, 10_000, 20_000, 30_000];
 
 export type Press = Pick<Answer<string>, 'action' | 'properties'>;
 
@@ -15,22 +15,32 @@ export type Press = Pick<Answer<string>, 'action' | 'properties'>;
 export async function press({ action, properties }: Press, done: string): Promise<boolean> {
   const key = randomId();
   fail(null);
-  for (let attempt = 0; ; attempt++) {
-    const outcome = await send({ key, action, properties });
-    if (outcome?.ok) {
-      say(done);
-      return true;
-    }
-    const pause = TRIES[attempt];
-    if (outcome || pause === undefined) {
-      fail(outcome ? outcome.message : t('noAnswer'));
-      return false;
-    }
-    await new Promise((resolve) => setTimeout(resolve, pause));
-  }
+  const outcome = await untilAnswered(() => send({ key, action, properties }));
+  if (outcome.ok) say(done);
+  else fail(outcome.message);
+  return outcome.ok;
 }
 
-/** Null: no answer arrived, so the press may have been done; the same key may be sent again. */
+/**
+ * Sends the same thing again until Node-RED answers.
+ * @param send resolves with null without an answer: it may have been done, so it is sent under the same key
+ */
+export async function untilAnswered(send: () => Promise<Outcome<string> | null>): Promise<Outcome<string>> {
+  for (const pause of TRIES) {
+    const outcome = await send();
+    if (outcome) return outcome;
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+  return (await send()) ?? { ok: false, code: 'NETWORK', message: t('noAnswer') };
+}
+
+/** Outcome of a request; null if it is no answer of the board, which Node-RED may not have opened yet. */
+export function outcomeOf(status: number, text: string): Outcome<string> | null {
+  if (status === 401) return { ok: false, code: 'FORBIDDEN', message: t('needsToken') };
+  if (status === 404 || status >= 500) return null;
+  return text.startsWith('{') ? (JSON.parse(text) as Outcome<string>) : { ok: false, code: '', message: text };
+}
+
 async function send(body: object): Promise<Outcome<string> | null> {
   try {
     const answer = await fetch('press', {
@@ -38,10 +48,7 @@ async function send(body: object): Promise<Outcome<string> | null> {
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify(body),
     });
-    if (answer.status === 401) return { ok: false, code: 'FORBIDDEN', message: t('needsToken') };
-    if (answer.status >= 500) return null;
-    const text = await answer.text();
-    return text.startsWith('{') ? (JSON.parse(text) as Outcome<string>) : { ok: false, code: '', message: text };
+    return outcomeOf(answer.status, await answer.text());
   } catch {
     return null;
   }

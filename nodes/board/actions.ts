@@ -6,6 +6,7 @@ import { text } from '../../lib/service/json-readers';
 import type { Deadline } from '../../lib/time/deadline';
 import { phrase } from '../../lib/words/sentence';
 import { actOn, readAction } from '../print-queue/actions';
+import { readCopies } from '../print-queue/read-message';
 import type { AddedFile } from './requests';
 
 /** Actions of a page on a print under way, and their names in job control. */
@@ -47,14 +48,14 @@ const isAct = (action: string): action is Parameters<typeof actOn>[1] => !['add'
 /** Queues a file, or prints it on the chosen printer. A repeat with the same key does neither again. */
 export async function addDropped(
   { client, api }: { client: Client; api: QueueApi | null },
-  { name, size, content, key, clusterId }: AddedFile,
+  { name, size, content, key, clusterId, copies }: AddedFile,
   deadline: Deadline,
 ): Promise<void> {
   const source = () => Promise.resolve({ kind: 'stream' as const, stream: content, size, name });
   const ownKey = `board-${key}`;
   if (api) {
     const added = { source, jobId: null, jobName: '', queueKey: ownKey, deadline, onProgress: () => undefined };
-    await api.add(added);
+    await api.add({ ...added, copies: readCopies(copies) ?? 1 });
     return;
   }
   if (clusterId === null) throw new PrintingError('INVALID_INPUT', phrase`Choose a printer for the file.`);

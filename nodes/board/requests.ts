@@ -48,6 +48,8 @@ export interface AddedFile {
   key: string;
   /** The printer to print on, without a queue. */
   clusterId: string | null;
+  /** Copies to queue, as the page sent them; blank: one. */
+  copies: string;
 }
 
 /** Longest time for a press, and for an upload, ms. */
@@ -281,8 +283,9 @@ async function addFile(asked: Asked): Promise<void> {
   const { board, request, clock, signal, query } = asked;
   const [key, name, clusterId] = [query('key'), query('name').slice(0, 500), query('printer').split(' ')[0] ?? ''];
   const size = Number(request.headers['content-length']);
-  const properties = { name, size, ...(clusterId && { clusterId }) };
-  const file = { name, size, content: request, key, clusterId: clusterId || null };
+  const copies = query('copies');
+  const properties = { name, size, ...(clusterId && { clusterId }), ...(copies && { copies: Number(copies) }) };
+  const file = { name, size, content: request, key, clusterId: clusterId || null, copies };
   board.permit('add', properties);
   if (!Number.isSafeInteger(size))
     throw new PrintingError('INVALID_INPUT', phrase`The size of the file is unknown: add it from another browser.`);

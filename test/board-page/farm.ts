@@ -130,7 +130,7 @@ export class Farm {
   failure: PrintingError | null = null;
   readonly pressed: PressReport[] = [];
   readonly acted: { action: string; properties: Readonly<Record<string, unknown>> }[] = [];
-  readonly files: { name: string; size: number; text: string }[] = [];
+  readonly files: { name: string; size: number; text: string; copies: string }[] = [];
   board!: Board;
   url!: string;
   #server!: Server;
@@ -195,11 +195,11 @@ export class Farm {
       assets: { ...assets, version },
       signal: new AbortController().signal,
       pressed: (report) => this.pressed.push(report),
-      addFile: async ({ name, size, content }) => {
+      addFile: async ({ name, size, content, copies }) => {
         const parts: Buffer[] = [];
         for await (const part of content as AsyncIterable<Buffer>) parts.push(part);
         if (this.failure) throw this.failure;
-        this.files.push({ name, size, text: Buffer.concat(parts).toString() });
+        this.files.push({ name, size, text: Buffer.concat(parts).toString(), copies });
       },
     });
     this.#release = webPaths(this.#app).claim('/print-board', { answer, granted: () => undefined }).release;

@@ -267,6 +267,34 @@ describe('the page of a print board', function () {
     problems = problems.filter((problem) => !problem.includes('net::ERR_FAILED'));
   });
 
+  it('sends a press again that came before Node-RED had opened the board', async () => {
+    fill();
+    await open();
+    await page.route('**/press', (route) => route.fulfill({ status: 404, body: '<h1>Cannot POST</h1>' }), { times: 1 });
+    await page.getByRole('button', { name: 'Hold: a.gcode' }).click();
+    await message('Done: Hold: a.gcode');
+    assert.deepEqual(farm.onlyAct, { action: 'hold', properties: { itemId: 'a' } });
+    assert.equal(await page.getByRole('alert').count(), 0);
+    problems = problems.filter((problem) => !problem.includes('404'));
+  });
+
+  it('sends a file again whose answer was lost, under the same key', async () => {
+    await open();
+    const keys: (string | null)[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'PUT') keys.push(new URL(request.url()).searchParams.get('key'));
+    });
+    await page.route('**/file?*', (route) => route.fetch().then(() => route.abort()), { times: 1 });
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'ring.gcode', mimeType: 'text/plain', buffer: Buffer.from('G28') });
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+    await message('Done: ring.gcode');
+    assert.equal(farm.files.length, 1);
+    assert.deepEqual([keys.length, keys[0]], [2, keys[1]]);
+    problems = problems.filter((problem) => !problem.includes('net::ERR_FAILED'));
+  });
+
   it('closes its stream while it is hidden, and reads anew when it is shown', async () => {
     fill();
     await open();
@@ -539,9 +567,10 @@ describe('the page of a print board', function () {
       .setInputFiles({ name: 'ring.gcode', mimeType: 'text/plain', buffer: Buffer.from('G28') });
     const dialog = page.getByRole('dialog', { name: 'Add files' });
     await dialog.getByText('ring.gcode').waitFor();
+    await dialog.getByRole('spinbutton', { name: 'Copies: ring.gcode' }).fill('12');
     await dialog.getByRole('button', { name: 'Add', exact: true }).click();
     await message('Done: ring.gcode');
-    assert.deepEqual(farm.files, [{ name: 'ring.gcode', size: 3, text: 'G28' }]);
+    assert.deepEqual(farm.files, [{ name: 'ring.gcode', size: 3, text: 'G28', copies: '12' }]);
   });
 
   it('takes files that are dropped anywhere', async () => {
