@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
+import type { AnswerKind, NeedKind } from '../../lib/board/shapes';
+import type { AttemptState, ItemState } from '../../lib/queue/model/types';
+import type { JobState } from '../../lib/service/job-words';
 import { OVERRIDABLE_CALLS } from '../../lib/rules/paths';
 import { BLOCKED_BY } from '../../nodes/print-queue/queue-text';
 import { readCatalogue } from '../../nodes/shared/language';
@@ -22,6 +25,9 @@ const htmlOf = (type: string) => html.get(type) ?? assert.fail(type);
 const account = 'remote-printing-account';
 /** Prefix of the keys in the account's catalogue that all nodes share. */
 const SHARED = `@remote-printing/node-red-remote-printing/${account}:`;
+
+/** States of a print in the history. */
+type EndedPrint = Exclude<AttemptState, 'assigned' | 'dispatched' | 'printing'>;
 
 type Texts = Map<string, string>;
 
@@ -194,6 +200,42 @@ describe('locales', () => {
     assert.deepEqual(missing(composed, 'remote-printing-print-queue'), []);
     const queries = ofSelect('remote-printing-query', 'query').map((name) => `query.${name}`);
     assert.deepEqual(missing(queries, 'remote-printing-query'), []);
+  });
+
+  it('has exactly the texts that the page of a print board uses', () => {
+    const folder = join(root, 'board');
+    const sources = readdirSync(folder).filter((name) => /\.tsx?$/.test(name));
+    const source = sources.map((name) => read(folder, name)).join('\n');
+    const item: Record<ItemState, true> = {
+      ...{ active: true, waiting: true, held: true, blocked: true, failed: true, finished: true, cancelled: true },
+    };
+    const print: Record<EndedPrint, true> = {
+      ...{ finished: true, rejected: true, failed: true, aborted: true, recalled: true, unknown: true },
+    };
+    const job: Record<JobState, true> = {
+      ...{ waiting: true, approval: true, attention: true, preparing: true, printing: true, paused: true },
+      ...{ finishing: true, finished: true, failed: true, aborted: true, unknown: true },
+    };
+    const need: Record<Exclude<NeedKind, 'sign-in'>, true> = {
+      ...{ plate: true, unknown: true, blocked: true, failed: true, offline: true, fault: true, material: true },
+    };
+    const answer: Record<AnswerKind, true> = {
+      ...{ good: true, bad: true, clear: true, printed: true, notPrinted: true, printOn: true, printAnyway: true },
+      ...{ remove: true, again: true },
+    };
+    const done = all(source, /\b(?:onPrint\('[^']+', |done\()'(\w+)'/g);
+    const columns = all(/\{\[([^\]]+)\]\.map\(\(name\) => \(\s*<th/.exec(source)?.[1] ?? assert.fail(), /'(\w+)'/g);
+    const used = [
+      ...all(source, /\bt\(([^,)]+)/g).flatMap((argument) => all(argument, /'([\w.]+)'/g)),
+      ...Object.entries({ item, print, job }).flatMap(([kind, words]) =>
+        Object.keys(words).map((key) => `${kind}.${key}`),
+      ),
+      ...[...Object.keys(need), ...Object.keys(answer), ...done].map((key) => `a11y.${key}`),
+      ...Object.keys(answer).map((key) => `answer.${key}`),
+      ...columns.map((key) => `column.${key}`),
+    ];
+    const known = [...englishOf('remote-printing-board').keys()].filter((key) => key.startsWith('board.'));
+    assert.deepEqual([...new Set(used.map((key) => `board.${key}`))].sort(), known.sort());
   });
 
   it('names the language of each catalogue', () => {
