@@ -151,6 +151,19 @@ export class Farm {
     return this;
   }
 
+  /** The page's texts in a language, by key, with their holes filled. */
+  words(language: string): {
+    all: Record<string, string>;
+    say: (key: string, holes?: Record<string, string>) => string;
+  } {
+    const assets = readAssets(this.#folder, join(this.#folder, 'locales'));
+    const bytes = assets.get(`words.${language}.json`)?.bytes ?? assert.fail(language);
+    const all = JSON.parse(bytes.toString()) as Record<string, string>;
+    const say = (key: string, holes: Record<string, string> = {}) =>
+      (all[key] ?? assert.fail(key)).replace(/\{(\w+)\}/g, (_, name: string) => holes[name] ?? assert.fail(name));
+    return { all, say };
+  }
+
   /** Opens the board, as a deploy does. */
   open({ allow = 'all', hasQueue = true, title = 'Workshop' }: FarmOptions = {}): void {
     const assets = readAssets(this.#folder, join(this.#folder, 'locales'));

@@ -225,37 +225,61 @@ describe('the page of a print board', function () {
     assert.deepEqual(farm.onlyAct, { action: 'plate-cleared', properties: { judges: 'j1', good: true, goodParts: 6 } });
   });
 
-  it('is used by keyboard alone, in the order in which it is read', async () => {
-    farm.printers = [printerOf('1')];
-    farm.todo = [needOf('plate', { clusterId: '1', answers: ANSWERS.plate('j1') })];
-    farm.items = [itemOf('a')];
-    farm.onAct = () => (farm.todo = []);
-    await open();
-    await page.getByRole('article', { name: 'a.gcode' }).waitFor();
-    const visited: string[] = [];
-    for (let at = 0; at < 17; at++) {
-      await page.keyboard.press('Tab');
-      const name = await page.evaluate(() => {
-        const { activeElement: focused } = document;
-        const label =
-          focused?.getAttribute('aria-label') ?? focused?.closest('label')?.querySelector('span')?.textContent;
-        return label ?? focused?.textContent ?? '';
-      });
-      visited.push(name);
-    }
-    assert.deepEqual(visited, [
-      ...['Add files', 'Good: Printer 1', 'Bad: Printer 1', 'Open: Printer 1', 'No new prints: Printer 1'],
-      ...['Search', 'State', 'Printer', 'Order', 'Owner', 'Select: a.gcode', 'Drag: a.gcode', 'Hold: a.gcode'],
-      ...['Edit: a.gcode', 'Explain: a.gcode', 'Remove: a.gcode', 'Download CSV'],
-    ]);
-    await page.getByRole('button', { name: 'Good: Printer 1' }).focus();
-    await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Undo: Printer 1' }).waitFor();
-    await page.keyboard.press('Enter');
-    await message('Done: Good: Printer 1');
-    await page.getByText('Nothing needs you').waitFor();
-    await page.waitForFunction(() => document.activeElement?.id === 'needs-heading');
-  });
+  for (const [locale, language] of [
+    ['en-US', 'en-US'],
+    ['de-DE', 'de'],
+  ] as const)
+    it(`is used by keyboard alone, in the order in which it is read, in ${language}`, async () => {
+      farm.printers = [printerOf('1')];
+      farm.todo = [needOf('plate', { clusterId: '1', answers: ANSWERS.plate('j1') })];
+      farm.items = [itemOf('a')];
+      farm.onAct = () => (farm.todo = []);
+      const { say } = farm.words(language);
+      const own = await browser.newContext({ locale });
+      const other = await newPage(own);
+      await other.goto(farm.url);
+      await other.getByRole('article', { name: 'a.gcode' }).waitFor();
+      const visited: string[] = [];
+      for (let at = 0; at < 17; at++) {
+        await other.keyboard.press('Tab');
+        const name = await other.evaluate(() => {
+          const { activeElement: focused } = document;
+          const label =
+            focused?.getAttribute('aria-label') ?? focused?.closest('label')?.querySelector('span')?.textContent;
+          return label ?? focused?.textContent ?? '';
+        });
+        visited.push(name);
+      }
+      const holes = { printer: 'Printer 1', item: 'a.gcode', name: 'Printer 1' };
+      const named = (...keys: string[]) => keys.map((key) => say(`a11y.${key}`, holes));
+      assert.deepEqual(visited, [
+        ...named(
+          'addFiles',
+          'good',
+          'bad',
+          'open',
+          'noNewPrints',
+          'search',
+          'state',
+          'printer',
+          'orderFilter',
+          'owner',
+        ),
+        ...named('select', 'drag', 'hold', 'edit', 'explain', 'remove', 'csv'),
+      ]);
+      await other.getByRole('button', { name: say('a11y.good', holes) }).focus();
+      await other.keyboard.press('Enter');
+      await other.getByRole('button', { name: say('a11y.undo', holes) }).waitFor();
+      await other.keyboard.press('Enter');
+      const done = say('done', { what: say('a11y.good', holes) });
+      await other
+        .getByRole('status', { name: say('a11y.messages') })
+        .filter({ hasText: done })
+        .waitFor();
+      await other.getByText(say('a11y.nothing')).waitFor();
+      await other.waitForFunction(() => document.activeElement?.id === 'needs-heading');
+      await own.close();
+    });
 
   it('sends a press again whose answer was lost, and it is done once', async () => {
     fill();
@@ -647,26 +671,55 @@ describe('the page of a print board', function () {
     problems = problems.filter((problem) => !/404|Failed to load/.test(problem));
   });
 
-  it('speaks the language of the browser', async () => {
+  it('speaks the language of the browser, and nothing else', async () => {
     fill();
-    const german = await browser.newContext({ locale: 'de-DE' });
-    const other = await newPage(german);
+    farm.items[0] = itemOf('a', { priority: 3, deadline: soon(9_000_000), eta: farm.items[0]?.eta ?? null });
+    const [english, { all: german, say }] = [farm.words('en-US'), farm.words('de')];
+    const own = await browser.newContext({ locale: 'de-DE' });
+    const other = await newPage(own);
     await other.goto(farm.url);
     await other.getByRole('region', { name: 'Drucker', exact: true }).waitFor();
-    await other.getByRole('button', { name: 'Gut: Printer 2' }).waitFor();
     assert.equal(await other.locator('html').getAttribute('lang'), 'de');
-    await german.close();
+    const foreign = Object.entries(english.all).flatMap(([key, text]) => (german[key] === text ? [] : [exactly(text)]));
+    const check = async (shown: string) => {
+      const texts = await other.evaluate(textsOfPage);
+      assert.ok(texts.length > 20, shown);
+      assert.deepEqual(
+        { shown, left: texts.filter((text) => foreign.some((one) => one.test(text))) },
+        { shown, left: [] },
+      );
+    };
+    await other.getByRole('button', { name: 'Gut: Printer 2' }).click();
+    await other.getByRole('button', { name: 'Erklären: a.gcode' }).click();
+    await other.getByRole('checkbox', { name: 'Auswählen: b.gcode' }).check();
+    await other.getByRole('table', { name: 'Verlauf' }).waitFor();
+    await check('the board');
+    await other.getByRole('button', { name: 'Bearbeiten: a.gcode' }).click();
+    await check('the dialog of an item');
+    await other.keyboard.press('Escape');
+    await other.getByRole('button', { name: say('a11y.printAnyway', { item: 'd.gcode' }) }).click();
+    await check('the dialog of an answer');
+    await other.keyboard.press('Escape');
+    const file = { name: 'ring.gcode', mimeType: 'text/plain', buffer: Buffer.from('G28') };
+    await other.locator('input[type=file]').setInputFiles(file);
+    await check('the dialog of files');
+    await other.keyboard.press('Escape');
+    await other.getByRole('link', { name: 'Öffnen: Printer 1' }).click();
+    await other.getByRole('region', { name: 'Printer 1' }).getByRole('link', { name: 'Zurück' }).waitFor();
+    await check('a printer alone');
+    await own.close();
   });
 
-  for (const [device, viewport] of [
-    ['a phone', { width: 390, height: 844 }],
-    ['a tablet', { width: 820, height: 1180 }],
-    ['a wall', { width: 1920, height: 1080 }],
+  for (const [device, viewport, locales] of [
+    ['a phone', { width: 390, height: 844 }, { light: 'de-DE', dark: 'en-US' }],
+    ['a tablet', { width: 820, height: 1180 }, { light: 'en-US', dark: 'de-DE' }],
+    ['a wall', { width: 1920, height: 1080 }, { light: 'de-DE', dark: 'en-US' }],
   ] as const)
     for (const colorScheme of ['light', 'dark'] as const)
-      it(`has no accessibility fault on ${device} in ${colorScheme}`, async () => {
+      it(`has no accessibility fault on ${device} in ${colorScheme}, in ${locales[colorScheme]}`, async () => {
         fill();
-        const own = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce', locale: 'en-US' });
+        const locale = locales[colorScheme];
+        const own = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce', locale });
         const other = await newPage(own);
         await other.goto(farm.url);
         await other.getByRole('article', { name: 'Printer 1' }).waitFor();
@@ -700,3 +753,22 @@ describe('the page of a print board', function () {
     assert.ok(bottom <= 1080, String(bottom));
   });
 });
+
+/** Matches a text of the catalogue with anything in its holes, and nothing else. */
+const exactly = (text: string): RegExp =>
+  new RegExp(`^${text.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '.+')}$`);
+
+/** All texts that a person sees or hears on a page. */
+function textsOfPage(): string[] {
+  const attributes = ['aria-label', 'title', 'alt', 'placeholder'];
+  return [...document.querySelectorAll('body, body *')]
+    .flatMap((element) => [
+      ...[...element.childNodes]
+        .filter(({ nodeType }) => nodeType === Node.TEXT_NODE)
+        .map((node) => node.textContent ?? ''),
+      ...attributes.map((name) => element.getAttribute(name) ?? ''),
+    ])
+    .flatMap((text) => text.split(' · '))
+    .map((text) => text.trim())
+    .filter((text) => text !== '');
+}
