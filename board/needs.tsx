@@ -2,7 +2,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Answer, AnswerKind, BoardPrinter, Need } from '../lib/board/shapes';
 import { Picture } from './picture';
-import { press, pressedAnswer, pressLater, takeBack } from './presses';
+import { canTakeBack, press, pressedAnswer, pressLater, takeBack } from './presses';
 import { current, itemName, printerId, printerName, type State } from './state';
 import { Button, cancelButton, Dialog, Field, may, Region, typed, useBoard } from './ui';
 import { age, t } from './words';
@@ -93,7 +93,7 @@ function later(need: Need<string>, answer: Answer<string>, kind: AnswerKind, mor
   const { name } = subjectOf(need, current());
   const said = t('done', { what: t(`a11y.${kind}`, { printer: name, item: name }) });
   const sent = { action: answer.action, properties: { ...answer.properties, ...more } };
-  pressLater(need.id, kind, () => void press(sent, said));
+  pressLater(need.id, kind, () => press(sent, said));
 }
 
 function NeedCard({ need }: { need: Need<string> }) {
@@ -159,7 +159,7 @@ function Answers({ need, name, waiting }: { need: Need<string>; name: string; wa
           onPress={() => choose(kind)}
         />
       ))}
-      {waiting !== undefined && (
+      {canTakeBack(need.id) && (
         <Button
           label={t('undo')}
           name={t('a11y.undo', { name })}

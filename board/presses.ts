@@ -6,6 +6,8 @@ import { t } from './words';
 
 /** Time in which an answer can be taken back, ms. */
 const TAKE_BACK = 10_000;
+/** Time until the board shows what a press did, ms. */
+const SETTLES = 3_000;
 /** Pauses between the tries of a press whose answer did not come, ms: together longer than a restart of Node-RED. */
 const TRIES = [1_000, 3_000, 6_000, 10_000, 20_000, 30_000];
 
@@ -54,40 +56,53 @@ async function send(body: object): Promise<Outcome<string> | null> {
   }
 }
 
-interface Waiting {
-  timer: number;
+interface Pressed {
+  answer: string;
+  /** Whether it was sent, so that it can't be taken back any more. */
+  isSent: boolean;
   send: () => void;
+  timer: number;
 }
 
-/** Answers that can still be taken back, by their need. */
-const waiting = new Map<string, { answer: string; wait: Waiting }>();
+/** The pressed answers, by their need. */
+const pressed = new Map<string, Pressed>();
 
-/** The answer of a need that waits to be sent; undefined: none. */
-export const pressedAnswer = (need: string): string | undefined => waiting.get(need)?.answer;
+/** The pressed answer of a need, until the board shows what it did; undefined: none. */
+export const pressedAnswer = (need: string): string | undefined => pressed.get(need)?.answer;
 
-/** Presses an answer: it is sent after ten seconds, or at once with a second press; another one takes its place. */
-export function pressLater(need: string, answer: string, act: () => void): void {
-  const before = waiting.get(need);
-  if (before?.answer === answer) {
-    before.wait.send();
-    return;
-  }
+/** Whether the pressed answer of a need still waits to be sent. */
+export const canTakeBack = (need: string): boolean => pressed.get(need)?.isSent === false;
+
+/**
+ * Presses an answer: it is sent after ten seconds, or at once with a second press; another one takes its place.
+ * @param act sends it, and resolves with whether it was done
+ */
+export function pressLater(need: string, answer: string, act: () => Promise<boolean>): void {
+  const before = pressed.get(need);
+  if (before?.answer === answer) before.send();
+  if (before?.answer === answer || before?.isSent) return;
   takeBack(need);
-  const finish = () => {
-    window.clearTimeout(wait.timer);
-    waiting.delete(need);
-    set({});
-    act();
-  };
-  const wait: Waiting = { timer: window.setTimeout(finish, TAKE_BACK), send: finish };
-  waiting.set(need, { answer, wait });
+  const entry: Pressed = { answer, isSent: false, send, timer: window.setTimeout(send, TAKE_BACK) };
+  pressed.set(need, entry);
   set({});
+
+  function send(): void {
+    if (entry.isSent) return;
+    window.clearTimeout(entry.timer);
+    entry.isSent = true;
+    set({});
+    // The board shows what was done a moment later: nobody presses again meanwhile.
+    void act().then((isDone) => window.setTimeout(() => forget(need), isDone ? SETTLES : 0));
+  }
 }
 
 export function takeBack(need: string): void {
-  const before = waiting.get(need);
-  if (!before) return;
-  window.clearTimeout(before.wait.timer);
-  waiting.delete(need);
+  if (!canTakeBack(need)) return;
+  window.clearTimeout(pressed.get(need)?.timer);
+  forget(need);
+}
+
+function forget(need: string): void {
+  pressed.delete(need);
   set({});
 }

@@ -4,7 +4,7 @@ import type { Allow, BoardMaterial, BoardPrinter, PrinterDetails } from '../lib/
 import { addressOf, go } from './address';
 import { readJson } from './connection';
 import { Picture } from './picture';
-import { press, pressedAnswer, pressLater, takeBack } from './presses';
+import { canTakeBack, press, pressedAnswer, pressLater, takeBack } from './presses';
 import { itemName, printerId, printerName, type State } from './state';
 import { Button, idFor, may, memo, Region, useBoard, useTicks } from './ui';
 import { age, clock, dateAndTime, duration, now, t, word } from './words';
@@ -24,6 +24,7 @@ export function Printers() {
             printer={printer}
             order={orders.get(printer.current?.itemId ?? '') ?? null}
             isAborting={pressedAnswer(abortId(printer)) !== undefined}
+            canKeep={canTakeBack(abortId(printer))}
             allow={allow}
           />
         ))}
@@ -53,6 +54,8 @@ interface CardProps {
   /** The order that the present print belongs to. */
   order: string | null;
   isAborting: boolean;
+  /** Whether its abort can be taken back. */
+  canKeep: boolean;
   allow: Allow;
 }
 
@@ -170,7 +173,7 @@ function Controls({ printer, name }: { printer: BoardPrinter<string>; name: stri
   const isPrinting = job?.clusterJobId && ['printing', 'paused', 'preparing'].includes(job.state);
   const waiting = pressedAnswer(abortId(printer));
   const onPrint = (action: string, key: string) => () =>
-    void press(
+    press(
       { action, properties: { clusterId, clusterJobId: job?.clusterJobId } },
       t('done', { what: t(`a11y.${key}`, holes) }),
     );
@@ -183,13 +186,17 @@ function Controls({ printer, name }: { printer: BoardPrinter<string>; name: stri
   return (
     <div class="controls">
       {may('press') && isPrinting && job.state !== 'paused' && (
-        <Button label={t('pause')} name={t('a11y.pausePrint', holes)} onPress={onPrint('pause-print', 'pausePrint')} />
+        <Button
+          label={t('pause')}
+          name={t('a11y.pausePrint', holes)}
+          onPress={() => void onPrint('pause-print', 'pausePrint')()}
+        />
       )}
       {may('press') && isPrinting && job.state === 'paused' && (
         <Button
           label={t('resume')}
           name={t('a11y.resumePrint', holes)}
-          onPress={onPrint('resume-print', 'resumePrint')}
+          onPress={() => void onPrint('resume-print', 'resumePrint')()}
         />
       )}
       {may('all') && isPrinting && (
@@ -200,7 +207,7 @@ function Controls({ printer, name }: { printer: BoardPrinter<string>; name: stri
           onPress={() => pressLater(abortId(printer), 'abort', onPrint('abort-print', 'abortPrint'))}
         />
       )}
-      {waiting === 'abort' && (
+      {canTakeBack(abortId(printer)) && (
         <Button label={t('undo')} name={t('a11y.undo', { name })} onPress={() => takeBack(abortId(printer))} />
       )}
       {may('press') && plate !== null && (

@@ -4,7 +4,7 @@ import type { Allow, BoardItem, BoardOrder } from '../lib/board/shapes';
 import { FILTERS, isSearching, type Search, search, setSearch } from './address';
 import { readJson } from './connection';
 import { inOrder, type Move, moving, useDrag } from './drag';
-import { press, pressedAnswer, pressLater, takeBack } from './presses';
+import { canTakeBack, press, pressedAnswer, pressLater, takeBack } from './presses';
 import { current, itemName, printerId, printerName, say, type State } from './state';
 import { Button, cancelButton, Dialog, Field, idFor, may, memo, Region, typed, useBoard } from './ui';
 import { clock, t, word } from './words';
@@ -197,6 +197,7 @@ function Run({ run: { orderId, items }, order, chosen, onChoose }: RunProps) {
       isChosen={chosen.has(item.itemId)}
       onChoose={onChoose}
       isRemoving={pressedAnswer(removal(item.itemId)) !== undefined}
+      canKeep={canTakeBack(removal(item.itemId))}
       move={moving()?.itemId === item.itemId ? moving() : null}
       allow={allow}
     />
@@ -226,12 +227,14 @@ interface ItemProps {
   onChoose: (itemId: string, isChosen: boolean) => void;
   /** Whether its removal waits to be sent. */
   isRemoving: boolean;
+  /** Whether its removal can be taken back. */
+  canKeep: boolean;
   /** Set while it is moved; another object at each place. */
   move: Move | null;
   allow: Allow;
 }
 
-const Item = memo(({ item, isChosen, onChoose, isRemoving, move }: ItemProps) => {
+const Item = memo(({ item, isChosen, onChoose, isRemoving, canKeep, move }: ItemProps) => {
   const { itemId, state, held, eta, deadline, sentence, copies, parts, priority, position } = item;
   const name = itemName(item);
   const holes = { item: name };
@@ -302,11 +305,11 @@ const Item = memo(({ item, isChosen, onChoose, isRemoving, move }: ItemProps) =>
             name={t('a11y.remove', holes)}
             isPressed={isRemoving}
             onPress={() =>
-              pressLater(key, 'remove', () => void press({ action: 'remove', properties: { itemId } }, done('remove')))
+              pressLater(key, 'remove', () => press({ action: 'remove', properties: { itemId } }, done('remove')))
             }
           />
         )}
-        {isRemoving && <Button label={t('undo')} name={t('a11y.undo', { name })} onPress={() => takeBack(key)} />}
+        {canKeep && <Button label={t('undo')} name={t('a11y.undo', { name })} onPress={() => takeBack(key)} />}
       </div>
       {isEdited && <Edit item={item} onClose={() => edit(false)} />}
     </article>
@@ -400,10 +403,12 @@ function isoOf(text: string): string | null {
 /** Actions on several items at once. */
 function Chosen({ items, onDone }: { items: readonly BoardItem<string>[]; onDone: () => void }) {
   const [priority, setPriority] = useState('0');
-  const all = async (action: string, more: object = {}) => {
+  const all = async (action: string, more: object = {}): Promise<boolean> => {
+    let isDone = true;
     for (const { itemId } of items)
-      await press({ action, properties: { itemId, ...more } }, t('doneMany', { n: items.length }));
+      isDone = (await press({ action, properties: { itemId, ...more } }, t('doneMany', { n: items.length }))) && isDone;
     onDone();
+    return isDone;
   };
   return (
     <div class="bar chosen" role="group" aria-label={t('chosen', { n: items.length })}>
@@ -422,11 +427,11 @@ function Chosen({ items, onDone }: { items: readonly BoardItem<string>[]; onDone
         <Button
           label={t('remove')}
           name={t('removeChosen')}
-          onPress={() => pressLater('chosen', 'remove', () => void all('remove'))}
+          onPress={() => pressLater('chosen', 'remove', () => all('remove'))}
           isPressed={pressedAnswer('chosen') !== undefined}
         />
       )}
-      {pressedAnswer('chosen') !== undefined && (
+      {canTakeBack('chosen') && (
         <Button
           label={t('undo')}
           name={t('a11y.undo', { name: t('chosen', { n: items.length }) })}

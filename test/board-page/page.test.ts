@@ -163,6 +163,29 @@ describe('the page of a print board', function () {
     assert.deepEqual(farm.onlyAct, { action: 'plate-cleared', properties: { judges: 'j2', good: false } });
   });
 
+  it('keeps an answer pressed until the board shows what it did, and sends it once', async () => {
+    fill();
+    await open();
+    const need = page.getByRole('group', { name: 'Plate: Printer 2' });
+    const good = need.getByRole('button', { name: 'Good: Printer 2' });
+    let answer: () => void = () => undefined;
+    await page.route('**/press', (route) =>
+      new Promise<void>((resolve) => (answer = resolve)).then(() => route.continue()),
+    );
+    const sent = page.waitForRequest('**/press');
+    await good.dblclick();
+    await sent;
+    await good.click();
+    await need.getByRole('button', { name: 'Bad: Printer 2' }).click();
+    assert.equal(await good.getAttribute('aria-pressed'), 'true');
+    assert.equal(await need.getByRole('button', { name: 'Undo: Printer 2' }).count(), 0);
+    farm.failure = refused;
+    answer();
+    await page.getByRole('alert').filter({ hasText: 'The printer is offline.' }).waitFor();
+    await need.and(page.locator(':not(.waiting)')).waitFor();
+    assert.equal(farm.pressed.length, 1);
+  });
+
   it('presses good for all plates, and clear where the print did not end well', async () => {
     farm.printers = [printerOf('1'), printerOf('2')];
     farm.todo = [
