@@ -336,9 +336,14 @@ export class QueueView {
     );
   }
 
+  /** Whether every printer was seen since the start. */
+  get isComplete(): boolean {
+    return this.#planned.isComplete;
+  }
+
   /** Materials of which something is missing; null: not known before every printer was seen. */
   get shortMaterials(): string[] | null {
-    if (!this.#planned.isComplete) return null;
+    if (!this.isComplete) return null;
     return stocksOf({ ...this.input, active: this.#active }).flatMap(({ key, isShort }) => (isShort ? [key] : []));
   }
 

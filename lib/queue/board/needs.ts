@@ -31,7 +31,8 @@ export function needsOf(
     ...plates(queue, printers),
     ...ofItems,
     ...printers.flatMap((printer) => troubles(printer)),
-    ...forecast.materials.flatMap(shortage),
+    // Before that, nobody knows what is loaded.
+    ...(queue.view.isComplete ? forecast.materials.flatMap(shortage) : []),
   ];
 }
 

@@ -223,6 +223,20 @@ describe('queue/board', () => {
     assert.notEqual((await one.item('a')).state, 'blocked');
   });
 
+  it('names no material as short after a restart before it has seen every printer', async () => {
+    const configuration = [{ extruder_index: 0, material: { guid: 'red', material: 'PLA' } }];
+    for (const id of ['C1', 'C2']) all.farm.changes.set(id, printer(id, { configuration }));
+    all.farm.metadata.set('job', { extruders: [{ extruder_index: 0, material: { guid: 'red' }, material_volume: 9 }] });
+    await begin({ match: 'lenient', material: 'guid' });
+    await one.add('a', { copies: 9 });
+    assert.deepEqual(await needs('material'), []);
+    all.kill(one);
+    for (const id of ['C1', 'C2']) all.farm.unreadable.add(id);
+    one = all.start({ printers: ['C1', 'C2'], gate: 'confirm', match: 'lenient', material: 'guid' });
+    assert.deepEqual(await needs('material'), []);
+    assert.equal((await board()).items.length, 1);
+  });
+
   it('lists printers that are offline, and an account that is not signed in', async () => {
     await begin();
     all.farm.changes.set('C2', { is_online: false, printers: [], print_jobs: [], recently_completed: [] });
