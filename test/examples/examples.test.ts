@@ -596,7 +596,8 @@ describe('the examples', () => {
     const states = async () => (await prints()).map(({ status }) => status);
     await bench.press('print a square');
     await bench.until(async () => (await prints()).length === 1);
-    await bench.pass(HEATING + 10);
+    await bench.pass(HEATING);
+    await bench.until(async () => (await states())[0] === 'printing');
     const [first] = await prints();
     await bench.press('pause');
     await bench.until(async () => (await states())[0] === 'paused');
@@ -702,7 +703,7 @@ describe('the examples', () => {
     await bench.settle();
     assert.equal((await prints()).length, 3);
     assert.equal(bench.shown('the chat refused') + bench.shown('what went wrong'), '');
-    assert.doesNotMatch(bench.shown('asked') + bench.shown('said'), /12:secret/);
+    assert.doesNotMatch(bench.shown('asked') + bench.shown('said'), /34:secret/);
     await bench.pass(CLEARING);
   });
 
@@ -898,7 +899,7 @@ const END = 'all-retained-messages-have-arrived';
 
 /** A bot of a chat, whose room has an owner who presses buttons. */
 function chatOf(bench: ExampleBench) {
-  const bot = '/bot12:secret/';
+  const bot = '/bot34:secret/';
   const presses: object[] = [];
   bench.answers.set(`${bot}getUpdates`, () => ({ ok: true, result: presses.splice(0) }));
   for (const method of ['sendPhoto', 'sendMessage', 'answerCallbackQuery', 'editMessageCaption', 'editMessageText'])
@@ -906,7 +907,7 @@ function chatOf(bench: ExampleBench) {
   const sent = (method: string) =>
     bench.calls.filter(({ path }) => path === bot + method).map(({ body }) => body.toString('latin1'));
   return {
-    settings: { BOT_TOKEN: '12:secret', CHAT_ROOM: '-100', BOT_API: bench.address },
+    settings: { BOT_TOKEN: '34:secret', CHAT_ROOM: '-100', BOT_API: bench.address },
     /** Calls of a method, as text. */
     sent,
     /** Presses a button, and waits until the press was fetched. */
