@@ -148,6 +148,7 @@ const OTHERS: Record<string, string> = {
   'inputs.ofMessage': 'gets the name of a property',
   'inputs.wrongType': 'gets a sentence of this pack',
   'language.languageOf': 'Express reads the header, which Node.js limits',
+  'language.readCatalogue': 'reads a file of the pack',
   'node-waits.NodeWaits': 'passes on waits',
   'metrics-setting.metricsOf': 'reads settings.js and the settings of a node',
   'on-input.onInput': 'passes on messages by plainMessage, readable and markFailed',
