@@ -9,6 +9,8 @@ interface FlowNode {
   id: string;
   type: string;
   name?: string;
+  label?: string;
+  env?: { name: string }[];
   z?: string;
   info?: string;
   y?: number;
@@ -101,17 +103,25 @@ describe('examples', () => {
           others.filter((type) => !types?.test(type)),
           [],
         );
-        if (pack)
-          assert.ok(
-            nodes.some(({ info }) => info?.includes(`\`${pack}\``)),
-            'the comment names the pack',
-          );
+        if (!pack) return;
+        assert.ok(
+          nodes.some(({ info }) => info?.includes(`\`${pack}\``)),
+          'the comment names the pack',
+        );
+        assert.ok(nodes[0]?.label?.endsWith(`(needs ${pack})`), 'the title names the pack');
       });
 
       it('lets the editor offer to install other packs, in the versions of the tests', () => {
         const { pack } = OTHER_PACKS[file] ?? {};
         const offered = nodes.flatMap(({ type, modules }) => (type === 'global-config' ? [modules] : []));
         assert.deepEqual(offered, pack ? [{ [pack]: tested[pack] }] : []);
+      });
+
+      it('has its settings in the tab, and names each of them in its comment', () => {
+        const [{ env = [] } = assert.fail()] = nodes;
+        const info = nodes.map(({ type, info }) => (type === 'comment' ? info : '')).join('\n');
+        if (env.length > 0) assert.match(info, /\*Environment Variables\*/);
+        for (const { name } of env) assert.match(info, new RegExp(`\\b${name}\\b`));
       });
 
       it('is wired only to its own nodes and uses the shared account', () => {
