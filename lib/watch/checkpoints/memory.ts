@@ -272,6 +272,7 @@ export class ClusterMemory extends StoredMemory {
     const { checkpoint } = earlier;
     this.restore(checkpoint && { ...checkpoint, moves: (checkpoint.moves ?? 0) + 1 }, earlier.status);
     this.#bornAt = earlier.#bornAt;
+    this.#staleFrom = earlier.#staleFrom;
     this.inheritLateness(earlier);
   }
 

@@ -107,6 +107,21 @@ describe('a print that stands still while it is watched', () => {
     assert.deepEqual([values(first), values(second)], [[], [10]]);
   });
 
+  it('does not count the time in which its printer is gone, and counts on under another cluster id', async () => {
+    const witness = await watched(10);
+    const status = service.statuses.get('C1');
+    await clock.advance(5 * MINUTE);
+    service.remove('C1');
+    await clock.advance(6 * 60 * MINUTE);
+    service.cluster('N1', status, { host_guid: 'G-C1' });
+    await clock.advance(30 * MINUTE);
+    assert.deepEqual(values(witness), [10]);
+    const [moved, told] = ['cluster.rebound', 'job.stalled'].map((kind) =>
+      Date.parse(witness.events.find(({ type }) => type === kind)?.at ?? ''),
+    );
+    assert.ok((told as number) - (moved as number) >= 4 * MINUTE);
+  });
+
   for (const [what, restart] of [
     ['a restart', () => account.restart()],
     [
