@@ -119,6 +119,7 @@ class SharedRun {
     this.#checkCount();
     await this.#repeat();
     await this.#checkSignIns();
+    this.#checkStalls();
     this.#checkEnds();
     await this.#leave();
   }
@@ -167,11 +168,11 @@ class SharedRun {
     if (!(await time.until(opening, 60 * SECOND))) throw new Error('a runtime does not start');
     const client = await opening;
     const watch = client.watcher.watch({
-      ...{ key: 'node', clusterId: null, interval: INTERVAL, milestones: [], audience: 'node' },
+      ...{ key: 'node', clusterId: null, interval: INTERVAL, milestones: [], stalled: 1, audience: 'node' },
       onRound: () => undefined,
       onEvents: (events) => {
         for (const { id, type, job } of events) {
-          if (!ENDS.includes(type)) continue;
+          if (!ENDS.includes(type) && type !== 'job.stalled') continue;
           trace.add(`${name}: ${type} of ${job?.clusterJobId?.slice(0, 8)}`);
           this.#told.push({ id, type, job: job?.clusterJobId ?? '', name });
         }
@@ -230,6 +231,12 @@ class SharedRun {
       throw new Broken(4, `a message of ${key} ended after ${took / SECOND} s of ${limit / SECOND} s`);
     if (result?.printed && this.#printsOf(key, clusterId) !== 1)
       throw new Broken(1, `a message of ${key} is told as printed, ${this.#printsOf(key, clusterId)} prints`);
+  }
+
+  /** No print of these runs stalls, whatever becomes of the runtimes that watch it. */
+  #checkStalls(): void {
+    const stalled = this.#told.find(({ type }) => type === 'job.stalled');
+    if (stalled) throw new Broken(3, `${stalled.job.slice(0, 8)} was told as stalled, though it made progress`);
   }
 
   #checkCount(): void {
