@@ -1,12 +1,13 @@
 import type { StateStore } from '../state/store';
 import type { Announced } from './discovery';
+import type { Prefixes } from './identity';
 
 /** Records of a page of the store. */
 const PAGE = 200;
 
 /**
  * Announcement of a printer, saved under `['home-assistant', nodeId, id]`: with it, a printer that is offline after a
- * restart still has its parts, and one that leaves the account leaves nothing behind.
+ * restart still has its parts, and one that leaves the account, or the node, leaves nothing behind.
  */
 export interface Announcement {
   version: 1;
@@ -15,6 +16,8 @@ export interface Announcement {
   announced: Announced;
   /** Media type of its pictures. */
   contentType: string;
+  /** Prefixes of its topics; missing in early records. */
+  prefixes?: Prefixes | undefined;
 }
 
 export class Announcements {
@@ -28,16 +31,16 @@ export class Announcements {
     return checked(await this.store.get<Announcement>(['home-assistant', this.nodeId, id]));
   }
 
-  /** Finds the printer that had this cluster id last. Rejects if the records can't be read now. */
-  async find(clusterId: string): Promise<Announcement | null> {
+  /** All printers that were announced and not removed since. Rejects if they can't be read now. */
+  async all(): Promise<Announcement[]> {
+    const found: Announcement[] = [];
     let after: string | undefined;
     do {
       const page = await this.store.list<Announcement>(['home-assistant', this.nodeId], { after, limit: PAGE });
-      const found = page.entries.map(({ value }) => checked(value)).find((one) => one?.clusterId === clusterId);
-      if (found) return found;
+      found.push(...page.entries.flatMap(({ value }) => checked(value) ?? []));
       after = page.next ?? undefined;
     } while (after !== undefined);
-    return null;
+    return found;
   }
 
   /** The message has gone out, so the store keeps the record until it can write it. */

@@ -3,18 +3,21 @@ import type { ClusterStatus } from '../service/cluster';
 import { PrintingError } from '../service/errors';
 import { isUnderWay } from '../service/job-words';
 import type { StateStore } from '../state/store';
-import type { Clock } from '../time/clock';
-import type { Deadline } from '../time/deadline';
+import { type Clock, sleep } from '../time/clock';
+import { closed, type Deadline } from '../time/deadline';
 import { guard } from '../time/guard';
+import type { ListedCluster } from '../watch/checkpoints/memory';
 import type { Round } from '../watch/views/rounds';
 import type { Watcher } from '../watch/watcher';
 import { phrase, type Sentence } from '../words/sentence';
 import { shown } from '../words/shown';
 import { type Announcement, Announcements } from './announcements';
 import { type Command, COMMANDS, discoveryOf } from './discovery';
-import { deviceId, type Topics } from './identity';
+import { Handovers } from './handovers';
+import { deviceId, Topics } from './identity';
 import type { Input } from './input';
 import { type Picture, PrintPictures } from './pictures';
+import { Remnants } from './remnants';
 import { deviceState, type SentState } from './state';
 
 /** A message for a broker. An empty payload removes what the broker retains. */
@@ -29,6 +32,8 @@ interface BridgeOptions {
   /** Identifies the node across deploys. */
   nodeId: string;
   topics: Topics;
+  /** Whether another node publishes below this prefix. */
+  isShared: (topicPrefix: string) => boolean;
   /** The printer that the node publishes; null: all of the account. */
   only: string | null;
   controls: boolean;
@@ -47,12 +52,23 @@ interface BridgeOptions {
 
 /** A printer, and what the broker was told of it last; null: nothing that this runtime knows of. */
 interface Device extends Announcement {
+  /** Whether the record of its announcement was read. Until then, it is not replaced. */
+  isRead: boolean;
   status: ClusterStatus | null;
   config: string | null;
   sent: SentState | null;
+  /** Whether another runtime may have sent `sent`. */
+  isTakenOver: boolean;
   availability: string | null;
   /** Time of the last status, monotonic, ms. */
   seenAt: number;
+}
+
+/** A printer that seems to be none of the node's any more. */
+interface Stray {
+  announcement: Announcement;
+  /** The list of clusters that lacked it: a single odd one is no proof. */
+  lackedBy: unknown;
 }
 
 /** Interval at which each of several runtimes contradicts the last will of another one, ms. */
@@ -60,6 +76,10 @@ const CONTRADICT = 60_000;
 
 /** Intervals without a status after which another runtime may have published the printer. */
 const GAP = 1.5;
+
+/** Longest time for which a command waits for a runtime that polls its printer, and between two looks for one, ms. */
+const HANDED_OVER = 60_000;
+const LOOK_AGAIN = 1_000;
 
 /** Events that wait until their printer is announced, as nobody would receive them; the oldest are dropped. */
 const HELD = 500;
@@ -69,6 +89,9 @@ const LIST_AGE = 60_000;
 
 const JPEG = 'image/jpeg';
 
+/** End of the topic of the bridge. */
+const BRIDGE = '/bridge';
+
 /**
  * Turns printers into devices of Home Assistant: from the statuses and events of a watch to messages for a broker, and from
  * commands to actions. It works off one thing at a time, so that the messages of a printer are in order.
@@ -76,19 +99,32 @@ const JPEG = 'image/jpeg';
 export class Bridge {
   readonly #options: BridgeOptions;
   readonly #announcements: Announcements;
+  readonly #remnants: Remnants;
+  /** Null where no other runtime shares the account. */
+  readonly #handovers: Handovers | null;
   readonly #pictures: PrintPictures | null;
   readonly #devices = new Map<string, Device>();
   /** Clusters that left the account: a poll that was under way must not publish them again. */
   readonly #removed = new Set<string>();
   #held: PrintEvent[] = [];
   #work: Promise<void> = Promise.resolve();
-  #isClosed = false;
+  readonly #closing = new AbortController();
   #cancel: (() => void) | null = null;
+  /** Whether the node that publishes is connected; null: nothing tells. */
+  #isConnected: boolean | null = null;
+  /** Null: not read yet. */
+  #strays: Stray[] | null = null;
+  /** The last list that lacked the only printer of the node. */
+  #lackedBy: unknown = null;
+  /** Topics of bridges that were emptied. */
+  readonly #leftBridges = new Set<string>();
 
   constructor(options: BridgeOptions) {
     this.#options = options;
-    const { clock, picture, store, nodeId } = options;
+    const { clock, picture, store, nodeId, watcher } = options;
     this.#announcements = new Announcements(store, nodeId);
+    this.#remnants = new Remnants(store, nodeId);
+    this.#handovers = watcher.membership && new Handovers({ store, nodeId, clock, membership: watcher.membership });
     this.#pictures =
       picture > 0
         ? new PrintPictures({
@@ -108,8 +144,11 @@ export class Bridge {
   }
 
   /** Publishes what has changed of the printers of a round, and then calls `done`. */
-  see({ results }: Round, done: () => void): void {
-    for (const { status } of results) if (status) this.#later(() => this.#see(status));
+  see(round: Round, done: () => void): void {
+    for (const { status } of round.results) if (status) this.#later(() => this.#see(status));
+    this.#later(() => this.#checkOnly(round));
+    this.#later(() => this.#tidy());
+    this.#later(() => this.#handovers?.witness());
     this.#later(done);
   }
 
@@ -121,23 +160,33 @@ export class Bridge {
   /** Publishes everything again: the broker or Home Assistant may have lost it. */
   announce(): void {
     this.#later(async () => {
+      this.#handovers?.renew();
       this.#sayOnline();
       const ours = this.#ours();
       for (const device of [...this.#devices.values()]) {
         forgetSent(device);
         if (device.status && ours.has(device.clusterId)) await this.#publish(device, device.status);
       }
+      await this.#emptyAgain();
+      await this.#tellHeld();
       this.#pictures?.renew();
     });
   }
 
+  /** Records whether `mqtt out` is connected. After a new connection, publishes everything again. */
+  connection(isConnected: boolean): void {
+    const isNew = isConnected && this.#isConnected !== true;
+    this.#isConnected = isConnected;
+    if (isNew) this.announce();
+  }
+
   /**
    * Does what a message on a command's topic demands, once, and empties the topic: a broker hands a retained command to a new
-   * client again, and to one that is there already without its mark. Throws INVALID_INPUT, NOT_FOUND, and the errors of
-   * job control.
+   * client again, and to one that is there already without its mark. Throws INVALID_INPUT, NOT_FOUND, TIMEOUT if no runtime
+   * polls the printer, and the errors of job control and of the store.
    */
   async command({ id, topic, payload, isRetained }: Extract<Input, { kind: 'command' }>): Promise<void> {
-    const { controls, watcher, act } = this.#options;
+    const { controls, act } = this.#options;
     if (payload === '') return;
     const clusterId = isRetained
       ? null
@@ -145,8 +194,7 @@ export class Bridge {
           this.#empty(topic);
           throw error;
         });
-    // Each runtime receives the command; the one that polls the printer does it.
-    if (clusterId !== null && watcher.membership !== null && !this.#ours().has(clusterId)) return;
+    if (clusterId !== null && !isRetained && !(await this.#isOurTurn(clusterId, topic))) return;
     this.#empty(topic);
     if (isRetained) return;
     if (clusterId === null) throw new PrintingError('NOT_FOUND', phrase`There is no printer with the topic ${topic}.`);
@@ -158,10 +206,15 @@ export class Bridge {
 
   /** Resolves when what was sent is written. Never rejects. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort(closed());
     this.#cancel?.();
     this.#pictures?.close();
     await this.#work;
+    await this.#handovers?.settled();
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   /** Does one thing after the other. Never rejects: what fails now is done with the next status. */
@@ -195,6 +248,7 @@ export class Bridge {
     this.#cancel = clock.after(CONTRADICT, () => {
       if (this.#isClosed) return;
       if (watcher.membership !== null) this.#sayOnline();
+      this.#handovers?.witness();
       this.#contradictOn();
     });
   }
@@ -204,23 +258,51 @@ export class Bridge {
     return new Set([...this.#options.watcher.polled()].map(({ clusterId }) => clusterId));
   }
 
+  /**
+   * Whether this runtime does a command, which each one receives: it polls the printer, or has not handed it over yet. Waits
+   * while no runtime has the printer.
+   */
+  async #isOurTurn(clusterId: string, topic: string): Promise<boolean> {
+    const { clock, watcher } = this.#options;
+    const { membership } = watcher;
+    if (membership === null) return true;
+    for (let waited = 0; waited < HANDED_OVER; waited += LOOK_AGAIN) {
+      if (this.#ours().has(clusterId)) return true;
+      for (const [id, { items }] of await membership.holders())
+        if (items.includes(clusterId)) return id === membership.id;
+      await sleep(clock, LOOK_AGAIN, this.#closing.signal);
+    }
+    this.#empty(topic);
+    throw new PrintingError('TIMEOUT', phrase`No Node-RED polls the printer at present: try again later.`);
+  }
+
   async #see(status: ClusterStatus): Promise<void> {
-    const { clock, interval, watcher } = this.#options;
+    const { clock, interval } = this.#options;
     const { clusterId } = status;
-    if (this.#removed.has(clusterId) && !watcher.clusterList.last?.has(clusterId)) return;
+    if (this.#removed.has(clusterId) && !(await this.#isListed(clusterId))) return;
     this.#removed.delete(clusterId);
     const device = await this.#device(clusterId, status.hostGuid);
     if (!device) return;
     const now = clock.monotonic();
-    if (watcher.membership !== null && now - device.seenAt > GAP * interval * 1000) forgetSent(device);
+    if (this.#handovers && now - device.seenAt > GAP * interval * 1000) await this.#takeOver(device, this.#handovers);
     device.seenAt = now;
     device.status = status;
     await this.#publish(device, status);
     if (!status.stale)
       this.#pictures?.see(clusterId, status.online !== false && status.current !== null && isUnderWay(status.current));
-    const held = this.#held;
-    this.#held = [];
-    for (const event of held) await this.#tell(event);
+    await this.#tellHeld();
+  }
+
+  async #isListed(clusterId: string): Promise<boolean> {
+    const list = await this.#options.watcher.clusterList.read(LIST_AGE).catch(() => null);
+    return list?.has(clusterId) ?? false;
+  }
+
+  /** Publishes a printer whole that another runtime may have published, except an equal state. */
+  async #takeOver(device: Device, handovers: Handovers): Promise<void> {
+    forgetSent(device);
+    device.sent = await handovers.read(device.id, this.#options.topics.of(device.id, 'state'));
+    device.isTakenOver = true;
   }
 
   async #publish(device: Device, status: ClusterStatus): Promise<void> {
@@ -246,8 +328,12 @@ export class Bridge {
     device.announced = announced;
     if (payload !== device.config) this.#retain(topics.config(id), payload);
     device.config = payload;
-    if (JSON.stringify(next.state) !== JSON.stringify(device.sent?.state))
-      this.#retain(topics.of(id, 'state'), JSON.stringify(next.state));
+    const isNews = JSON.stringify(next.state) !== JSON.stringify(device.sent?.state);
+    if (isNews) this.#retain(topics.of(id, 'state'), JSON.stringify(next.state));
+    // A message is lost while `mqtt out` is not connected.
+    if (isNews || device.isTakenOver)
+      this.#handovers?.write(id, topics.of(id, 'state'), this.#isConnected === false ? null : next);
+    device.isTakenOver = false;
     device.sent = next;
     const availability = status.online === true && !status.stale ? 'online' : 'offline';
     if (availability !== device.availability) this.#retain(topics.of(id, 'availability'), availability);
@@ -258,7 +344,7 @@ export class Bridge {
   /** The device of a cluster; null while its host is not known. */
   async #device(clusterId: string, hostGuid: string | null): Promise<Device | null> {
     const known = this.#devices.get(clusterId);
-    if (known) return known;
+    if (known) return this.#recalled(known);
     const id = await this.#identify(clusterId, hostGuid);
     if (id === null) return null;
     // The printer came back under another cluster id.
@@ -267,15 +353,82 @@ export class Bridge {
       this.#devices.delete(moved.clusterId);
       this.#pictures?.drop(moved.clusterId);
     }
-    const record = moved ?? (await this.#announcements.read(id).catch(() => null));
     const device: Device = {
-      ...{ announced: {}, contentType: JPEG, status: null, config: null, sent: null, availability: null, seenAt: 0 },
-      ...record,
-      ...{ version: 1, id, clusterId },
+      ...{ announced: {}, contentType: JPEG, isRead: false, isTakenOver: false, seenAt: -Infinity },
+      ...{ status: null, config: null, sent: null, availability: null },
+      ...moved,
+      ...{ version: 1, id, clusterId, prefixes: this.#options.topics.prefixes },
     };
     this.#devices.set(clusterId, device);
-    if (record && record.clusterId !== clusterId) await this.#save(device);
+    if (moved) await this.#save(device);
+    return this.#recalled(device);
+  }
+
+  /** The device with what earlier messages announced, as soon as the store can be read. */
+  async #recalled(device: Device): Promise<Device> {
+    if (device.isRead) return device;
+    const record = await this.#announcements.read(device.id).catch(() => undefined);
+    if (record === undefined) return device;
+    device.isRead = true;
+    if (!record) return device;
+    device.announced = { ...record.announced, ...device.announced };
+    device.contentType = record.contentType;
+    const stays = new Set(this.#topicsOf(device));
+    const gone = this.#topicsOf(record).filter((topic) => !stays.has(topic));
+    if (gone.length > 0) await this.#leave(device.id, gone);
+    await this.#leaveBridge(record);
+    const isSame =
+      record.clusterId === device.clusterId && JSON.stringify(record.prefixes) === JSON.stringify(device.prefixes);
+    if (!isSame) await this.#save(device);
     return device;
+  }
+
+  /** Topics that a broker may retain of a printer. */
+  #topicsOf({ id, announced, prefixes }: Announcement): string[] {
+    const topics = prefixes ? new Topics(...prefixes) : this.#options.topics;
+    return topics.retained(id, announced.picture !== undefined);
+  }
+
+  /** Empties the bridge's topic of an old prefix, unless another node is below it. */
+  async #leaveBridge({ prefixes }: Announcement): Promise<void> {
+    if (!prefixes) return;
+    const { bridge } = new Topics(...prefixes);
+    if (this.#leftBridges.has(bridge) || this.#needsBridge(bridge)) return;
+    this.#leftBridges.add(bridge);
+    await this.#leave(bridge, [bridge]);
+  }
+
+  #needsBridge(topic: string): boolean {
+    const { topics, isShared } = this.#options;
+    return topic === topics.bridge || isShared(topic.slice(0, -BRIDGE.length));
+  }
+
+  /** Empties topics, and again after each connection until one is known. */
+  async #leave(id: string, topics: readonly string[]): Promise<void> {
+    if (this.#isConnected !== true) await this.#remnants.add(id, topics).catch(() => undefined);
+    for (const topic of topics) this.#empty(topic);
+  }
+
+  /** Empties what the broker may have kept because `mqtt out` was not connected. */
+  async #emptyAgain(): Promise<void> {
+    const remnants = await this.#remnants.all().catch(() => []);
+    if (remnants.length === 0) return;
+    const inUse = await this.#topicsInUse().catch(() => null);
+    if (!inUse) return;
+    for (const { id, topics } of remnants) {
+      for (const topic of topics)
+        if (!(topic.endsWith(BRIDGE) ? this.#needsBridge(topic) : inUse.has(topic))) this.#empty(topic);
+      if (this.#isConnected === true) await this.#remnants.forget(id).catch(() => undefined);
+    }
+  }
+
+  /** Topics of all printers that this node publishes in any runtime. Throws the errors of the list of printers. */
+  async #topicsInUse(): Promise<Set<string>> {
+    const { topics, only, watcher } = this.#options;
+    const ids = [...this.#devices.values()].map(({ id }) => id);
+    for (const { clusterId, hostGuid } of (await watcher.clusterList.read(LIST_AGE)).values())
+      if (only === null || only === clusterId) ids.push(deviceId(clusterId, hostGuid));
+    return new Set(ids.flatMap((id) => topics.retained(id, true)));
   }
 
   /** Null while it can't be told whether the service knows the host of the cluster. */
@@ -286,15 +439,25 @@ export class Bridge {
     return listed || clusterList.last ? deviceId(clusterId, listed?.hostGuid ?? null) : null;
   }
 
-  async #save({ version, id, clusterId, announced, contentType }: Device): Promise<void> {
-    await this.#announcements.write({ version, id, clusterId, announced, contentType }).catch(() => undefined);
+  async #save({ version, id, clusterId, announced, contentType, prefixes, isRead }: Device): Promise<void> {
+    if (!isRead) return;
+    const record: Announcement = { version, id, clusterId, announced, contentType, prefixes };
+    await this.#announcements.write(record).catch(() => undefined);
+  }
+
+  async #tellHeld(): Promise<void> {
+    if (this.#isConnected === false) return;
+    const held = this.#held;
+    this.#held = [];
+    for (const event of held) await this.#tell(event);
   }
 
   async #tell(event: PrintEvent): Promise<void> {
     const { topics } = this.#options;
     if (event.type === 'cluster.removed') return this.#remove(event.clusterId);
     const device = this.#devices.get(event.clusterId);
-    if (!device?.status) {
+    // Nobody retains an event.
+    if (!device?.status || this.#isConnected === false) {
       this.#held = [...this.#held, event].slice(-HELD);
       return;
     }
@@ -306,22 +469,66 @@ export class Bridge {
     this.#send({ topic: topics.of(device.id, 'event'), payload: JSON.stringify(payload), qos: 1, retain: false });
   }
 
+  /**
+   * Removes the printers that were announced earlier and are none of this node's any more: they left while it was away, or
+   * another printer was chosen.
+   */
+  async #tidy(): Promise<void> {
+    const { only, watcher } = this.#options;
+    const list = watcher.clusterList.last;
+    if (this.#strays === null) {
+      if (only === null ? !list : this.#devices.size === 0) return;
+      const all = await this.#announcements.all().catch(() => null);
+      const lackedBy = only === null ? list : undefined;
+      const strays = all?.filter((announcement) => this.#isStray(announcement, list));
+      this.#strays = strays?.map((announcement) => ({ announcement, lackedBy })) ?? null;
+    }
+    for (const stray of this.#strays ?? []) {
+      if (stray.lackedBy === list) continue;
+      this.#strays = this.#strays?.filter((other) => other !== stray) ?? null;
+      if (this.#isStray(stray.announcement, list)) await this.#forget(stray.announcement);
+    }
+  }
+
+  /** Whether a printer that was announced is none of those that the node publishes. */
+  #isStray({ id, clusterId }: Announcement, list: ReadonlyMap<string, ListedCluster> | null): boolean {
+    if ([...this.#devices.values()].some((device) => device.id === id)) return false;
+    if (this.#options.only !== null) return true;
+    if (!list) return false;
+    for (const listed of list.values()) if (deviceId(listed.clusterId, listed.hostGuid) === id) return false;
+    // The service knows the host of this cluster no more, or not at the moment.
+    return !list.has(clusterId) || list.get(clusterId)?.hostGuid !== null;
+  }
+
+  /** Removes the only printer of the node once two lists in a row lack it: no event tells that it has left. */
+  async #checkOnly({ results, error }: Round): Promise<void> {
+    const { only, watcher } = this.#options;
+    const list = watcher.clusterList.last;
+    if (results.some(({ status }) => status?.stale === false)) this.#lackedBy = null;
+    if (only === null || error?.code !== 'NOT_FOUND' || !list) return;
+    const { clusterId = only } = error.ids;
+    if (list.has(clusterId) || this.#removed.has(clusterId)) return;
+    if (this.#lackedBy !== null && this.#lackedBy !== list) await this.#remove(clusterId);
+    this.#lackedBy = list;
+  }
+
   /** Removes a printer that left the account from Home Assistant and from the broker. */
   async #remove(clusterId: string): Promise<void> {
-    const { topics, watcher } = this.#options;
+    const { watcher } = this.#options;
     this.#removed.add(clusterId);
-    const known = this.#devices.get(clusterId) ?? (await this.#announcements.find(clusterId).catch(() => null));
+    const known =
+      this.#devices.get(clusterId) ??
+      (await this.#announcements.all().catch(() => [])).find((record) => record.clusterId === clusterId);
     this.#devices.delete(clusterId);
     this.#pictures?.drop(clusterId);
     if (!known) return;
-    const { id, announced } = known;
-    const others = [...(watcher.clusterList.last?.values() ?? [])];
-    if (others.some((other) => other.clusterId !== clusterId && deviceId(other.clusterId, other.hostGuid) === id))
-      return;
-    this.#empty(topics.config(id));
-    for (const what of ['state', 'availability', 'command'] as const) this.#empty(topics.of(id, what));
-    if (announced.picture !== undefined) this.#empty(topics.of(id, 'picture'));
-    await this.#announcements.forget(id).catch(() => undefined);
+    const others = [...(watcher.clusterList.last?.values() ?? [])].filter((other) => other.clusterId !== clusterId);
+    if (!others.some((other) => deviceId(other.clusterId, other.hostGuid) === known.id)) await this.#forget(known);
+  }
+
+  async #forget(announcement: Announcement): Promise<void> {
+    await this.#leave(announcement.id, this.#topicsOf(announcement));
+    await this.#announcements.forget(announcement.id).catch(() => undefined);
   }
 
   /** The cluster of a device; null if there is none. Throws the errors of the list of printers. */
@@ -348,7 +555,8 @@ export class Bridge {
       if (device.status) await this.#publish(device, device.status);
       await this.#save(device);
     }
-    this.#retain(this.#options.topics.of(device.id, 'picture'), image, 0);
+    if (this.#isConnected === false) this.#pictures?.repeat(clusterId);
+    else this.#retain(this.#options.topics.of(device.id, 'picture'), image, 0);
   }
 }
 

@@ -18,8 +18,12 @@ export function deviceId(clusterId: string, hostGuid: string | null): string {
 
 const plain = (id: string): string => id.slice(0, TEXT.matched).replace(FOREIGN, '');
 
+/** First parts of the topics of discovery, and of the node's own. */
+export type Prefixes = readonly [discoveryPrefix: string, topicPrefix: string];
+
 /** The topics below the two prefixes of a node. */
 export class Topics {
+  readonly prefixes: Prefixes;
   readonly #discovery: string;
   readonly #own: string;
 
@@ -27,6 +31,7 @@ export class Topics {
   constructor(discoveryPrefix: string, topicPrefix: string) {
     this.#discovery = prefixOf('discoveryPrefix', discoveryPrefix);
     this.#own = prefixOf('topicPrefix', topicPrefix);
+    this.prefixes = [this.#discovery, this.#own];
   }
 
   get bridge(): string {
@@ -39,6 +44,12 @@ export class Topics {
 
   of(id: string, what: 'state' | 'availability' | 'event' | 'picture' | 'command'): string {
     return `${this.#own}/${id}/${what}`;
+  }
+
+  /** Topics of a printer that a broker may retain: a flow can have commands retained. */
+  retained(id: string, hasPicture: boolean): string[] {
+    const own = ['state', 'availability', 'command', ...(hasPicture ? ['picture' as const] : [])] as const;
+    return [this.config(id), ...own.map((what) => this.of(id, what))];
   }
 
   /** Whether a topic is one of the node's own. */

@@ -29,6 +29,8 @@ interface Turn {
   isTaking: boolean;
   /** Whether the end of a print was seen, whose picture is missing. */
   isEndDue: boolean;
+  /** Whether the last picture did not reach the broker. */
+  isLost: boolean;
   failures: number;
   cancel: (() => void) | null;
 }
@@ -47,7 +49,7 @@ export class PrintPictures {
   /** Records whether a printer prints. */
   see(clusterId: string, isPrinting: boolean): void {
     const turn = this.#turns.get(clusterId) ?? {
-      ...{ isPrinting: false, isTaking: false, isEndDue: false, failures: 0, cancel: null },
+      ...{ isPrinting: false, isTaking: false, isEndDue: false, isLost: false, failures: 0, cancel: null },
     };
     if (isPrinting === turn.isPrinting || this.#closing.signal.aborted) return;
     this.#turns.set(clusterId, turn);
@@ -57,9 +59,16 @@ export class PrintPictures {
     if (!turn.isTaking) this.#next(clusterId, turn, 0);
   }
 
-  /** Takes a picture of every printer that prints: the earlier ones may be lost. */
+  /** Takes a picture of every printer that prints, and those that are to be repeated: the earlier ones may be lost. */
   renew(): void {
-    for (const [clusterId, turn] of this.#turns) if (turn.isPrinting && !turn.isTaking) this.#next(clusterId, turn, 0);
+    for (const [clusterId, turn] of this.#turns)
+      if ((turn.isPrinting || turn.isLost) && !turn.isTaking) this.#next(clusterId, turn, 0);
+  }
+
+  /** The last picture of a printer was lost: the next `renew` takes another one. */
+  repeat(clusterId: string): void {
+    const turn = this.#turns.get(clusterId);
+    if (turn) turn.isLost = true;
   }
 
   /** A printer belongs to this node no more. */
@@ -84,7 +93,7 @@ export class PrintPictures {
     const { clock, every, take, taken } = this.#options;
     const { signal: parent } = this.#closing;
     turn.isTaking = true;
-    turn.isEndDue = false;
+    turn.isEndDue = turn.isLost = false;
     try {
       const work = (deadline: Deadline) => take(clusterId, deadline);
       const picture = await this.#slots.hold(() => underDeadline(clock, { ms: LONGEST, parent }, work));

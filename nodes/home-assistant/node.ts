@@ -1,4 +1,4 @@
-import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
 import type { Client } from '../../lib/client';
 import { jobData } from '../../lib/control/job-rules';
 import { parseMilestones } from '../../lib/events/edges';
@@ -7,6 +7,7 @@ import type { Command } from '../../lib/home-assistant/discovery';
 import { Topics } from '../../lib/home-assistant/identity';
 import { readInput } from '../../lib/home-assistant/input';
 import { PICTURE } from '../../lib/rules/limits';
+import { readTopicPrefix } from '../../lib/rules/topics';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { closed, underDeadline } from '../../lib/time/deadline';
 import type { Watch } from '../../lib/watch/views/watch';
@@ -22,6 +23,8 @@ import { runtimeOf } from '../shared/runtime';
 import { settingsOf } from '../shared/settings';
 import { failureText, signInText, StatusLine } from '../shared/status';
 import { definition } from './definition';
+
+const TYPE = 'remote-printing-home-assistant';
 
 /** Longest time for a command, ms. */
 const COMMAND = 60_000;
@@ -46,7 +49,6 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
   let bridge: Bridge | undefined;
   let watch: Watch | undefined;
   let stopListening: (() => void) | undefined;
-  let isConnected = false;
 
   const show = (client: Client) => {
     if (signal.aborted) return;
@@ -86,6 +88,7 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
     const opened = new Bridge({
       ...{ nodeId: this.id, topics, only, interval, clock, watcher: client.watcher },
       ...{ controls: settings.controls, picture: settings.picture },
+      isShared: (prefix) => publishesBelow(RED, this.id, prefix),
       store: client.simulated ? runtimeOf(RED).ownStore : store,
       takePicture: (clusterId, deadline) =>
         client.snapshots.take({
@@ -138,12 +141,8 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
         return bridge?.command(input);
       case 'announce':
         return bridge?.announce();
-      case 'connection': {
-        const isNew = input.isConnected && !isConnected;
-        ({ isConnected } = input);
-        if (isNew) bridge?.announce();
-        return;
-      }
+      case 'connection':
+        return bridge?.connection(input.isConnected);
       case 'nothing':
         return;
     }
@@ -159,6 +158,18 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
     status.clear();
     closeInTime(runtimeOf(RED), bridge?.close() ?? Promise.resolve(), done);
   });
+}
+
+/** Whether another node publishes below a prefix. */
+function publishesBelow(RED: NodeAPI, id: string, prefix: string): boolean {
+  let isFound = false;
+  RED.nodes.eachNode((node) => {
+    const { type, topicPrefix = definition.properties.topicPrefix.default } = node as NodeDef & {
+      topicPrefix?: string;
+    };
+    isFound ||= node.id !== id && type === TYPE && readTopicPrefix(topicPrefix) === prefix;
+  });
+  return isFound;
 }
 
 /** The beginning of a payload as text; nothing of an object. */

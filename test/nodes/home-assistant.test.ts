@@ -269,6 +269,39 @@ describe('nodes/home-assistant', () => {
     ]);
   });
 
+  it('removes the printer that it is set to when that leaves the account', async () => {
+    const cluster = first();
+    await deploy({ cluster: cluster.clusterId });
+    simulator.world.removeCluster(cluster.clusterId);
+    await time.pass(900);
+    const gone = [config(cluster), topic('state', cluster), topic('availability', cluster)];
+    for (const each of gone) assert.deepEqual([on(each).at(-1)?.payload, on(each).at(-1)?.retain], ['', true], each);
+  });
+
+  it('empties the topics of the printers that it is not set to any more', async () => {
+    await deploy();
+    const [one, two] = clustersOf(simulator);
+    assert.ok(one && two);
+    await deploy({ cluster: one.clusterId });
+    await time.pass(60);
+    assert.equal(on(config(two)).at(-1)?.payload, '');
+    assert.notEqual(on(config(one)).at(-1)?.payload, '');
+  });
+
+  it('empties the topics of an old prefix, except the bridge of another node', async () => {
+    const old = () => [config(), topic('state'), topic('availability'), 'remote-printing/bridge'];
+    const last = () => old().map((each) => on(each).at(-1)?.payload);
+    const other = node({ id: 'other', name: 'other', cluster: 'none' });
+    await deploy();
+    await deploy({ topicPrefix: 'farm', discoveryPrefix: 'found' }, [other]);
+    assert.deepEqual(last(), ['', '', '', undefined]);
+    await deploy();
+    await deploy({ topicPrefix: 'farm' });
+    assert.deepEqual(last().slice(1), ['', '', '']);
+    const { availability } = checkDiscovery(String(on(config()).at(-1)?.payload));
+    assert.equal(availability[0]?.topic, 'farm/bridge');
+  });
+
   for (const changes of [{ topicPrefix: 'a/#' }, { discoveryPrefix: '' }])
     it(`says that a prefix is wrong: ${JSON.stringify(changes)}`, async () => {
       await deploy(changes);

@@ -3,12 +3,14 @@ import type { PrintEvent } from '../../../lib/events/print-event';
 import { Bridge, type Publication } from '../../../lib/home-assistant/bridge';
 import type { Command } from '../../../lib/home-assistant/discovery';
 import { Topics } from '../../../lib/home-assistant/identity';
+import { PrintingError } from '../../../lib/service/errors';
 import { readClusterStatus } from '../../../lib/service/cluster';
 import type { Json } from '../../../lib/service/json-readers';
 import type { ListedCluster } from '../../../lib/watch/checkpoints/memory';
 import type { Watcher } from '../../../lib/watch/watcher';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
+import { phrase } from '../../../lib/words/sentence';
 
 const listed = (clusterId: string, hostGuid: string | null): ListedCluster => ({
   ...{ clusterId, hostGuid, name: clusterId, model: null, authorized: true, capabilities: null, note: null },
@@ -32,8 +34,20 @@ const eventOf = (type: PrintEvent['type'], clusterId: string): PrintEvent => ({
   ...{ printerName: null, job: null, previous: null, value: null },
 });
 
+interface RuntimeOptions {
+  /** Id among several runtimes; null: there are no others. */
+  id?: string | null;
+  picture?: number;
+  topics?: Topics;
+  only?: string | null;
+  /** Prefixes below which other nodes publish. */
+  others?: string[];
+}
+
 /** A node in one of several runtimes, whose watcher and broker are scripted. */
 class Runtime {
+  /** Runtimes that are alive, and the printers that each of them holds. */
+  holders = new Map<string, string[]>();
   sent: Publication[] = [];
   acts: [string, Command][] = [];
   pictures: string[] = [];
@@ -46,8 +60,20 @@ class Runtime {
   constructor(
     readonly clock: ManualClock,
     store: MemoryStore,
-    { isShared = true, picture = 0 } = {},
+    {
+      id = 'one',
+      picture = 0,
+      topics = new Topics('homeassistant', 'p'),
+      only = null,
+      others = [],
+    }: RuntimeOptions = {},
   ) {
+    this.holders.set(id ?? '', this.polled);
+    const membership = {
+      id,
+      holders: () => Promise.resolve(new Map([...this.holders].map(([one, items]) => [one, { items, leaseAge: 0 }]))),
+    };
+    Object.defineProperty(membership, 'members', { get: () => [...this.holders.keys()].map((one) => ({ id: one })) });
     const clusterList = {
       find: (clusterId: string) => Promise.resolve(this.list?.get(clusterId) ?? null),
       read: () => Promise.resolve(this.list ?? new Map<string, ListedCluster>()),
@@ -55,15 +81,16 @@ class Runtime {
     Object.defineProperty(clusterList, 'last', { get: () => this.list });
     const watcher = {
       clusterList,
-      membership: isShared ? {} : null,
+      membership: id === null ? null : membership,
       polled: () => this.polled.map((clusterId) => ({ clusterId, isStale: false })).values(),
     } as unknown as Watcher;
     this.bridge = new Bridge({
       ...{
         nodeId: 'node',
-        topics: new Topics('homeassistant', 'p'),
-        only: null,
+        topics,
+        only,
         controls: true,
+        isShared: (prefix: string) => others.includes(prefix),
         picture,
         interval: 10,
       },
@@ -81,10 +108,18 @@ class Runtime {
     });
   }
 
-  see = async (...statuses: ReturnType<typeof statusOf>[]) => {
+  see = (...statuses: ReturnType<typeof statusOf>[]) => this.#round(statuses, null);
+  /** A poll that the service answered with 404. */
+  miss = (clusterId: string) => this.#round([], new PrintingError('NOT_FOUND', phrase`Gone.`, { ids: { clusterId } }));
+  async #round(statuses: ReturnType<typeof statusOf>[], error: PrintingError | null): Promise<void> {
     const results = statuses.map((status) => ({ clusterId: status.clusterId, status, raw: null, error: null }));
-    await new Promise<void>((done) => this.bridge.see({ results, group: null, error: null }, done));
-  };
+    await new Promise<void>((done) => this.bridge.see({ results, group: null, error }, done));
+  }
+  /** Topics that the last messages have emptied. */
+  get emptied(): string[] {
+    const last = new Map(this.sent.map((message) => [message.topic, message]));
+    return [...last.values()].filter(({ payload, retain }) => payload === '' && retain).map(({ topic }) => topic);
+  }
   command = (id: string, payload = 'pause', isRetained = false) =>
     this.bridge.command({ kind: 'command', id, topic: `p/${id}/command`, payload, isRetained });
   count = (topic: string) => this.sent.filter((message) => message.topic === topic).length;
@@ -94,7 +129,7 @@ describe('lib/home-assistant/bridge', () => {
   let clock: ManualClock;
   let store: MemoryStore;
   let runtimes: Runtime[];
-  const runtime = (options = {}) => {
+  const runtime = (options: RuntimeOptions = {}) => {
     const made = new Runtime(clock, store, options);
     runtimes.push(made);
     return made;
@@ -128,9 +163,13 @@ describe('lib/home-assistant/bridge', () => {
   });
 
   it('carries out a command in the runtime that polls the printer, and nowhere else', async () => {
-    const [one, two] = [runtime(), runtime()];
+    const [one, two] = [runtime(), runtime({ id: 'two' })];
     one.polled = ['a'];
     two.polled = ['b'];
+    one.holders = two.holders = new Map([
+      ['one', ['a']],
+      ['two', ['b']],
+    ]);
     for (const each of [one, two]) await each.command('host-a');
     for (const each of [one, two]) await each.command('b', 'abort');
     assert.deepEqual([one.acts, two.acts], [[['a', 'pause']], [['b', 'abort']]]);
@@ -138,21 +177,301 @@ describe('lib/home-assistant/bridge', () => {
   });
 
   it('says once a minute that it is there, if another runtime may have said otherwise', async () => {
-    const [one, alone] = [runtime(), runtime({ isShared: false })];
+    const [one, alone] = [runtime(), runtime({ id: null })];
     await clock.advance(180_500);
     assert.deepEqual([one.count('p/bridge'), alone.count('p/bridge')], [3, 0]);
   });
 
-  it('publishes a printer whole after another runtime may have published it', async () => {
-    const one = runtime();
+  describe('where another runtime has published a printer', () => {
     const state = 'p/host-a/state';
+    const idle = () => statusOf('a', 'HOST-A');
+    let one: Runtime;
+    let two: Runtime;
+    beforeEach(async () => {
+      one = runtime({ id: 'one' });
+      two = runtime({ id: 'two' });
+      one.holders = two.holders = new Map([
+        ['one', ['a']],
+        ['two', ['b']],
+      ]);
+      await Promise.all([one.see(idle()), two.see(statusOf('b', null))]);
+    });
+
+    it('sends no equal state after a handover, but the discovery and the availability', async () => {
+      await clock.advance(600_000);
+      await two.see(statusOf('b', null));
+      one.holders.delete('one');
+      await two.see(idle());
+      assert.deepEqual([one.count(state), two.count(state)], [1, 0]);
+      assert.equal(two.count('homeassistant/device/remote_printing_host-a/config'), 1);
+      assert.equal(two.count('p/host-a/availability'), 1);
+      await two.see(statusOf('a', 'HOST-A', { print_jobs: [job] }));
+      assert.equal(two.count(state), 1);
+    });
+
+    it('sends a state that has changed since', async () => {
+      await clock.advance(600_000);
+      await two.see(statusOf('a', 'HOST-A', { print_jobs: [job] }));
+      await clock.advance(600_000);
+      await one.see(idle());
+      assert.deepEqual([one.count(state), two.count(state)], [2, 1]);
+    });
+
+    it('sends an equal state if its broker has lost the messages while nobody had the printer', async () => {
+      one.holders.delete('one');
+      two.bridge.connection(true);
+      await clock.advance(600_000);
+      await two.see(idle());
+      assert.equal(two.count(state), 1);
+    });
+
+    it('sends an equal state if the other runtime was not connected', async () => {
+      one.bridge.connection(false);
+      await one.see(statusOf('a', 'HOST-A', { print_jobs: [job] }));
+      await clock.advance(600_000);
+      await two.see(statusOf('a', 'HOST-A', { print_jobs: [job] }));
+      assert.equal(two.count(state), 1);
+    });
+
+    it('sends an equal state to another topic', async () => {
+      const three = runtime({ id: 'three', topics: new Topics('homeassistant', 'q') });
+      three.holders = one.holders;
+      await three.see(statusOf('b', null), idle());
+      assert.equal(three.count('q/host-a/state'), 1);
+    });
+
+    it('sends no equal state after a long gap in its own polls', async () => {
+      await clock.advance(600_000);
+      await one.see(idle());
+      assert.equal(one.count(state), 1);
+    });
+  });
+
+  describe('a command while a printer is handed over', () => {
+    let one: Runtime;
+    let two: Runtime;
+    beforeEach(() => {
+      one = runtime({ id: 'one' });
+      two = runtime({ id: 'two' });
+      one.polled = [];
+      two.polled = [];
+      one.holders = two.holders = new Map();
+    });
+
+    it('is done once by the runtime that gets the printer', async () => {
+      const commands = [one.command('host-a'), two.command('host-a')];
+      await clock.advance(5_000);
+      assert.deepEqual([one.acts, two.acts], [[], []]);
+      two.holders.set('two', ['a']);
+      two.polled = ['a'];
+      await clock.advance(2_000);
+      await Promise.all(commands);
+      assert.deepEqual([one.acts, two.acts], [[], [['a', 'pause']]]);
+      assert.deepEqual([one.emptied, two.emptied], [[], ['p/host-a/command']]);
+    });
+
+    it('is done by the runtime that has not handed it over yet', async () => {
+      one.holders.set('one', ['a']);
+      await Promise.all([one.command('host-a'), two.command('host-a')]);
+      assert.deepEqual([one.acts, two.acts], [[['a', 'pause']], []]);
+    });
+
+    it('ends in TIMEOUT if nobody gets the printer', async () => {
+      const command = assert.rejects(one.command('host-a'), { code: 'TIMEOUT' });
+      await clock.advance(61_000);
+      await command;
+      assert.deepEqual(one.emptied, ['p/host-a/command']);
+    });
+  });
+
+  describe('with other prefixes than before', () => {
+    const before = new Topics('old', 'p');
+    const announced = async (changes: RuntimeOptions = {}) => {
+      const one = runtime({ id: null, topics: before, picture: 10 });
+      await one.see(statusOf('a', 'HOST-A'));
+      await one.bridge.close();
+      const two = runtime({ id: null, picture: 10, ...changes });
+      two.bridge.announce();
+      return two;
+    };
+
+    it('empties the topics of the old ones, also when mqtt out connects only later', async () => {
+      const two = await announced({ topics: new Topics('new', 'q') });
+      await two.see(statusOf('a', 'HOST-A'));
+      const old = [...before.retained('host-a', true), 'p/bridge'].sort();
+      assert.deepEqual(two.emptied.sort(), old);
+      assert.equal(two.count('q/host-a/state'), 1);
+      two.sent = [];
+      two.bridge.connection(true);
+      await two.see();
+      assert.deepEqual(two.emptied.sort(), old);
+      two.sent = [];
+      two.bridge.announce();
+      await two.see();
+      assert.deepEqual(two.emptied, [], 'the connection is known');
+    });
+
+    it('empties only the discovery if only that has another prefix', async () => {
+      const two = await announced({ topics: new Topics('new', 'p') });
+      await two.see(statusOf('a', 'HOST-A'));
+      assert.deepEqual(two.emptied, ['old/device/remote_printing_host-a/config']);
+    });
+
+    it('keeps the bridge of another node', async () => {
+      const two = await announced({ topics: new Topics('old', 'q'), others: ['p'] });
+      await two.see(statusOf('a', 'HOST-A'));
+      assert.ok(two.emptied.includes('p/host-a/state') && !two.emptied.includes('p/bridge'));
+      two.bridge.connection(true);
+      await two.see();
+      assert.ok(!two.emptied.includes('p/bridge'));
+    });
+
+    it('empties the old topics of a printer that leaves before it is seen', async () => {
+      const two = await announced({ topics: new Topics('new', 'q') });
+      two.list?.delete('a');
+      two.bridge.tell([eventOf('cluster.removed', 'a')]);
+      await two.see();
+      assert.deepEqual(two.emptied.sort(), before.retained('host-a', true).sort());
+    });
+
+    it('empties them once the record can be read', async () => {
+      const two = await announced({ topics: new Topics('new', 'q') });
+      const { get } = store;
+      store.get = () => Promise.reject(new Error('The disk is gone.'));
+      await two.see(statusOf('a', 'HOST-A'));
+      assert.deepEqual([two.emptied, two.count('q/host-a/state')], [[], 1]);
+      store.get = get;
+      await two.see(statusOf('a', 'HOST-A'));
+      assert.ok(two.emptied.includes('p/host-a/state'));
+    });
+  });
+
+  describe('for one printer alone', () => {
+    const topics = new Topics('homeassistant', 'p');
+    it('removes it once two lists in a row lack it, and publishes it when it comes back', async () => {
+      const one = runtime({ id: null, only: 'a' });
+      await one.see(statusOf('a', 'HOST-A'));
+      const [withIt, without] = [one.list, () => new Map([['b', listed('b', null)]])];
+      one.list = without();
+      await one.miss('a');
+      await one.miss('a');
+      assert.deepEqual(one.emptied, [], 'one list is no proof');
+      one.list = without();
+      await one.miss('a');
+      assert.deepEqual(one.emptied.sort(), topics.retained('host-a', false).sort());
+      one.sent = [];
+      one.list = without();
+      await one.miss('a');
+      assert.deepEqual(one.sent, []);
+      one.list = withIt;
+      await one.see(statusOf('a', 'HOST-A'));
+      assert.equal(one.count('p/host-a/state'), 1);
+    });
+
+    it('removes it if it left while Node-RED was away', async () => {
+      const before = runtime({ id: null, only: 'a' });
+      await before.see(statusOf('a', 'HOST-A'));
+      await before.bridge.close();
+      const one = runtime({ id: null, only: 'a' });
+      for (let poll = 0; poll < 2; poll++) {
+        one.list = new Map();
+        await one.miss('a');
+      }
+      assert.deepEqual(one.emptied.sort(), topics.retained('host-a', false).sort());
+    });
+
+    it('keeps it while polls fail for another reason, or the list has it', async () => {
+      const one = runtime({ id: null, only: 'a' });
+      await one.see(statusOf('a', 'HOST-A'));
+      for (let poll = 0; poll < 3; poll++) {
+        one.list = new Map(one.list);
+        await one.miss('a');
+      }
+      assert.deepEqual(one.emptied, []);
+    });
+
+    it('removes the printers that the node published before', async () => {
+      const before = runtime({ id: null });
+      await before.see(statusOf('a', 'HOST-A'), statusOf('b', null));
+      await before.bridge.close();
+      const one = runtime({ id: null, only: 'a' });
+      await one.see(statusOf('a', 'HOST-A'));
+      assert.deepEqual(one.emptied.sort(), topics.retained('b', false).sort());
+    });
+  });
+
+  it('removes a printer that left while the node was switched off, once two lists lack it', async () => {
+    const before = runtime({ id: null });
+    await before.see(statusOf('a', 'HOST-A'), statusOf('b', null));
+    await before.bridge.close();
+    const one = runtime({ id: null });
+    const without = () => new Map([['b', listed('b', null)]]);
+    one.list = without();
+    await one.see(statusOf('b', null));
+    await one.see(statusOf('b', null));
+    assert.deepEqual(one.emptied, []);
+    one.list = without();
+    await one.see(statusOf('b', null));
+    assert.deepEqual(one.emptied.sort(), new Topics('homeassistant', 'p').retained('host-a', false).sort());
+  });
+
+  it('keeps a printer whose host the service does not know for a while', async () => {
+    const before = runtime({ id: null });
+    await before.see(statusOf('a', 'HOST-A'));
+    await before.bridge.close();
+    const one = runtime({ id: null });
+    for (let poll = 0; poll < 3; poll++) {
+      one.list = new Map([['a', listed('a', null)]]);
+      await one.see(statusOf('b', null));
+    }
+    assert.deepEqual(one.emptied, []);
+  });
+
+  it('removes a printer again after a connection, if it left while there was none', async () => {
+    const one = runtime({ id: null });
     await one.see(statusOf('a', 'HOST-A'));
-    await clock.advance(10_000);
+    one.bridge.connection(false);
+    one.list?.delete('a');
+    one.bridge.tell([eventOf('cluster.removed', 'a')]);
+    await one.see();
+    await one.bridge.close();
+    const two = runtime({ id: null });
+    two.list?.delete('a');
+    two.bridge.connection(true);
+    await two.see();
+    assert.ok(two.emptied.includes('homeassistant/device/remote_printing_host-a/config'));
+  });
+
+  it('does not remove a printer again that has come back', async () => {
+    const one = runtime({ id: null });
     await one.see(statusOf('a', 'HOST-A'));
-    assert.equal(one.count(state), 1);
+    const list = one.list;
+    one.list = new Map();
+    one.bridge.tell([eventOf('cluster.removed', 'a')]);
+    await one.see();
+    one.list = list;
+    await one.see(statusOf('a', 'HOST-A'));
+    one.bridge.connection(true);
+    await one.see();
+    assert.deepEqual(one.emptied, ['p/host-a/command']);
+  });
+
+  it('sends an event and the picture of an end after a connection that was lost meanwhile', async () => {
+    const one = runtime({ id: null, picture: 30 });
+    await one.see(statusOf('a', 'HOST-A', { print_jobs: [job] }));
+    await clock.advance(1_000);
+    one.bridge.connection(false);
+    one.bridge.tell([eventOf('job.finished', 'a')]);
+    await one.see(statusOf('a', 'HOST-A'));
     await clock.advance(60_000);
-    await one.see(statusOf('a', 'HOST-A'));
-    assert.equal(one.count(state), 2);
+    const counts = () => ['event', 'picture'].map((what) => one.count(`p/host-a/${what}`));
+    assert.deepEqual(counts(), [0, 1]);
+    one.bridge.connection(true);
+    await clock.advance(1_000);
+    assert.deepEqual(counts(), [1, 2]);
+    one.bridge.connection(true);
+    await clock.advance(60_000);
+    assert.deepEqual(counts(), [1, 2]);
   });
 
   it('sends everything again for the printers that it polls, and no others', async () => {
@@ -188,8 +507,9 @@ describe('lib/home-assistant/bridge', () => {
     one.bridge.tell([eventOf('cluster.removed', 'a')]);
     await one.see(statusOf('c', 'HOST-A'));
     assert.ok(one.sent.every(({ payload }) => payload !== ''));
+    one.holders.set('two', ['c']);
     await one.command('host-a');
-    assert.equal(one.acts.length, 0, 'polled by nobody here');
+    assert.equal(one.acts.length, 0, 'polled by another runtime');
     one.polled = ['c'];
     await one.command('host-a');
     assert.deepEqual(one.acts, [['c', 'pause']]);
