@@ -36,6 +36,8 @@ export interface PlateGate {
   known: readonly string[];
   /** Verdicts of people on the parts, oldest first. */
   verdicts: readonly PlateVerdict[];
+  /** Its record could not be read, and no status has shown the machine since: its history is older than the gate. */
+  isBlind?: true;
 }
 
 interface CurrentPrint {
@@ -168,9 +170,9 @@ const IDS_KEPT = 10;
 
 /**
  * The gate of a machine that has none yet.
- * @param isLost whether something shows that it had one
+ * @param lost what is known of the gate that it had; null: nothing shows that it had one
  */
-export function newGate(gateId: string, sight: Sight, isLost: boolean): PlateGate {
+export function newGate(gateId: string, sight: Sight, lost: LostGate | null): PlateGate {
   const { clusterId, printerId, clusterName, ownId, hostGuid, jobs, history, unplaced, isBusy, at } = sight;
   const ownIds = ownId === null ? [] : [ownId];
   const past = [...history, ...unplaced];
@@ -178,14 +180,25 @@ export function newGate(gateId: string, sight: Sight, isLost: boolean): PlateGat
     version: 2,
     ...{ gateId, ownIds, hostGuid, clusterId, printerId, clusterName },
     ...{ closings: 0, begun: 0, printing: null, ended: null, hasShownCleanup: false },
-    known: past.flatMap(({ clusterJobId }) => clusterJobId ?? []).reverse(),
+    known: idsOf(past),
     verdicts: [],
   };
-  if (isLost) return closed(gate, 'lost', { outcome: 'unknown', source: 'lost', at });
+  if (lost) {
+    const { awaited } = lost;
+    const id = past[0]?.clusterJobId ?? awaited ?? 'lost';
+    const after = closed(gate, id, { outcome: 'unknown', source: 'lost', at });
+    return awaited !== null && awaited !== id ? acceptedBy(after, awaited) : after;
+  }
   // A print that is found under way is an ordinary one.
   const isUnderWay = isBusy || jobs.some(isPrinting);
   const last = isUnderWay ? undefined : past[0];
   return last ? closed(gate, last.clusterJobId ?? '', { outcome: 'unknown', source: 'earlier', at }) : gate;
+}
+
+/** A gate whose record is lost. */
+export interface LostGate {
+  /** Print there whose copy still waits for the verdict; null: there is none. */
+  awaited: string | null;
 }
 
 /** Ids and place of a gate's machine. */
@@ -197,7 +210,7 @@ export function damagedGate(rest: PlateIds, id = 'damaged'): PlateGate {
     version: 2,
     ...rest,
     ...{ clusterName: null, closings: 0, begun: 0, printing: null, ended: null, hasShownCleanup: false },
-    ...{ known: [], verdicts: [] },
+    ...{ known: [], verdicts: [], isBlind: true },
   };
   return closed(gate, id, { outcome: 'unknown', source: 'damaged', at: 0 });
 }
@@ -206,7 +219,7 @@ export function damagedGate(rest: PlateIds, id = 'damaged'): PlateGate {
 export function observed(before: PlateGate, sight: Sight): PlateGate {
   const { jobs, history, isElsewhere, at } = sight;
   // Most statuses change nothing: then each step returns the gate that it got.
-  let gate = withPlace(before, sight);
+  let gate = withHistory(withPlace(before, sight), sight);
   for (const job of history.toReversed()) if (!isOthers(gate, job, isElsewhere)) gate = withPast(gate, job, at);
   // The end of a print is decided before its printer is free, and before it asks for a clear plate.
   for (const job of jobs) if (isCoolingDown(job)) gate = withPast(gate, job, at);
@@ -216,6 +229,16 @@ export function observed(before: PlateGate, sight: Sight): PlateGate {
   gate = withStage(gate, sight);
   return gate === before || JSON.stringify(gate) === JSON.stringify(before) ? before : gate;
 }
+
+/** After a damage, the ended jobs of the first status are known: none of them is news that could open the gate. */
+function withHistory(gate: PlateGate, { history, unplaced }: Sight): PlateGate {
+  if (!gate.isBlind) return gate;
+  const { isBlind: _, ...seen } = gate;
+  return { ...seen, known: [...idsOf([...history, ...unplaced]), ...gate.known] };
+}
+
+/** Ids of ended jobs, oldest first. */
+const idsOf = (past: readonly PrintJob[]): string[] => past.flatMap(({ clusterJobId }) => clusterJobId ?? []).reverse();
 
 function withPlace(gate: PlateGate, sight: Sight): PlateGate {
   const { clusterId, printerId } = sight;

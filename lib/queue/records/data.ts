@@ -7,11 +7,19 @@ import { allToTheirEnds } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { Watcher } from '../../watch/watcher';
 import type { Sentence } from '../../words/sentence';
-import { isStuck, ItemIndex, openAttempts } from '../model/item';
+import { awaitsVerdict, isStuck, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
 import type { QueueRules } from '../model/rules';
-import { type Attempt, type ItemRecord, namesOf, printerKey, printingId, type QueueMeter } from '../model/types';
+import {
+  type Attempt,
+  type ItemRecord,
+  namesOf,
+  printerKey,
+  type PrinterTarget,
+  printingId,
+  type QueueMeter,
+} from '../model/types';
 import type { EventAges } from './event-ages';
 import { isUnread } from './facts';
 import { PlateGates } from './gates';
@@ -110,6 +118,7 @@ export class QueueData {
       ...{ store: records, clock, interval, sightings: localChanges.sightings },
       hostOf: (clusterId) => watcher.clusterList.last?.get(clusterId)?.host?.printerId ?? null,
       isNamed: (printer) => this.#named.has(printerKey(printer)),
+      awaitedAt: (printer) => this.#awaitedAt(printer),
       mark: (clusterId, machines) => watcher.markGate(scope, clusterId, machines),
       changed: owner.changed,
     });
@@ -180,6 +189,16 @@ export class QueueData {
     const item = this.items.get(this.#printings.get(id) ?? '');
     const attempt = item?.prints.findLast((one) => namesOf(this.#queueId, item.itemId, one).includes(id));
     return item && attempt && { item, attempt };
+  }
+
+  #awaitedAt({ clusterId, printerId }: PrinterTarget): string | null {
+    const here = this.items.all.flatMap((item) =>
+      item.prints
+        .filter((attempt) => attempt.clusterId === clusterId && (attempt.printerId ?? printerId) === printerId)
+        .filter((attempt) => awaitsVerdict(item, attempt))
+        .map((attempt) => ({ id: printingId(this.#queueId, item.itemId, attempt), endedAt: attempt.endedAt ?? 0 })),
+    );
+    return here.toSorted((a, b) => b.endedAt - a.endedAt)[0]?.id ?? null;
   }
 
   #noteEvents(before: Pick<ItemRecord, 'outbox'> | undefined, after: Pick<ItemRecord, 'outbox'> | undefined): void {

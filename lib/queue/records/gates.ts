@@ -44,6 +44,8 @@ interface PlateGatesDeps {
   hostOf: (clusterId: string) => string | null;
   /** Whether an attempt of the queue names a printer. */
   isNamed: (printer: PrinterTarget) => boolean;
+  /** The print of the queue at a printer whose copy waits for its verdict, the latest; null: there is none. */
+  awaitedAt: (printer: PrinterTarget) => string | null;
   /** Leaves a mark that a gate of these machines was written. */
   mark: (clusterId: string, machines: readonly string[]) => void;
   /** Called after a gate has changed, here or at another runtime. */
@@ -197,7 +199,9 @@ export class PlateGates {
 
   /** Begins the gate of a machine at its first sight. Rejects while the store can't be read or written. */
   async #meet({ gateId, machine }: Shown, sight: Sight): Promise<void> {
-    await this.#follow(newGate(gateId, sight, await this.#isLost(machine)), sight);
+    const { clusterId, ownId: printerId } = machine;
+    const lost = (await this.#isLost(machine)) ? { awaited: this.#deps.awaitedAt({ clusterId, printerId }) } : null;
+    await this.#follow(newGate(gateId, sight, lost), sight);
   }
 
   /** The machines of a status, and their gates. */

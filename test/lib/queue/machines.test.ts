@@ -190,6 +190,37 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C1', alone('P of C1')), { only: 'awaiting' });
     });
 
+    it('is closed if the record is damaged, whatever had ended there before', async () => {
+      await seen();
+      await store().put(gateKey('P1'), 'odd');
+      const history = past(on('P1', at('x', 'finished', 100)));
+      all.farm.changes.set('C1', answer(alone('P1', history)));
+      await start({ ...onlyC1, gate: 'automatic' });
+      assert.deepEqual(await see('C1', alone('P1', history), alone('P1', history)), { only: 'awaiting' });
+      const next = past(on('P1', at('y', 'finished', 100)), on('P1', at('x', 'finished', 100)));
+      assert.deepEqual(await see('C1', alone('P1', next)), { only: 'clear' });
+    });
+
+    for (const [history, isListed] of [
+      ['shows the print', true],
+      ['is empty', false],
+    ] as const)
+      it(`asks for the verdict that a copy awaits if the record was lost, and the history ${history}`, async () => {
+        await start({ ...onlyC1, gate: 'confirm' });
+        await one.add('a');
+        await all.pass(80);
+        const [print] = (await one.item('a')).prints;
+        assert.equal(print?.state, 'finished');
+        all.kill(one);
+        await store().delete(gateKey('P of C1'));
+        await start({ ...onlyC1, gate: 'confirm' });
+        const shown = isListed ? past(on('P of C1', at(String(print.clusterJobId), 'finished', 100))) : {};
+        assert.deepEqual(await see('C1', alone('P of C1', shown)), { only: 'awaiting' });
+        await one.clear(true, 'C1');
+        await all.pass(10);
+        assert.equal((await one.item('a')).state, 'finished');
+      });
+
     it('is closed if a print of another queue has reserved the printer', async () => {
       await store().put(['queue-printer', ...SCOPE, 'C1'], { clusterId: 'C1', holders: ['["other","item",1]'] });
       all.farm.changes.set('C1', answer(alone('P1')));
