@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { ensureChromium } from '../../scripts/debian.mjs';
 import { lean } from '../helpers/lean';
-import { startRealNodeRed, type RealNodeRed } from '../helpers/real-node-red';
+import { startSimulator } from '../../simulator/index';
+import { freshUserDir, startRealNodeRed, type RealNodeRed } from '../helpers/real-node-red';
 import { GCODE } from '../nodes/support';
 
 const at = { z: 'tab', x: 1, y: 1 };
@@ -79,6 +82,45 @@ describe('a print board in a real Node-RED', function () {
       headers: { Origin: 'https://evil.example' },
     });
     assert.equal(admin.headers.get('access-control-allow-origin'), null);
+  });
+
+  it('prints a file once although a kill cut its press off, and answers a repeat as the first', async () => {
+    const simulator = await startSimulator();
+    const userDir = await freshUserDir();
+    const { apiUrl, authUrl, users, world } = simulator;
+    const [, ...others] = FLOWS.filter(({ id }) => id !== 'account');
+    const account = { id: 'account', type: 'remote-printing-account', service: 'remote', signIn: 'token' };
+    const flows = [FLOWS[0], { ...account, apiUrl, authUrl }, ...others];
+    const credentials = { account: { apiToken: users[0]?.apiToken ?? '' } };
+    const start = async (first: object = {}) => {
+      nodeRed = await startRealNodeRed({ userDir, settings: lean(), ...first });
+      await (await ask('print-board/')).arrayBuffer();
+    };
+    const cluster = world.clusters()[0] ?? assert.fail();
+    const query = new URLSearchParams({ key: 'k'.repeat(20), name: 'vase.gcode', printer: cluster.clusterId });
+    const send = async () => {
+      const answer = await fetch(`${nodeRed?.url}print-board/file?${query.toString()}`, { method: 'PUT', body: GCODE });
+      return (await answer.json()) as unknown;
+    };
+    const prints = () =>
+      [...world.cluster(cluster.clusterId).queue, ...world.cluster(cluster.clusterId).history].length;
+    try {
+      await start({ flows, credentials });
+      // The service has taken the print, and its answer never comes.
+      simulator.faults.add({ endpoint: 'print', hang: true, when: 'after' });
+      const cutOff = assert.rejects(send());
+      while (prints() === 0) await pause(20);
+      await nodeRed?.kill();
+      await cutOff;
+      await start();
+      assert.deepEqual(await send(), { ok: true });
+      assert.deepEqual(await send(), { ok: true });
+      assert.equal(prints(), 1);
+    } finally {
+      await nodeRed?.kill();
+      await simulator.close();
+      await rm(userDir, { recursive: true, force: true });
+    }
   });
 
   it('is guarded by httpNodeAuth', async () => {
