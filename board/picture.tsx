@@ -1,7 +1,7 @@
 // Pictures of the printers. A page says which ones it shows, and Node-RED takes those that are due.
 import { useEffect, useRef } from 'preact/hooks';
 import type { BoardPrinter } from '../lib/board/shapes';
-import { printerId, printerName } from './state';
+import { current, printerId, printerName, subscribe } from './state';
 import { useTicks } from './ui';
 import { age, t } from './words';
 
@@ -33,6 +33,13 @@ function look(): void {
 export function lookOn(): void {
   window.setInterval(look, LOOK_EVERY);
   document.addEventListener('visibilitychange', look);
+  // A Node-RED that has restarted has no pictures.
+  let { since } = current();
+  subscribe(() => {
+    const before = since;
+    ({ since } = current());
+    if (since !== before && current().isLive) look();
+  });
 }
 
 interface PictureProps {
