@@ -598,6 +598,11 @@ describe('the page of a print board', function () {
     const table = page.getByRole('table', { name: 'History' });
     await table.getByRole('row').nth(50).waitFor();
     assert.equal(await table.getByRole('row').count(), 51);
+    await page.setViewportSize({ width: 390, height: 844 });
+    const heights = await table
+      .getByRole('columnheader')
+      .evaluateAll((headers) => headers.map((header) => header.getBoundingClientRect().height));
+    assert.ok(Math.max(...heights) < 45, `words break on a phone: ${heights.join()}`);
     await page.getByRole('button', { name: 'Older' }).click();
     await table.getByText('i59.gcode').waitFor();
     assert.equal(await table.getByRole('row').count(), 11);
