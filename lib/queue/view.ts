@@ -6,7 +6,7 @@ import { Sentence } from '../words/sentence';
 import { isPlateToClear, judgesOf } from './model/gate';
 import { addedOf, awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
 import { countParts, goodPartsOf } from './model/parts';
-import { isPauseOver, type PauseState } from './model/queue-record';
+import { costOfPrints, isPauseOver, type PauseState } from './model/queue-record';
 import { type MaterialFinder, type Require, type Requirement, requirementOf } from './model/requirement';
 import { costOfFile } from './model/rules';
 import {
@@ -221,6 +221,7 @@ export class QueueView {
         weights: facts?.weights ?? [],
         cost: costOfFile(rules.prices, facts, facts?.seconds ?? null),
       },
+      cost: costOfPrints(record.prints),
       eta: null,
       waitingFor: [],
       prints: record.prints.slice(-mostPrints).map((attempt) => printShape(record, attempt)),

@@ -45,6 +45,7 @@ export const queueItem = (changes: Partial<QueueItem> = {}): QueueItem => ({
   parts: null,
   requires: requirement({ models: ['Model X'] }),
   estimate: { seconds: 600, volumes: [], weights: [], cost: null },
+  cost: null,
   eta: null,
   waitingFor: [{ code: 'BUSY', printers: 2, text: phrase`No answer from the printer` }],
   prints: [],

@@ -239,11 +239,16 @@ export function observedEnds(
 }
 
 function valueOf(members: readonly ItemRecord[]): { good: number; wanted: number; cost: number | null } {
-  const costs = members.flatMap(({ prints }) => prints.filter(hasConsumed).map(({ cost }) => cost));
-  const cost = costs.includes(null) ? null : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+  const cost = costOfPrints(members.flatMap(({ prints }) => prints));
   const counts = members.map(goodAndWanted);
   const sumOf = (name: 'good' | 'wanted') => counts.reduce((sum, one) => sum + one[name], 0);
   return { good: sumOf('good'), wanted: sumOf('wanted'), cost };
+}
+
+/** What prints have cost, those that failed or were rejected included; null where the cost of one is not known. */
+export function costOfPrints(prints: readonly Attempt[]): number | null {
+  const costs = prints.filter(hasConsumed).map(({ cost }) => cost);
+  return costs.includes(null) ? null : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0);
 }
 
 /** Good and wanted copies of an item, or its parts. What was cancelled is not wanted. */

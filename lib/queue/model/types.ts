@@ -179,6 +179,8 @@ export interface QueueItem {
     weights: readonly (number | null)[];
     cost: number | null;
   };
+  /** Of its prints so far, failed and rejected ones included; null: not known. */
+  cost: number | null;
   eta: { startAt: string; endAt: string } | null;
   waitingFor: readonly { code: PrinterReason | ItemReason; printers: number; text: Sentence }[];
   prints: readonly QueuePrint[];

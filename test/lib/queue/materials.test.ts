@@ -203,4 +203,27 @@ describe('queue/materials: of a queue', () => {
       { extruder: 0, slot: null, guid: 'red', volume: 600, weight: null, estimated: false },
     ]);
   });
+
+  it('adds up what the prints of an item have cost, the failed ones included', async () => {
+    load(5000);
+    const extruders = METADATA.extruders.map((extruder) => ({ ...extruder, material: { guid: 'red', weight: 100 } }));
+    all.farm.metadata.set('job', { ...METADATA, extruders });
+    const prices = readPrices({ currency: 'EUR', hour: 36, kilogram: { '*': 10 } });
+    one = await all.begin({ printers: ['C1'], material: 'guid', gate: 'automatic', prices });
+    all.farm.lives.push(endsAs(15, 'failed'));
+    const { item } = await one.add('a', {});
+    assert.equal(item.cost, 0);
+    await all.pass(30);
+    await one.clear(true);
+    await one.does('retry', 'a');
+    await all.pass(90);
+    const { prints, cost } = await one.item('a');
+    assert.deepEqual(
+      prints.map(({ state }) => state),
+      ['failed', 'finished'],
+    );
+    const [failed = 0, finished = 0] = prints.map((print) => print.cost ?? 0);
+    assert.ok(failed > 0 && failed < finished, `${failed} ${finished}`);
+    assert.equal(cost, failed + finished);
+  });
 });
