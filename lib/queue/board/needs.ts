@@ -164,12 +164,16 @@ function blockades({ view }: QueueContext, record: ItemRecord): Need[] {
   if (!blocked.is || (isInDoubt && !record.prints.some(isStuck))) return [];
   const reasons = view.item(record, 1).waitingFor;
   const [reason] = reasons;
-  const text = reason
-    ? phrase`${nameOf(record)}: ${reason.text}`
-    : phrase`${nameOf(record)} can't be printed: remove it, or change it.`;
-  const remove: Answer = { label: REMOVE, action: 'remove', properties: { itemId } };
   const isGone = record.files.every((file) => file.isGone);
   const helps = isGone || record.prints.some(isStuck) ? [] : remedies(view, record);
+  const text =
+    // What the sentence of the queue advises can't be done on a page.
+    reason?.code === 'MODEL_UNKNOWN' && helps.length > 0
+      ? phrase`${nameOf(record)}: the file does not name its printer model. Choose a printer that suits it.`
+      : reason
+        ? phrase`${nameOf(record)}: ${reason.text}`
+        : phrase`${nameOf(record)} can't be printed: remove it, or change it.`;
+  const remove: Answer = { label: REMOVE, action: 'remove', properties: { itemId } };
   return [
     {
       ...OF_NOTHING,

@@ -194,6 +194,7 @@ describe('queue/board', () => {
     await all.pass(900);
     const need = await the('blocked');
     assert.deepEqual(labels(need), ['Print on C1', 'Print on C2', 'Remove']);
+    assert.match(String(need.text), /does not name its printer model\. Choose a printer/);
     assert.deepEqual(need.answers[1]?.properties.require, {
       ...{ tags: [], printCores: [], printers: ['C2'], models: ['Other'] },
     });
