@@ -31,7 +31,7 @@ describe('lib/assistant/assistant', () => {
 
   beforeEach(async () => {
     time = new TurnedTime();
-    simulator = await startSimulator({ now: time.now, printers: 1, accessTokenLifetime: 1e7, actionDelay: 0 });
+    simulator = await startSimulator({ now: time.now, printers: 2, accessTokenLifetime: 1e7, actionDelay: 0 });
     store = new MemoryStore();
     client = await signedInClient(simulator, { store, clock: systemClock });
     [asked, calls, closing] = [[], [], new AbortController()];
@@ -174,6 +174,74 @@ describe('lib/assistant/assistant', () => {
         assert.equal(told.state, 'done', `${name}: ${JSON.stringify(told)}`);
         assert.equal(dispatches(), before + 1, name);
       }
+  });
+
+  it('prints once over a kill at any write between the OK and the answer of the service, and after a second OK', async () => {
+    const ends = new Set<string>();
+    let isOver = false;
+    for (let step = 1; !isOver; step += 1)
+      for (const fault of ['crash-before', 'crash-after'] as StoreFault[]) {
+        const name = `${fault} ${step}.gcode`;
+        // The queue of one printer would become full.
+        const place = simulator.world.clusters()[step % 2]?.clusterId ?? '';
+        const wish = { ...wishFor(name, name), clusterId: place };
+        const before = dispatches();
+        let writes = -Infinity;
+        let isCrashed = false;
+        const faulty: FaultyStore = new FaultyStore(
+          store,
+          (kind) => {
+            if (kind !== 'write' || isCrashed) return undefined;
+            writes += 1;
+            return writes === step ? fault : undefined;
+          },
+          () => {
+            isCrashed = true;
+            closing.abort();
+          },
+        );
+        await time.until(client.close());
+        client = await signedInClient(simulator, { store: faulty, clock: systemClock });
+        const dying = start({ on: faulty });
+        const { handle } = await call(dying, 'print_stored_job', wish);
+        const requestId = id();
+        writes = 0;
+        const answered = await time.until(
+          dying.answer(requestId, true).then(
+            () => true,
+            () => false,
+          ),
+        );
+        await time.pass(60);
+        isOver = !isCrashed;
+        store = faulty.left ?? store;
+        await time.until(client.close());
+        client = await signedInClient(simulator, { store, clock: systemClock });
+        const successor = start();
+        await time.pass(60);
+        // The person presses again, since nothing has shown that the first OK arrived.
+        const again = await time.until(
+          successor.answer(requestId, true).then(
+            () => true,
+            () => false,
+          ),
+        );
+        assert.ok(!(answered && again), `${name}: the OK counted twice`);
+        await time.pass(120);
+        const { state } = await call(successor, 'read_request', { handle });
+        ends.add(state ?? '');
+        // A kill right before the request leaves open whether it left.
+        assert.equal(dispatches(), before + (state === 'done' ? 1 : 0), `${name}: ${state}`);
+        const refused = await time.until(
+          successor.answer(requestId, true).then(
+            () => false,
+            () => true,
+          ),
+        );
+        assert.ok(refused, name);
+        closing.abort();
+      }
+    assert.deepEqual([...ends].sort(), ['done', 'unknown']);
   });
 
   it('does nothing that it can not write down', async () => {
