@@ -17,8 +17,12 @@ const observer = new IntersectionObserver((changes) => {
   for (const { target, isIntersecting } of changes)
     if (isIntersecting) inView.set(target, known.get(target) ?? '');
     else inView.delete(target);
-  soon ??= window.setTimeout(look, 200);
+  lookSoon();
 });
+
+function lookSoon(): void {
+  soon ??= window.setTimeout(look, 200);
+}
 
 function look(): void {
   soon = undefined;
@@ -63,6 +67,8 @@ export function Picture({ printer, isHidden = false }: PictureProps) {
       inView.delete(element);
     };
   }, [id]);
+  // The picture after an end must not wait for the next look.
+  useEffect(lookSoon, [printer.state]);
   const name = t('a11y.picture', { printer: printerName(printer) });
   const when = pictureAt ? age(pictureAt) : t('noPicture');
   const said = { alt: isHidden ? '' : `${name}, ${when}` };

@@ -4,7 +4,7 @@ import { type Deadline, underDeadline } from '../time/deadline';
 import { guard } from '../time/guard';
 import { waitBefore } from '../time/retry';
 
-/** Shortest time between two pictures of a printer, ms. */
+/** Shortest time between two pictures of a printer, ms; the one after an end does not wait for it. */
 const APART = 30_000;
 /** Longest time for one picture, ms. */
 const LONGEST = 60_000;
@@ -134,7 +134,8 @@ export class Pictures {
 
 function isDue(shelf: Shelf, { isOnline, print }: Subject, now: number): boolean {
   if (shelf.isTaking || !isOnline) return false;
-  const pause = shelf.failures > 0 ? waitBefore(shelf.failures - 1, PAUSES) : APART;
+  const isAfterEnd = shelf.print !== null && print === null;
+  const pause = shelf.failures > 0 ? waitBefore(shelf.failures - 1, PAUSES) : isAfterEnd ? 0 : APART;
   if (now - shelf.askedAt < pause) return false;
-  return shelf.picture === null || print !== null || shelf.print !== null;
+  return shelf.picture === null || print !== null || isAfterEnd;
 }

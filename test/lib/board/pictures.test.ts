@@ -58,6 +58,13 @@ describe('lib/board/pictures', () => {
     assert.equal(pictures.ofPrint('job')?.takenAt, String(before + 1));
   });
 
+  it('takes the one after the end at once: a person judges the plate by it', async () => {
+    await look(10, subject({ print: 'job' }));
+    pictures.look([subject()]);
+    await clock.advance(1_000);
+    assert.deepEqual([taken.length, pictures.ofPrint('job')?.takenAt], [2, '2']);
+  });
+
   it('takes none of an offline printer', async () => {
     await look(60, subject({ isOnline: false }));
     assert.deepEqual(taken, []);
