@@ -77,7 +77,7 @@ const CONTRADICT = 60_000;
 /** Intervals without a status after which another runtime may have published the printer. */
 const GAP = 1.5;
 
-/** Longest time for which a command waits for a runtime that polls its printer, and between two looks for one, ms. */
+/** Longest time for which a command waits for a runtime that does it, and between two looks at the owner, ms. */
 const HANDED_OVER = 60_000;
 const LOOK_AGAIN = 1_000;
 
@@ -112,6 +112,8 @@ export class Bridge {
   #cancel: (() => void) | null = null;
   /** Whether the node that publishes is connected; null: nothing tells. */
   #isConnected: boolean | null = null;
+  /** Commands that no runtime has taken yet, by topic, the oldest first. */
+  readonly #untaken = new Map<string, AbortController[]>();
   /** Null: not read yet. */
   #strays: Stray[] | null = null;
   /** The last list that lacked the only printer of the node. */
@@ -187,16 +189,14 @@ export class Bridge {
    */
   async command({ id, topic, payload, isRetained }: Extract<Input, { kind: 'command' }>): Promise<void> {
     const { controls, act } = this.#options;
-    if (payload === '') return;
-    const clusterId = isRetained
-      ? null
-      : await this.#clusterOf(id).catch((error: unknown) => {
-          this.#empty(topic);
-          throw error;
-        });
-    if (clusterId !== null && !isRetained && !(await this.#isOurTurn(clusterId, topic))) return;
+    if (payload === '') return this.#untaken.get(topic)?.shift()?.abort();
+    if (isRetained) return this.#empty(topic);
+    const clusterId = await this.#turn(id, topic).catch((error: unknown) => {
+      this.#empty(topic);
+      throw error;
+    });
+    if (clusterId === undefined) return;
     this.#empty(topic);
-    if (isRetained) return;
     if (clusterId === null) throw new PrintingError('NOT_FOUND', phrase`There is no printer with the topic ${topic}.`);
     const command = COMMANDS.find((one) => one === payload);
     if (!command) throw new PrintingError('INVALID_INPUT', phrase`The command must be one of ${COMMANDS.join(', ')}.`);
@@ -259,21 +259,33 @@ export class Bridge {
   }
 
   /**
-   * Whether this runtime does a command, which each one receives: it polls the printer, or has not handed it over yet. Waits
-   * while no runtime has the printer.
+   * The cluster of a command, null if there is none, undefined if another runtime does the command: each one receives it. The
+   * one that polls the printer does it, and empties the topic first. The others wait for that, as the printer may be passing
+   * to one of them. Throws TIMEOUT, and the errors of the list of printers.
    */
-  async #isOurTurn(clusterId: string, topic: string): Promise<boolean> {
+  async #turn(id: string, topic: string): Promise<string | null | undefined> {
     const { clock, watcher } = this.#options;
-    const { membership } = watcher;
-    if (membership === null) return true;
-    for (let waited = 0; waited < HANDED_OVER; waited += LOOK_AGAIN) {
-      if (this.#ours().has(clusterId)) return true;
-      for (const [id, { items }] of await membership.holders())
-        if (items.includes(clusterId)) return id === membership.id;
-      await sleep(clock, LOOK_AGAIN, this.#closing.signal);
+    const known = [...this.#devices.values()].find((device) => device.id === id)?.clusterId;
+    if (watcher.membership === null || (known !== undefined && this.#ours().has(known))) return this.#clusterOf(id);
+    // At once, since the empty message may come while the list is read.
+    const taken = new AbortController();
+    this.#untaken.set(topic, [...(this.#untaken.get(topic) ?? []), taken]);
+    const isOver = AbortSignal.any([taken.signal, this.#closing.signal]);
+    try {
+      const clusterId = await this.#clusterOf(id);
+      if (clusterId === null) return null;
+      for (let waited = 0; waited < HANDED_OVER; waited += LOOK_AGAIN) {
+        if (taken.signal.aborted) return undefined;
+        if (this.#ours().has(clusterId)) return clusterId;
+        await sleep(clock, LOOK_AGAIN, isOver).catch(() => undefined);
+        this.#closing.signal.throwIfAborted();
+      }
+      throw new PrintingError('TIMEOUT', phrase`No Node-RED polls the printer at present: try again later.`);
+    } finally {
+      const left = this.#untaken.get(topic)?.filter((one) => one !== taken) ?? [];
+      if (left.length > 0) this.#untaken.set(topic, left);
+      else this.#untaken.delete(topic);
     }
-    this.#empty(topic);
-    throw new PrintingError('TIMEOUT', phrase`No Node-RED polls the printer at present: try again later.`);
   }
 
   async #see(status: ClusterStatus): Promise<void> {
@@ -536,9 +548,12 @@ export class Bridge {
     const { watcher, only } = this.#options;
     const known = [...this.#devices.values()].find((device) => device.id === id);
     if (known) return known.clusterId;
-    for (const { clusterId, hostGuid } of (await watcher.clusterList.read(LIST_AGE)).values())
-      if ((only === null || only === clusterId) && deviceId(clusterId, hostGuid) === id) return clusterId;
-    return null;
+    const find = (list: ReadonlyMap<string, ListedCluster> | null) => {
+      for (const { clusterId, hostGuid } of list?.values() ?? [])
+        if ((only === null || only === clusterId) && deviceId(clusterId, hostGuid) === id) return clusterId;
+      return null;
+    };
+    return find(watcher.clusterList.last) ?? find(await watcher.clusterList.read(LIST_AGE));
   }
 
   #takePicture(clusterId: string, deadline: Deadline): Promise<Picture> {

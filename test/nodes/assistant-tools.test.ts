@@ -88,7 +88,7 @@ describe('nodes/assistant: every tool, by the official client', () => {
   const act = async (name: string, given: Json): Promise<Json> => {
     const told = await call(name, { key: `key ${(keys += 1)}`, ...given });
     if (told.state !== 'waiting') return told;
-    const { requestId } = requests.all.at(-1)?.payload as Question;
+    const { requestId } = (await requests.at(requests.all.length - 1)).payload as Question;
     flow.send('tools', { requestId, approve: true });
     await time.settled();
     return call('read_request', { handle: told.handle });

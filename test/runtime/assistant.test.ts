@@ -68,7 +68,7 @@ describe('assistant tools in a real Node-RED with a password', function () {
     const chunked = await fetch(`${nodeRed.url}tools`, {
       ...{ method: 'POST', headers: { 'Content-Type': 'application/json', ...BASIC, ...OWN }, duplex: 'half' },
       body: new Blob([JSON.stringify(large)]).stream(),
-    } as RequestInit);
+    });
     assert.equal(chunked.status, 413);
     assert.equal((await post(LIST, { ...BASIC, ...OWN })).status, 200);
   });

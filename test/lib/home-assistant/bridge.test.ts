@@ -46,8 +46,8 @@ interface RuntimeOptions {
 
 /** A node in one of several runtimes, whose watcher and broker are scripted. */
 class Runtime {
-  /** Runtimes that are alive, and the printers that each of them holds. */
-  holders = new Map<string, string[]>();
+  /** Ids of the runtimes that are alive. */
+  alive = new Set<string>();
   sent: Publication[] = [];
   acts: [string, Command][] = [];
   pictures: string[] = [];
@@ -68,12 +68,9 @@ class Runtime {
       others = [],
     }: RuntimeOptions = {},
   ) {
-    this.holders.set(id ?? '', this.polled);
-    const membership = {
-      id,
-      holders: () => Promise.resolve(new Map([...this.holders].map(([one, items]) => [one, { items, leaseAge: 0 }]))),
-    };
-    Object.defineProperty(membership, 'members', { get: () => [...this.holders.keys()].map((one) => ({ id: one })) });
+    this.alive.add(id ?? '');
+    const membership = { id };
+    Object.defineProperty(membership, 'members', { get: () => [...this.alive].map((one) => ({ id: one })) });
     const clusterList = {
       find: (clusterId: string) => Promise.resolve(this.list?.get(clusterId) ?? null),
       read: () => Promise.resolve(this.list ?? new Map<string, ListedCluster>()),
@@ -166,12 +163,16 @@ describe('lib/home-assistant/bridge', () => {
     const [one, two] = [runtime(), runtime({ id: 'two' })];
     one.polled = ['a'];
     two.polled = ['b'];
-    one.holders = two.holders = new Map([
-      ['one', ['a']],
-      ['two', ['b']],
-    ]);
-    for (const each of [one, two]) await each.command('host-a');
-    for (const each of [one, two]) await each.command('b', 'abort');
+    // The owner empties the topic, which each runtime receives as well.
+    for (const [id, command] of [
+      ['host-a', 'pause'],
+      ['b', 'abort'],
+    ] as const) {
+      const commands = [one, two].map((each) => each.command(id, command));
+      await clock.advance(100);
+      for (const each of [one, two]) await each.command(id, '');
+      await Promise.all(commands);
+    }
     assert.deepEqual([one.acts, two.acts], [[['a', 'pause']], [['b', 'abort']]]);
     for (const each of [one, two]) await assert.rejects(each.command('host-c'), { code: 'NOT_FOUND' });
   });
@@ -190,17 +191,14 @@ describe('lib/home-assistant/bridge', () => {
     beforeEach(async () => {
       one = runtime({ id: 'one' });
       two = runtime({ id: 'two' });
-      one.holders = two.holders = new Map([
-        ['one', ['a']],
-        ['two', ['b']],
-      ]);
+      one.alive = two.alive = new Set(['one', 'two']);
       await Promise.all([one.see(idle()), two.see(statusOf('b', null))]);
     });
 
     it('sends no equal state after a handover, but the discovery and the availability', async () => {
       await clock.advance(600_000);
       await two.see(statusOf('b', null));
-      one.holders.delete('one');
+      one.alive.delete('one');
       await two.see(idle());
       assert.deepEqual([one.count(state), two.count(state)], [1, 0]);
       assert.equal(two.count('homeassistant/device/remote_printing_host-a/config'), 1);
@@ -218,7 +216,7 @@ describe('lib/home-assistant/bridge', () => {
     });
 
     it('sends an equal state if its broker has lost the messages while nobody had the printer', async () => {
-      one.holders.delete('one');
+      one.alive.delete('one');
       two.bridge.connection(true);
       await clock.advance(600_000);
       await two.see(idle());
@@ -235,7 +233,7 @@ describe('lib/home-assistant/bridge', () => {
 
     it('sends an equal state to another topic', async () => {
       const three = runtime({ id: 'three', topics: new Topics('homeassistant', 'q') });
-      three.holders = one.holders;
+      three.alive = one.alive;
       await three.see(statusOf('b', null), idle());
       assert.equal(three.count('q/host-a/state'), 1);
     });
@@ -255,25 +253,30 @@ describe('lib/home-assistant/bridge', () => {
       two = runtime({ id: 'two' });
       one.polled = [];
       two.polled = [];
-      one.holders = two.holders = new Map();
     });
 
     it('is done once by the runtime that gets the printer', async () => {
       const commands = [one.command('host-a'), two.command('host-a')];
       await clock.advance(5_000);
       assert.deepEqual([one.acts, two.acts], [[], []]);
-      two.holders.set('two', ['a']);
       two.polled = ['a'];
+      await clock.advance(2_000);
+      assert.deepEqual([one.emptied, two.emptied], [[], ['p/host-a/command']]);
+      void one.command('host-a', '');
+      one.polled = ['a'];
       await clock.advance(2_000);
       await Promise.all(commands);
       assert.deepEqual([one.acts, two.acts], [[], [['a', 'pause']]]);
-      assert.deepEqual([one.emptied, two.emptied], [[], ['p/host-a/command']]);
     });
 
-    it('is done by the runtime that has not handed it over yet', async () => {
-      one.holders.set('one', ['a']);
-      await Promise.all([one.command('host-a'), two.command('host-a')]);
-      assert.deepEqual([one.acts, two.acts], [[['a', 'pause']], []]);
+    it('is left to the runtime that has taken it before it ended', async () => {
+      const commands = [two.command('host-a'), two.command('host-a', '')];
+      two.polled = ['a'];
+      await clock.advance(5_000);
+      await Promise.all(commands);
+      assert.deepEqual(two.acts, []);
+      await two.command('host-a');
+      assert.deepEqual(two.acts, [['a', 'pause']], 'the next command');
     });
 
     it('ends in TIMEOUT if nobody gets the printer', async () => {
@@ -507,8 +510,7 @@ describe('lib/home-assistant/bridge', () => {
     one.bridge.tell([eventOf('cluster.removed', 'a')]);
     await one.see(statusOf('c', 'HOST-A'));
     assert.ok(one.sent.every(({ payload }) => payload !== ''));
-    one.holders.set('two', ['c']);
-    await one.command('host-a');
+    await Promise.all([one.command('host-a'), one.command('host-a', '')]);
     assert.equal(one.acts.length, 0, 'polled by another runtime');
     one.polled = ['c'];
     await one.command('host-a');
