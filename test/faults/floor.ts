@@ -35,6 +35,8 @@ export class Floor {
   readonly #parts = new Map<Printer, Part>();
   /** When the queue has read the printer at the earliest before it sent a print, by the print's id. */
   readonly #readAt = new Map<string, number>();
+  /** When a member has last left a group, by the service's clock, ms. */
+  readonly #shrunkAt = new Map<Cluster, number>();
   #broken: Broken | undefined;
 
   constructor(
@@ -57,8 +59,23 @@ export class Floor {
     return true;
   }
 
-  /** Removes a print from all lists. It leaves its part all the same; returns whether there is one. */
-  vanish(clusterId: string, job: PrintJob): boolean {
+  /** Whether a part that anybody could know of lies at an idle printer, which does not ask for a clear plate. */
+  get hasIdlePart(): boolean {
+    return this.#listed.some(
+      ({ online, printers, queue }) =>
+        online &&
+        printers.some((printer) => {
+          const isIdle = printer.trouble === null && !queue.some((job) => occupies(job, printer));
+          return isIdle && this.#parts.get(printer)?.isInDoubt === false;
+        }),
+    );
+  }
+
+  /**
+   * Removes a print from all lists. It leaves its part all the same; returns whether there is one.
+   * @param isSeen whether polls have shown the print on its printer
+   */
+  vanish(clusterId: string, job: PrintJob, isSeen = false): boolean {
     const { world } = this.world.simulator;
     const isWaiting = awaitsCleanup(job);
     const { printers } = world.cluster(clusterId);
@@ -68,8 +85,18 @@ export class Floor {
     // The end of the cleanup state says that a person was there.
     const isCleaned = this.mode === 'printer' && isWaiting;
     if (!printer || job.printed === 0 || isEjected || isCleaned) return false;
-    this.#leave(printer, job, printers.length > 1);
+    this.#leave(printer, job, printers.length > 1 && !isSeen);
     return true;
+  }
+
+  /** A member has left this group. */
+  leave(group: Cluster): void {
+    this.#shrunkAt.set(group, this.world.time.truth());
+  }
+
+  /** Whether the part of one of these prints lies somewhere. */
+  holds(uuids: readonly string[]): boolean {
+    return [...this.#parts.values()].some(({ job }) => uuids.includes(job.uuid));
   }
 
   /** A person has settled these prints as printed: their parts are known from now on. */
@@ -145,6 +172,8 @@ export class Floor {
       if (part && !part.isInDoubt && part.since < readAt && isIdle)
         this.#break(`${jobName} is sent to ${printer.name}, where the part of ${part.job.name} lies`);
     }
+    // The queue may have counted on a member that has left since.
+    if ((this.#shrunkAt.get(cluster) ?? -Infinity) > readAt) return;
     const others = printers.map((printer) => busyWith(printer));
     if (others.every((other) => other && other.createdAt < readAt))
       this.#break(`${jobName} is sent where ${others[0]?.name} is (${others[0]?.status})`);

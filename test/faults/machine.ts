@@ -111,6 +111,12 @@ export class World {
     return machine;
   }
 
+  /** Deletes all records of a kind, while no process is alive. */
+  lose(kind: string): void {
+    this.trace.add(`the records ${kind} are lost`);
+    rmSync(join(this.folder, kind), { recursive: true, force: true });
+  }
+
   /** Files that interrupted writes left in the state folder. */
   leftovers(): string[] {
     const files = readdirSync(this.folder, { recursive: true, withFileTypes: true });

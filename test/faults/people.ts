@@ -260,7 +260,7 @@ export class People {
     return state === 'finished' || (this.removed.has(queueKey ?? '') && (state === 'cancelled' || state === 'failed'));
   }
 
-  /** Does for an item what only a person can do. `word`: what the person says of a print that nothing shows, if not the truth. */
+  /** Does for an item what only a person can do. `word`: what the person says of a print, if not the truth. */
   async help(
     { queueKey, state, held, copies, prints, waitingFor }: QueueItem,
     word?: 'printed' | 'not-printed',
@@ -279,14 +279,18 @@ export class People {
       const shown = made.flatMap((one) => this.jobOf(one.uuid) ?? []);
       // Whatever a poll can show, it shows, unless the printer has come back under another id.
       const isThere = this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId);
-      if (shown.length > 0 && isThere && this.#round < PATIENCE) continue;
-      const hasPrinted = made.some(({ uuid }) => this.vanished.get(uuid)) || shown.some(({ printed }) => printed > 0);
+      if (shown.length > 0 && isThere && !word && this.#round < PATIENCE) continue;
+      const uuids = made.map(({ uuid }) => uuid);
+      // A printer that has joined another cluster has taken the part along.
+      const isLeft = !isThere && this.oracles.floor.holds(uuids);
+      const hasPrinted =
+        isLeft || uuids.some((uuid) => this.vanished.get(uuid)) || shown.some(({ printed }) => printed > 0);
       const hasPart = word ? word === 'printed' : hasPrinted;
       // Something may lie on the plate, if not the part; a part closes the gate.
       if (!hasPart && this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId))
         this.oracles.floor.clear(clusterId);
-      for (const { uuid } of made) this.#settled.add(uuid);
-      if (hasPart) this.oracles.floor.settle(made.map(({ uuid }) => uuid));
+      for (const uuid of uuids) this.#settled.add(uuid);
+      if (hasPart) this.oracles.floor.settle(uuids);
       await this.settle(key, copy, hasPart ? 'printed' : 'not-printed');
     }
   }

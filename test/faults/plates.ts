@@ -55,6 +55,12 @@ const KINDS = [
 ] as const;
 type Kind = (typeof KINDS)[number];
 
+/** Time in which calm polls have shown a print twice, ms, and how long such a print lasts, in seconds of the printer’s time. */
+const SEEN_WITHIN = 130_000;
+const LONG = (FACTOR * 400_000) / SECOND;
+/** Time after which marks of the first gates are written, ms. */
+const MARKED_AFTER = 130_000;
+
 /** Two printers, or one and a group, one of which may be of a brand whose printers have no id of their own. */
 function farmOf(chance: Chance): NewCluster[] {
   const endWords = () => chance.pick(['long', 'short'] as const);
@@ -79,6 +85,8 @@ export async function platesRun(seed: number): Promise<void> {
 
 class PlatesRun {
   readonly #chance: Chance;
+  /** Draws of their own for the tales, which keep the rest of a seed the same. */
+  readonly #tales: Chance;
   readonly #life: Life;
   readonly #rules: QueueRules;
   readonly #floor: Floor;
@@ -89,6 +97,7 @@ class PlatesRun {
 
   constructor(private readonly world: World) {
     const chance = (this.#chance = new Chance(world.random));
+    this.#tales = new Chance(seeded(world.seed + 5e6));
     const gate = chance.pick(['printer', 'printer', 'confirm', 'automatic'] as const);
     this.#rules = { ...RULES, gate, startWithin: chance.pick([0, 900]) * SECOND };
     this.#floor = new Floor(world, gate);
@@ -129,6 +138,7 @@ class PlatesRun {
     this.#isCalm = chance.is(0.7);
     if (!this.#isCalm) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     if (chance.is(0.4)) life.planEnd(chance.whole(0, horizon * 0.9));
+    this.#planTales(horizon);
     for (let at = 60_000; at < horizon; at += chance.whole(50_000, 120_000)) life.at(at, () => void this.#visit());
     // A printer that is off comes on in its time.
     await world.time.pass(horizon + OFF.most);
@@ -231,6 +241,67 @@ class PlatesRun {
     }
   }
 
+  /** Plans what takes several steps, and so rarely comes about by chance. */
+  #planTales(horizon: number): void {
+    const tales = this.#tales;
+    // As long as copies wait for a printer.
+    const early = () => tales.whole(0, 100_000);
+    if (tales.is(0.4)) this.#life.at(early(), () => this.#vanishByHand(tales.pick(this.#clusters)));
+    if (tales.is(0.5)) this.#life.at(early(), () => this.#soon(() => this.#ejectAborted(tales.whole(65_000, 110_000))));
+    const away = tales.whole(BRIEFLY_OFF.least, BRIEFLY_OFF.most);
+    const lostAt = Math.max(MARKED_AFTER, tales.whole(0, horizon * 0.6));
+    if (tales.is(0.4)) this.#life.at(lostAt, () => this.#soon(() => this.#loseRecords(away)));
+  }
+
+  /** A foreign print vanishes that polls have shown: its part lies there. */
+  #vanishByHand(cluster: Cluster): void {
+    const { simulator, trace, time } = this.world;
+    const { world } = simulator;
+    const { client } = this.#life;
+    if (!client || !this.#isCalm || !cluster.online) return;
+    const { uuid } = world.printLocally(cluster.clusterId, { name: 'by hand', seconds: LONG });
+    this.#soon(() => {
+      const isPrinting = () => cluster.queue.some((job) => job.uuid === uuid && job.status === 'printing');
+      if (!isPrinting()) return false;
+      time.after(SEEN_WITHIN, () => {
+        const job = cluster.queue.find((one) => one.uuid === uuid);
+        const isWatched = this.#isCalm && this.#life.client === client && cluster.online;
+        if (!job || !isPrinting() || !isWatched || !this.#clusters.includes(cluster) || this.#life.over) return;
+        trace.add(`${cluster.clusterId.slice(0, 6)}: the print by hand vanishes`);
+        this.#floor.vanish(cluster.clusterId, job, true);
+      });
+      return true;
+    });
+  }
+
+  /** A print is aborted, and its printer ends the cleanup state by itself, after polls have shown it. */
+  #ejectAborted(after: number): boolean {
+    const { world } = this.world.simulator;
+    const cluster = this.#clusters.find(({ queue }) => queue.some(({ status }) => status === 'printing'));
+    const job = cluster?.queue.find(({ status }) => status === 'printing');
+    if (!cluster || !job) return false;
+    this.world.trace.add(`${cluster.clusterId.slice(0, 6)}: an abort, and the end of its cleanup`);
+    if (cluster.cleaning === 'automatic') world.setCleaning(cluster.clusterId, 'manual');
+    world.abort(cluster.clusterId, job.uuid);
+    this.#soon(() => {
+      if (!awaitsCleanup(job)) return !cluster.queue.includes(job);
+      this.world.time.after(after, () => {
+        if (this.#clusters.includes(cluster) && cluster.queue.includes(job) && awaitsCleanup(job))
+          world.clean(cluster.clusterId, job.uuid);
+      });
+      return true;
+    });
+    return true;
+  }
+
+  /** The process is killed while a part lies somewhere, and the records of the gates are gone at the next start. */
+  #loseRecords(away: number): boolean {
+    if (!this.#floor.hasIdlePart || !this.#life.machine) return false;
+    this.#life.kill(away);
+    this.world.lose('queue-plate');
+    return true;
+  }
+
   /** Connects a cluster again, unless its printer has become a member of another one. */
   #connect(cluster: Cluster): void {
     if (this.#clusters.includes(cluster)) this.world.simulator.world.setOnline(cluster.clusterId, true);
@@ -296,6 +367,7 @@ class PlatesRun {
     const printer = group?.printers.slice(1).find((one) => !isUsed(group.queue, one));
     if (!group || !printer) throw new Error('no member is idle');
     group.printers.splice(group.printers.indexOf(printer), 1);
+    this.#floor.leave(group);
     this.#people.regrouped.add(group);
     this.world.trace.add(`printer ${printer.uuid.slice(0, 6)} has left its group`);
     return { printer, group };
