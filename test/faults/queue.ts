@@ -139,6 +139,8 @@ class QueueRun {
   readonly #settled = new Set<string>();
   /** Keys of items that people removed, or tried to. */
   readonly #removed = new Set<string>();
+  /** Numbers of the clusters of which a printer is off. */
+  readonly #off = new Set<number>();
   #queue: PrintQueue | undefined;
   #machine: Machine | undefined;
 
@@ -208,7 +210,7 @@ class QueueRun {
   async #recover(): Promise<void> {
     const { simulator } = this.world;
     for (const cluster of this.#numbers) {
-      simulator.world.setOnline(cluster, true);
+      this.#connect(cluster);
       simulator.world.setRequiredChanges(cluster, []);
       simulator.world.setActions(cluster, {});
       this.#setCleaning(cluster, 'automatic');
@@ -358,7 +360,7 @@ class QueueRun {
     try {
       if (kind === 0) {
         world.setOnline(number, false);
-        time.after(back, () => world.setOnline(number, true));
+        time.after(back, () => this.#connect(number));
       } else if (kind === 1) world.printLocally(number, { name: 'by hand', seconds: chance.spread(60, 2000) });
       else if (kind === 2) world.abort(number);
       else if (kind === 3) world.fail(number);
@@ -389,7 +391,8 @@ class QueueRun {
       this.world.onPrint = () => undefined;
       if (this.#life.over) return;
       simulator.world.setOnline(clusterId, false);
-      time.after(back, () => simulator.world.setOnline(clusterId, true));
+      const number = this.#numbers.find((one) => this.world.clusterId(one) === clusterId);
+      time.after(back, () => number !== undefined && this.#connect(number));
     };
   }
 
@@ -404,9 +407,22 @@ class QueueRun {
   #switchOff(number: number, off: number): void {
     this.#soon(() => {
       const switchOn = this.#floor.switchOff(this.world.clusterId(number));
-      if (switchOn) this.world.time.after(off, switchOn);
-      return switchOn !== null;
+      if (!switchOn) return false;
+      this.#off.add(number);
+      this.world.time.after(off, () => {
+        this.#off.delete(number);
+        switchOn();
+      });
+      return true;
     });
+  }
+
+  /**
+   * Connects a printer again, unless it is off while its plate waits: it comes on in its time. An absence that no poll has
+   * shown opens the gate, and rightly so (print queue, rule 3).
+   */
+  #connect(number: number): void {
+    if (!this.#off.has(number)) this.world.simulator.world.setOnline(number, true);
   }
 
   /** Tries something every two seconds, until it could be done or ten minutes have passed. */
@@ -422,6 +438,7 @@ class QueueRun {
     const leaving = group?.printers.find(({ uuid }) => !group.queue.some((job) => isUsed(job, uuid)));
     if (!group || !leaving) throw new Error('no member is idle');
     group.printers.splice(group.printers.indexOf(leaving), 1);
+    this.#floor.leave(group);
     this.world.trace.add(`printer ${leaving.uuid.slice(0, 6)} has left its group`);
     if (!isForGood) this.world.time.after(back, () => void group.printers.push(leaving));
   }
