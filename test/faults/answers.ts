@@ -25,7 +25,7 @@ export async function answersRun(seed: number): Promise<void> {
   const world = await World.make(seed, { farm, accessTokenLifetime: 1e8, timeFactor: FACTOR });
   await world.run(async () => {
     await signIn(world);
-    await new AnswersRun(world, new Chance(seeded(seed + 4e6))).go();
+    await new AnswersRun(world, new Chance(seeded(seed + 4e6)), new Chance(seeded(seed + 7e6))).go();
   });
 }
 
@@ -38,10 +38,14 @@ class AnswersRun {
   /** Faults of the oracle's own: a request that did not end as promised. */
   readonly #broken: unknown[] = [];
 
-  /** @param failures draws of their own for the prints that fail */
+  /**
+   * @param failures draws of their own for the prints that fail
+   * @param tales the same for what takes several steps, and so rarely comes about by chance
+   */
   constructor(
     private readonly world: World,
     private readonly failures: Chance,
+    private readonly tales: Chance,
   ) {
     const chance = (this.#chance = new Chance(world.random));
     const gate = chance.pick(['automatic', 'automatic', 'confirm'] as const);
@@ -86,6 +90,9 @@ class AnswersRun {
     for (let count = chance.whole(0, 2); count > 0; count--) this.#loseAnswer(chance.whole(0, horizon * 0.8));
     for (let count = this.failures.pick([0, 0, 1, 2]); count > 0; count--)
       this.#failPrint(this.failures.whole(0, horizon * 0.8));
+    if (this.tales.is(0.3)) this.#addLater(this.tales.whole(0, horizon * 0.8));
+    if (this.tales.is(0.3)) this.#retryLater(this.tales.whole(0, horizon * 0.8));
+    if (this.tales.is(0.3)) this.#showLate(this.tales.whole(0, horizon * 0.5));
     for (let at = 60_000; at < horizon; at += 60_000) life.at(at, () => void people.clearPlates(0.8, 0.3));
     await world.time.pass(horizon);
     await life.recover();
@@ -184,15 +191,84 @@ class AnswersRun {
     const kinds = this.failures.pick([['hold', 'retry'], ['hold', 'retry'], ['retry', 'hold'], ['retry']] as const);
     const pause = this.failures.spread(1_000, 100_000);
     this.#life.at(at, () => {
-      const running = world.printed.findLast(({ uuid }) => this.#people.jobOf(uuid)?.status === 'printing');
-      if (!running) return;
-      const { clusterId, uuid, jobName } = running;
-      world.trace.add(`printer: ${jobName} fails`);
-      world.simulator.world.fail(clusterId, uuid);
-      const key = jobName.replace(/\.gcode$/, '');
+      const key = this.#failRunning();
+      if (key === null) return;
       for (const [turn, kind] of kinds.entries())
         world.time.after(SHOWN_AFTER + turn * pause, () => this.#ask(key, kind));
     });
+  }
+
+  /** Fails the print that runs now. Returns the key of its item; null: none runs. */
+  #failRunning(): string | null {
+    const { world } = this;
+    const running = world.printed.findLast(({ uuid }) => this.#people.jobOf(uuid)?.status === 'printing');
+    if (!running) return null;
+    const { clusterId, uuid, jobName } = running;
+    world.trace.add(`printer: ${jobName} fails`);
+    world.simulator.world.fail(clusterId, uuid);
+    return jobName.replace(/\.gcode$/, '');
+  }
+
+  /** A person adds an item that must not start yet; then the process is killed. */
+  #addLater(at: number): void {
+    const { tales } = this;
+    const people = this.#people;
+    const item = { key: `item-${people.added.length + 1}`, copies: 2, seconds: 150 };
+    people.added.push(item);
+    const wait = tales.whole(200, 400) * SECOND;
+    const [after, away] = [tales.spread(100, 60_000), tales.spread(50, 20_000)];
+    this.#life.at(at, () => {
+      void people.add(item).then(() => this.#putOff(item.key, wait));
+      if (tales.is(0.7)) this.#life.at(after, () => this.#life.kill(away));
+    });
+  }
+
+  /** A print fails; a person puts its item off, and then tries it again. */
+  #retryLater(at: number): void {
+    const wait = this.tales.whole(200, 400) * SECOND;
+    this.#life.at(at, () => {
+      const key = this.#failRunning();
+      if (key === null) return;
+      this.#life.at(SHOWN_AFTER, () => {
+        void this.#putOff(key, wait).then(() => (this.#life.over ? undefined : this.#people.change('retry', key)));
+      });
+    });
+  }
+
+  #putOff(key: string, wait: number): Promise<void> {
+    const { machine } = this.#people;
+    if (this.#life.over || !machine) return Promise.resolve();
+    return this.#people.update(key, { notBefore: Math.min(machine.clock.now(), this.world.time.truth()) + wait });
+  }
+
+  /**
+   * The answer to a print is lost, and its printer can't be read for long. A person says that the print was none, so that
+   * its copy goes to the other printer; then the first one shows up.
+   */
+  #showLate(at: number): void {
+    const { tales } = this;
+    const { faults } = this.world.simulator;
+    const away = tales.whole(330_000, 450_000);
+    this.#life.at(at, () => {
+      faults.add({ endpoint: 'print', when: 'after', reset: true });
+      this.world.onPrint = (clusterId) => {
+        this.world.onPrint = () => undefined;
+        if (this.#life.over) return;
+        this.world.trace.add(`service: printer ${clusterId.slice(0, 6)} can’t be read for ${away / SECOND} s`);
+        const path = clusterId.replace(/=+$/, '');
+        const hidden = faults.add({ endpoint: 'clusterStatus', path, times: 'always', status: 503 });
+        this.world.time.after(away, () => hidden.remove());
+        for (let left = 2; left > 0; left--)
+          this.world.time.after(tales.whole(190_000, 300_000), () => void this.#deny());
+      };
+    });
+  }
+
+  /** A person says of each copy in doubt that it was not printed. */
+  async #deny(): Promise<void> {
+    if (this.#life.over) return;
+    for (const item of await this.#people.list())
+      if (item.copies.unknown > 0) await this.#people.help(item, 'not-printed');
   }
 
   #hazard(): Hazard {

@@ -30,6 +30,8 @@ interface Known {
 /** A promise that nothing is sent. Places in the order of `World.next`. */
 interface Quiet {
   what: string;
+  /** Which requests end it. */
+  kind: 'hold' | 'start' | 'remove' | 'stop' | 'pause';
   /** Null: no item at all. */
   key: string | null;
   /** Null: nowhere. */
@@ -118,7 +120,7 @@ export class Words {
   /** A person has stopped the only print of an item, and the answer said that it was done: nothing is sent for it. */
   stopped(key: string): void {
     if ([...(this.#fields.get(key)?.copies.possible ?? [])].every((copies) => copies === 1))
-      this.#promise({ what: `the stop of ${key}`, key });
+      this.#promise({ kind: 'stop', what: `the stop of ${key}`, key });
   }
 
   check(): void {
@@ -161,7 +163,7 @@ export class Words {
     if (request.kind === 'pause') end(({ key, clusterId }) => key === null && clusterId === request.clusterId);
     if (request.kind === 'plate' && !request.good) {
       // Whose part it was, the person does not say.
-      end(({ what }) => what.startsWith('remove'));
+      end(({ kind }) => kind === 'remove');
       this.#settled.clear();
       for (const key of this.#fields.keys()) more(key);
     }
@@ -171,8 +173,7 @@ export class Words {
       if (typeof copies === 'number')
         this.#most.set(request.key, Math.max(copies, this.#most.get(request.key) ?? copies));
     }
-    if (['release', 'retry', 'update'].includes(request.kind))
-      end(({ key }) => key === (request as { key: string }).key);
+    if ('key' in request) end(({ kind, key }) => key === request.key && takesBack(request, kind));
   }
 
   #answered(request: Request, answer: unknown, machine: Machine): void {
@@ -180,7 +181,7 @@ export class Words {
     if (request.kind === 'pause') {
       const { clusterId, until } = request;
       const what = `the pause of ${clusterId ?? 'the queue'}`;
-      this.#promise({ what, key: null, clusterId, until, late: Infinity });
+      this.#promise({ kind: 'pause', what, key: null, clusterId, until, late: Infinity });
     }
     if (request.kind === 'add') return this.#known(request.key, answer as { item: QueueItem; duplicate: boolean });
     if (!('key' in request)) return;
@@ -195,11 +196,14 @@ export class Words {
     if (kind === 'retry' && item.copies.failed > 0) this.#break(`${key} has failed copies after the answer to retry`);
     if (kind === 'remove' && item.copies.waiting + item.copies.held > 0)
       this.#break(`${key} has copies that wait after the answer to remove`);
-    if (kind === 'hold' || kind === 'remove') this.#promise({ what: `${kind} of ${key}`, key, late });
-    if (kind === 'update' && request.changes.held === true) this.#promise({ what: `hold of ${key}`, key, late });
+    // An item that has ended needs no hold: a later reopening begins without one.
+    if (kind === 'remove' || (kind === 'hold' && item.held))
+      this.#promise({ kind, what: `${kind} of ${key}`, key, late });
+    if (kind === 'update' && request.changes.held === true)
+      this.#promise({ kind: 'hold', what: `hold of ${key}`, key, late });
     const { notBefore } = kind === 'update' ? request.changes : {};
     if (notBefore !== undefined && notBefore > machine.clock.now())
-      this.#promise({ what: `the start of ${key}`, key, late, until: notBefore });
+      this.#promise({ kind: 'start', what: `the start of ${key}`, key, late, until: notBefore });
     if (kind === 'settle') this.#settles(request, item);
   }
 
@@ -229,7 +233,7 @@ export class Words {
     this.see(item);
   }
 
-  #promise(quiet: Pick<Quiet, 'what' | 'key'> & Partial<Quiet>): void {
+  #promise(quiet: Pick<Quiet, 'kind' | 'what' | 'key'> & Partial<Quiet>): void {
     const made = { from: this.world.next(), madeAt: this.world.time.elapsed, to: Infinity };
     this.#quiet.push({ clusterId: null, until: null, late: 0, ...made, ...quiet });
   }
@@ -294,6 +298,14 @@ function wantedBy(request: Request): Partial<Record<Field, number | boolean>> {
     default:
       return {};
   }
+}
+
+/** Whether a request takes back a promise about its item. */
+function takesBack(request: Request, promise: Quiet['kind']): boolean {
+  const changes = request.kind === 'update' ? request.changes : {};
+  if (promise === 'start') return changes.notBefore !== undefined;
+  if (promise === 'hold') return request.kind === 'release' || changes.held === false;
+  return ['release', 'retry', 'update'].includes(request.kind);
 }
 
 /** Whether an answer says that its item has ended, so that there is nothing to hold. */
