@@ -251,7 +251,7 @@ export function PrinterAlone({ id }: { id: string }) {
             />
             <Controls printer={printer} name={name} />
           </div>
-          {details && <Details details={details} />}
+          {details && <Details details={details} isOfGroup={printer.printerId !== null} />}
         </div>
       )}
     </Region>
@@ -272,7 +272,14 @@ function useDetails(id: string, printer: BoardPrinter<string> | undefined): Prin
   return details;
 }
 
-function Details({ details: { jobs, history, model, firmware, isMaintenanceDue } }: { details: PrinterDetails }) {
+interface DetailsProps {
+  details: PrinterDetails;
+  /** Whether the printer has others behind its host. */
+  isOfGroup: boolean;
+}
+
+function Details({ details, isOfGroup }: DetailsProps) {
+  const { jobs, history, model, firmware, maintenanceDue } = details;
   return (
     <>
       <div>
@@ -303,7 +310,14 @@ function Details({ details: { jobs, history, model, firmware, isMaintenanceDue }
       </div>
       <div>
         <h3>{t('maintenance')}</h3>
-        <p>{isMaintenanceDue ? t('maintenanceDue') : t('maintenanceNotDue')}</p>
+        <p>{maintenanceDue.length > 0 ? t('maintenanceDue') : t('maintenanceNotDue')}</p>
+        {isOfGroup && (
+          <ul>
+            {maintenanceDue.map((due, at) => (
+              <li key={at}>{due}</li>
+            ))}
+          </ul>
+        )}
         {model && <p class="quiet">{model}</p>}
         {firmware.version && (
           <p class="quiet">

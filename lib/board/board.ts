@@ -3,6 +3,7 @@ import type { ExplainedItem, ItemTarget, ListFilter } from '../queue/model/types
 import { PrintingError } from '../service/errors';
 import { isUnderWay } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
+import type { ClusterView } from '../queue/records/statuses';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
@@ -240,7 +241,7 @@ export class Board {
         })),
       model: printer?.model ?? view.status.model,
       firmware: { version: printer?.firmware.version ?? null, latest: printer?.firmware.latest ?? null },
-      isMaintenanceDue: view.status.maintenanceDue === true || printer?.maintenanceRequired === true,
+      maintenanceDue: maintenanceDueIn(view, shown),
     };
   }
 
@@ -252,6 +253,16 @@ export class Board {
     this.#farm.close();
     await this.#presses.settled();
   }
+}
+
+/** Names of the printers of a cluster whose maintenance is due; the cluster's own, if the service names none of them. */
+function maintenanceDueIn(
+  { status, printers }: ClusterView,
+  { clusterId, clusterName }: BoardPrinter<Sentence>,
+): string[] {
+  const due = printers.filter(({ maintenanceRequired }) => maintenanceRequired === true);
+  if (due.length > 0) return due.map(({ name }) => name ?? clusterName ?? clusterId);
+  return status.maintenanceDue === true ? [clusterName ?? clusterId] : [];
 }
 
 /** Search of a page; blank members match every item. */

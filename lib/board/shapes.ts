@@ -211,7 +211,8 @@ export interface PrinterDetails {
   })[];
   model: string | null;
   firmware: { version: string | null; latest: string | null };
-  isMaintenanceDue: boolean;
+  /** Names of the printers behind its host whose maintenance is due. */
+  maintenanceDue: readonly string[];
 }
 
 /** One print that has ended. */

@@ -10,7 +10,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { NodeMessage } from 'node-red';
 import { startSimulator, type Simulator } from '../../simulator';
-import type { BoardPrinter, Change, Need, Outcome } from '../../lib/board/shapes';
+import type { BoardPrinter, Change, Need, Outcome, PrinterDetails } from '../../lib/board/shapes';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
 import { clustersOf, codeOf, GCODE } from './support';
 
@@ -147,6 +147,19 @@ describe('nodes/board', () => {
       assert.ok((printer?.progress ?? 0) > 5 && (printer?.progress ?? 100) < 15);
       const left = Date.parse(printer?.endAt ?? '') - (change.values?.now ?? 0);
       assert.ok(left > 3_000_000 && left < 3_600_000, String(left));
+    });
+
+    it('lists the printers of a group whose maintenance is due', async () => {
+      const group = simulator.world.addCluster({ name: 'Group', printers: 3 });
+      for (const number of [1, 3]) simulator.world.setTrouble(group, 'maintenance', number);
+      await deploy();
+      const isMember = (printer: BoardPrinter<string>) => printer.clusterId === group && printer.printerId !== null;
+      const change = await boardThat((one) => printers(one).some(isMember));
+      const id = ({ printerId }: BoardPrinter<string>) => encodeURIComponent(`${group} ${printerId}`);
+      for (const printer of printers(change).filter(isMember)) {
+        const { body } = await ask(`/print-board/printer?id=${id(printer)}`);
+        assert.deepEqual((JSON.parse(body) as PrinterDetails).maintenanceDue, ['Group', 'Group 3']);
+      }
     });
 
     it('lists an offline printer among what needs a person, in the language of the browser', async () => {
