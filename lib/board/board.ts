@@ -59,7 +59,7 @@ export class Board {
   readonly #farm: Farm;
   readonly #pictures: Pictures;
   readonly #presses: Presses;
-  readonly #pictured = new WeakMap<BoardPrinter<Sentence>, BoardPrinter<Sentence>>();
+  readonly #completed = new WeakMap<BoardPrinter<Sentence>, BoardPrinter<Sentence>>();
   #last: BoardState<Sentence> | null = null;
   /** The queue's board while pages are open. */
   #watched: BoardState<Sentence> | null = null;
@@ -97,19 +97,22 @@ export class Board {
   async view(): Promise<BoardView> {
     const { facts } = this.#options;
     const state = await this.#read();
-    const printers = state.printers.map((printer) => this.#withPicture(printer));
+    const printers = state.printers.map((printer) => this.#shown(printer));
     return { facts, state: { ...state, printers }, notices: this.notices.all };
   }
 
-  /** A printer with the time of its picture; the same object as before where neither has changed. */
-  #withPicture(printer: BoardPrinter<Sentence>): BoardPrinter<Sentence> {
-    const picture = this.#pictures.of(printerId(printer));
-    if (!picture) return printer;
-    const before = this.#pictured.get(printer);
-    if (before?.pictureAt === picture.takenAt) return before;
-    const pictured = { ...printer, pictureAt: picture.takenAt };
-    this.#pictured.set(printer, pictured);
-    return pictured;
+  /**
+   * A printer with the time of its picture, and with its name by the account's list while its queue has not seen it; the same
+   * object as before where nothing has changed.
+   */
+  #shown(printer: BoardPrinter<Sentence>): BoardPrinter<Sentence> {
+    const pictureAt = this.#pictures.of(printerId(printer))?.takenAt ?? printer.pictureAt;
+    const clusterName = printer.clusterName ?? this.#farm.listed(printer.clusterId)?.name ?? null;
+    const before = this.#completed.get(printer) ?? printer;
+    if (before.pictureAt === pictureAt && before.clusterName === clusterName) return before;
+    const completed = { ...printer, pictureAt, clusterName };
+    this.#completed.set(printer, completed);
+    return completed;
   }
 
   async #read(): Promise<BoardState<Sentence>> {

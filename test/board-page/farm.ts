@@ -121,6 +121,8 @@ export function writeCatalogues(folder: string): void {
 /** A board with a queue of the documented shape, whose state the test sets. */
 export class Farm {
   printers: BoardPrinter<Sentence>[] = [];
+  /** The account's list of printers. */
+  readonly list = new Map<string, { name: string; online: boolean }>();
   items: BoardItem<Sentence>[] = [];
   orders: BoardOrder[] = [];
   todo: Need<Sentence>[] = [];
@@ -187,7 +189,7 @@ export class Farm {
       ...{ boardId: 'board', clock: systemClock, store: new MemoryStore(), service: {} as never },
       signIn: { state: 'signed-in', usable: true, onChange: () => () => undefined },
       watcher: {
-        clusterList: { last: new Map(), read: async () => new Map() },
+        clusterList: { last: this.list, read: async () => this.list },
         hold: () => () => undefined,
         onObservation: () => () => undefined,
       } as never,

@@ -128,6 +128,16 @@ describe('the page of a print board', function () {
     assert.deepEqual(names, ['Printer 2', 'Printer 3', 'Printer 1', 'Printer 4']);
   });
 
+  it('names a printer by the list of the account while its queue has not seen it', async () => {
+    farm.list.set('1', { name: 'Workbench', online: true });
+    farm.printers = [printerOf('1', { clusterName: null })];
+    await open();
+    await page.getByRole('article', { name: 'Workbench' }).waitFor();
+    farm.printers = [printerOf('1', { clusterName: 'Renamed' })];
+    farm.changed();
+    await page.getByRole('article', { name: 'Renamed' }).waitFor();
+  });
+
   it('sends an answer after ten seconds, and keeps the focus on it', async () => {
     fill();
     await page.clock.install();
