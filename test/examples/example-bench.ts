@@ -167,6 +167,18 @@ export class ExampleBench {
     await this.#findWorld();
   }
 
+  /** Imports examples side by side, as they are. */
+  async importAll(files: string[]): Promise<void> {
+    const nodes = files.flatMap(
+      (file) => JSON.parse(readFileSync(join(root, 'examples', file), 'utf8')) as ExampleNode[],
+    );
+    const shown = (node: ExampleNode) => (node.type === 'debug' ? { ...node, console: true } : node);
+    this.#nodes = [...new Map(nodes.map((node) => [node.id, shown(node)])).values()];
+    this.#since = this.nodeRed.log.length;
+    await this.nodeRed.deploy(this.#nodes);
+    await this.#findWorld();
+  }
+
   /** Runs `whileOff` between the stop and the start. */
   async restart(whileOff = (): Promise<void> => Promise.resolve()): Promise<void> {
     await this.nodeRed.stop();

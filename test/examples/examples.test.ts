@@ -22,6 +22,9 @@ const mqtt = createRequire(require.resolve('@node-red/nodes/package.json'))('mqt
 /** The pack of the e-mail node, as Node-RED finds it in `nodesDir`. */
 const mailPack = join(root, 'matrix/node_modules/node-red-node-email');
 
+/** Examples that need another pack, with tests of their own. */
+const ON_A_DASHBOARD = /^0[56]-/;
+
 const GCODE = ';held\n;FLAVOR:Griffin\n;TIME:600\nG28\nG1 X20 Y20 E1\nM104 S0\n';
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
 /** Virtual seconds from the start of a print to its first layer, and from its end to the cleared plate. */
@@ -39,6 +42,18 @@ describe('the examples', () => {
   after(() => Promise.all([...benches.values()].map((bench) => bench.close())));
 
   const example = (title: string, exercise: (bench: ExampleBench) => Promise<void>) => onEach(benches, title, exercise);
+
+  example('all: run side by side as imported, also after a restart', async (bench) => {
+    const files = (await readdir(join(root, 'examples'))).filter((file) => !ON_A_DASHBOARD.test(file));
+    await bench.importAll(files);
+    for (const isBack of [false, true]) {
+      if (isBack) await bench.restart();
+      // Printers that are online.
+      await bench.until(() => /online: true/.test(bench.shown('printer status')), { isAsking: false });
+      assert.equal((await bench.page('failed-chat')).status, 200);
+      assert.deepEqual(bench.complaints(), []);
+    }
+  });
 
   example('print ended: sends a picture to a chat', async (bench) => {
     await bench.import('01-print-ended-picture-to-a-chat', { CHAT_WEBHOOK: `${bench.address}/chat` });
@@ -354,6 +369,8 @@ describe('the examples', () => {
     };
     await priced();
     assert.deepEqual(await bench.prints('night square.gcode'), [], 'power is dear');
+    // What waits is in the context store.
+    await bench.restart();
     bench.answer = { price: 0.1 };
     await bench.until(async () => (await bench.press('every minute'), bench.shown('printed').includes('night square')));
     await priced();
@@ -595,7 +612,7 @@ describe('the examples', () => {
     const prints = async () => (await bench.prints('square.gcode')).filter(({ uuid }) => !known.has(uuid));
     const states = async () => (await prints()).map(({ status }) => status);
     await bench.press('print a square');
-    await bench.until(async () => (await prints()).length === 1);
+    await bench.untilShown('remembered', /square\.gcode/);
     await bench.pass(HEATING);
     await bench.until(async () => (await states())[0] === 'printing');
     const [first] = await prints();
