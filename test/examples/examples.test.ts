@@ -49,7 +49,7 @@ describe('the examples', () => {
     for (const isBack of [false, true]) {
       if (isBack) await bench.restart();
       // Printers that are online.
-      await bench.until(() => /online: true/.test(bench.shown('printer status')), { isAsking: false });
+      await bench.until(() => bench.shown('printer status').includes('online: true'), { isAsking: false });
       assert.equal((await bench.page('failed-chat')).status, 200);
       assert.deepEqual(bench.complaints(), []);
     }
