@@ -1,6 +1,6 @@
 // A bar for each print of the next 24 hours, running or planned.
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { BoardForecast, BoardPrinter } from '../lib/board/shapes';
+import type { BoardPrinter, Values } from '../lib/board/shapes';
 import { itemName, printerId, printerName, type State } from './state';
 import { memo, Region, useBoard, useTicks } from './ui';
 import { clock, now, t } from './words';
@@ -33,7 +33,7 @@ export function Timeline() {
           <Line
             key={printerId(printer)}
             printer={printer}
-            planned={planned.get(printer.clusterId) ?? NONE}
+            planned={planned.get(printerId(printer)) ?? NONE}
             from={from}
           />
         ))}
@@ -54,19 +54,20 @@ function useLater(state: State): State {
 
 const NONE: readonly Bar[] = [];
 
-/** The planned prints of each cluster. */
-function plannedBars(items: State['items'], forecast: Pick<BoardForecast, 'items'> | null): Map<string, Bar[]> {
+/** The planned prints of each printer, by its id. */
+function plannedBars(items: State['items'], forecast: Values['forecast']): Map<string, Bar[]> {
   const names = new Map(items.map((item) => [item.itemId, itemName(item)]));
   const bars = new Map<string, Bar[]>();
-  for (const { itemId, startAt, endAt, clusterId } of forecast?.items ?? []) {
-    if (clusterId === null || startAt === null || endAt === null) continue;
+  for (const { itemId, startAt, endAt, copies, ...printer } of forecast?.prints ?? []) {
+    const name = names.get(itemId) ?? itemId;
     const bar = {
-      name: names.get(itemId) ?? itemId,
+      name: copies > 1 ? `${copies} × ${name}` : name,
       from: Date.parse(startAt),
       to: Date.parse(endAt),
       isRunning: false,
     };
-    bars.set(clusterId, [...(bars.get(clusterId) ?? []), bar]);
+    const id = printerId(printer);
+    bars.set(id, [...(bars.get(id) ?? []), bar]);
   }
   return bars;
 }

@@ -59,7 +59,7 @@ export function documentOf(
     new Map(all.map((entry) => [idOf(entry), entryJson(entry, pick)]));
   const whole = <T extends object>(entry: T): T => entry;
   // Its age would change with every forecast, even an equal one.
-  const forecast = state.forecast && { items: planned(state, shown) };
+  const forecast = state.forecast && { prints: planned(state, shown) };
   return {
     values: new Map([
       ['facts', json(facts)],
@@ -140,10 +140,10 @@ function materialIn(text: string, short: Shortages): string {
   return named.sort((one, other) => other.length - one.length)[0] ?? text;
 }
 
-/** The forecast of the items that the page has, as far as it goes to a printer. */
+/** The planned prints of the items that the page has. */
 function planned({ forecast }: BoardState<Sentence>, shown: readonly BoardItem<Sentence>[]) {
   const ids = new Set(shown.map(({ itemId }) => itemId));
-  return (forecast?.items ?? []).filter(({ itemId, clusterId }) => clusterId !== null && ids.has(itemId));
+  return (forecast?.prints ?? []).filter(({ itemId }) => ids.has(itemId));
 }
 
 /** The message that turns `before` into `after`, as JSON; null if nothing changed. Without `before`, the whole. */

@@ -109,11 +109,22 @@ export interface BoardOrder {
 
 export interface BoardForecast {
   at: string;
-  items: readonly { itemId: string; startAt: string | null; endAt: string | null; clusterId: string | null }[];
+  items: readonly { itemId: string; clusterId: string | null }[];
+  prints: readonly PlannedPrints[];
   materials?: readonly {
     material: { guid: string | null; brand: string | null; type: string | null; color: string | null };
     shortAt: string | null;
   }[];
+}
+
+/** Prints of one item that follow each other on one printer. */
+export interface PlannedPrints {
+  itemId: string;
+  clusterId: string;
+  printerId: string | null;
+  startAt: string;
+  endAt: string;
+  copies: number;
 }
 
 export type NeedKind = 'plate' | 'unknown' | 'blocked' | 'failed' | 'offline' | 'fault' | 'material' | 'sign-in';
@@ -185,7 +196,7 @@ export interface Values {
   counts: BoardState<string>['counts'];
   /** Open items, more than the page has got. */
   open: number;
-  forecast: Pick<BoardForecast, 'items'> | null;
+  forecast: { prints: readonly PlannedPrints[] } | null;
 }
 
 /**

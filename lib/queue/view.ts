@@ -487,11 +487,12 @@ const NOWHERE = { clusterId: null, printerId: null, clusterName: null } as const
 /** Whether copies of an item wait, so that its plan explains why. */
 const isWaiting = (record: ItemRecord): boolean => record.endedAt === null && countCopies(record).waiting > 0;
 
-const forecastShape = (at: number, { items, orders, idleAt, materials }: QueueForecast): Forecast => ({
+const forecastShape = (at: number, { items, prints, orders, idleAt, materials }: QueueForecast): Forecast => ({
   at: isoTime(at),
   items: [...items].map(([itemId, { startAt, endAt, clusterId }]) => ({
     ...{ itemId, startAt: isoOrNull(startAt), endAt: isoOrNull(endAt), clusterId },
   })),
+  prints: prints.map((print) => ({ ...print, startAt: isoTime(print.startAt), endAt: isoTime(print.endAt) })),
   orders: [...orders].map(([orderId, { endAt, late }]) => ({ orderId, endAt: isoOrNull(endAt), late })),
   idleAt: isoOrNull(idleAt),
   materials: materials.map(materialShape),

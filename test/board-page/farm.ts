@@ -126,7 +126,7 @@ export class Farm {
   items: BoardItem<Sentence>[] = [];
   orders: BoardOrder[] = [];
   todo: Need<Sentence>[] = [];
-  forecast: NonNullable<BoardState<Sentence>['forecast']>['items'] = [];
+  forecast: NonNullable<BoardState<Sentence>['forecast']>['prints'] = [];
   materials: NonNullable<NonNullable<BoardState<Sentence>['forecast']>['materials']> = [];
   /** Why presses fail; null: they don't. */
   failure: PrintingError | null = null;
@@ -233,7 +233,7 @@ export class Farm {
       orders,
       todo,
       counts: {},
-      forecast: { at, items: this.forecast, materials: this.materials },
+      forecast: { at, items: this.forecast, prints: this.forecast, materials: this.materials },
     };
   }
 

@@ -83,7 +83,11 @@ describe('the page of a print board', function () {
       needOf('failed', { itemId: 'e', answers: ANSWERS.failed('e') }),
       needOf('offline', { clusterId: '3' }),
     ];
-    farm.forecast = [{ itemId: 'a', startAt: soon(3_700_000), endAt: soon(7_200_000), clusterId: '1' }];
+    const planned = { itemId: 'a', startAt: soon(3_700_000), endAt: soon(7_200_000), printerId: null };
+    farm.forecast = [
+      { ...planned, clusterId: '1', copies: 1 },
+      { ...planned, clusterId: '4', copies: 2 },
+    ];
   };
 
   it('has the title, the sections and the connection', async () => {
@@ -596,6 +600,11 @@ describe('the page of a print board', function () {
       .getByRole('list', { name: 'Timeline' })
       .getByRole('listitem')
       .filter({ hasText: /Printer 1.*vase\.gcode, until .*; a\.gcode, planned .* to / })
+      .waitFor();
+    await page
+      .getByRole('list', { name: 'Timeline' })
+      .getByRole('listitem')
+      .filter({ hasText: /Printer 4.*2 × a\.gcode, planned .* to / })
       .waitFor();
   });
 

@@ -76,7 +76,7 @@ const EXPLANATION: QueueExplanation = {
   active: 1,
 };
 
-const FORECAST: Forecast = { at: 'now', items: [], orders: [], idleAt: null, materials: [] };
+const FORECAST: Forecast = { at: 'now', items: [], prints: [], orders: [], idleAt: null, materials: [] };
 
 export const queueBoard = (changes: Partial<Board> = {}): Board => ({
   ...{ at: 'now', printers: [], items: [], orders: [], todo: [] },

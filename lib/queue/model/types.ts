@@ -267,6 +267,15 @@ export interface QueueExplanation {
 export interface Forecast {
   at: string;
   items: readonly { itemId: string; startAt: string | null; endAt: string | null; clusterId: string | null }[];
+  /** What the printers print in the next 24 hours; copies of an item that follow each other on a printer are one entry. */
+  prints: readonly {
+    itemId: string;
+    clusterId: string;
+    printerId: string | null;
+    startAt: string;
+    endAt: string;
+    copies: number;
+  }[];
   orders: readonly { orderId: string; endAt: string | null; late: boolean }[];
   idleAt: string | null;
   materials: readonly MaterialForecast[];

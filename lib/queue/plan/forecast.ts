@@ -33,8 +33,20 @@ export interface QueueForecast {
   idleAt: number | null;
   /** The item that each printer prints next, by `printerKey`. */
   next: ReadonlyMap<string, string>;
+  /** The prints that begin within the next 24 hours, in the order in which they begin. */
+  prints: readonly PrintsForecast[];
   /** The materials that waiting copies need, and when each runs out; null: it does not. */
   materials: readonly (MaterialStock & { shortAt: number | null })[];
+}
+
+/** Prints of one item that follow each other on one printer. Times in ms since 1970. */
+export interface PrintsForecast {
+  itemId: string;
+  clusterId: string;
+  printerId: string | null;
+  startAt: number;
+  endAt: number;
+  copies: number;
 }
 
 interface ItemForecast {
@@ -63,6 +75,11 @@ export function stocksOf({
 /** Number of plans of a forecast, and of those that are made for a single moment. */
 const STEPS = 3_000;
 const EXACT = 1_000;
+/** Time from now within which prints are listed, ms, and most entries of that list. */
+const LISTED_FOR = 24 * 3_600_000;
+const LISTED = 5_000;
+/** Longest pause between two prints of an item that are listed as one, ms. */
+const APART = 30 * 60_000;
 /** Share of the time from now that later plans cover. */
 const COARSE = 0.01;
 
@@ -78,6 +95,9 @@ export class SimulatedQueue {
   readonly #planner = new Planner();
   readonly #materials: MaterialForecast;
   readonly #next = new Map<string, string>();
+  readonly #prints: PrintsForecast[] = [];
+  /** The last prints of each printer, by `printerKey`. */
+  readonly #lastPrints = new Map<string, PrintsForecast>();
   #items: PlanItem[];
   #printers: QueuePrinter[];
   /** When each printer becomes free, ms since 1970. */
@@ -136,7 +156,8 @@ export class SimulatedQueue {
     const ends = busy.map((itemId) => items.get(itemId)?.endAt ?? null);
     const last = Math.max(this.#input.now, ...ends.map((endAt) => endAt ?? Infinity));
     const materials = this.#materials.stocks.map((stock) => ({ ...stock, shortAt: this.#materials.shortAt(stock) }));
-    return { items, orders: this.#orders(items), idleAt: last === Infinity ? null : last, next: this.#next, materials };
+    const idleAt = last === Infinity ? null : last;
+    return { items, orders: this.#orders(items), idleAt, next: this.#next, prints: this.#prints, materials };
   }
 
   #orders(items: ReadonlyMap<string, ItemForecast>): QueueForecast['orders'] {
@@ -186,6 +207,14 @@ export class SimulatedQueue {
       this.#materials.begin(files[file], startAt);
       const key = printerKey(printer);
       if (!this.#next.has(key)) this.#next.set(key, itemId);
+      this.#list(key, {
+        itemId,
+        clusterId: printer.clusterId,
+        printerId: printer.printerId,
+        startAt,
+        endAt,
+        copies: 1,
+      });
       this.#freeAt[at] = this.#clearAt(endAt);
       this.#printers[at] = { ...printer, obstacle: BUSY, lastUsedAt: startAt, usedFor: printer.usedFor + duration };
       this.#nextStartAt = Math.max(this.#nextStartAt, startAt + stagger);
@@ -200,6 +229,19 @@ export class SimulatedQueue {
       if (item.waiting.length === 0) this.#owing--;
     }
     this.#dropEnded();
+  }
+
+  /** Lists a print, or adds it to those of its item that it follows. */
+  #list(key: string, print: PrintsForecast): void {
+    if (print.startAt >= this.#input.now + LISTED_FOR) return;
+    const last = this.#lastPrints.get(key);
+    if (last?.itemId === print.itemId && print.startAt - last.endAt <= APART) {
+      last.endAt = print.endAt;
+      last.copies++;
+      return;
+    }
+    this.#lastPrints.set(key, print);
+    if (this.#prints.length < LISTED) this.#prints.push(print);
   }
 
   #nextTime({ nextAt }: Decision): number {

@@ -90,6 +90,30 @@ describe('queue/forecast', () => {
     );
   });
 
+  it('lists what each printer prints within 24 hours, copies that follow each other as one', () => {
+    const { prints } = forecast(
+      forecastInput({
+        printers: [printer('C1'), printer('C2')],
+        items: [
+          item('a', { files: [file({}, 3600)], waiting: [1, 2, 3, 4, 5] }),
+          item('b', { files: [file({}, 30 * 3600)], waiting: [1, 2, 3] }),
+        ],
+      }),
+    );
+    const minutes = (at: number) => (at - NOW) / MINUTE;
+    assert.deepEqual(
+      prints.map(({ itemId, clusterId, startAt, endAt, copies }) => [
+        ...[itemId, clusterId, minutes(startAt), minutes(endAt), copies],
+      ]),
+      [
+        ['a', 'C1', 0, 200, 3],
+        ['a', 'C2', 0, 130, 2],
+        ['b', 'C2', 140, 140 + 30 * 60, 1],
+        ['b', 'C1', 210, 210 + 30 * 60, 1],
+      ],
+    );
+  });
+
   it('goes on when a printer ends its print and its plate is clear', () => {
     const items = [item('a', { waiting: [1, 2] }), item('b', { files: [file({}, null)] })];
     const busy = printer('c1', { obstacle: obstacle('BUSY'), freeAt: NOW + 30 * MINUTE });
