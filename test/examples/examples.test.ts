@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { appendFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
-import { ensureMosquitto } from '../../scripts/debian.mjs';
 import { root } from '../../scripts/node-red.mjs';
+import { mqtt, retained, startBroker, stopBroker } from '../helpers/mosquitto';
 import { newestRuntimes } from '../helpers/real-node-red';
 import { checkDiscovery } from '../lib/home-assistant/schema';
 import { ExampleBench, type Cluster, type ExampleNode } from './example-bench';
 import { MailServer } from './mail-server';
 import { onEach } from './on-each';
-
-/** MQTT library of Node-RED's own nodes. */
-const mqtt = createRequire(require.resolve('@node-red/nodes/package.json'))('mqtt') as typeof import('mqtt');
 
 /** The pack of the e-mail node, as Node-RED finds it in `nodesDir`. */
 const mailPack = join(root, 'matrix/node_modules/node-red-node-email');
@@ -894,27 +888,6 @@ describe('the examples', () => {
   });
 });
 
-/** Topics with a retained message, which a new client receives. */
-async function retained(port: number): Promise<string[]> {
-  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`);
-  const topics: string[] = [];
-  client.on('error', () => undefined);
-  client.on('message', (topic, _, { retain }) => void (retain && topics.push(topic)));
-  try {
-    const last = new Promise((resolve) => client.on('message', (topic) => topic === END && resolve(undefined)));
-    // A broker that has just been started may not listen yet.
-    await new Promise((connected) => client.once('connect', connected));
-    await client.subscribeAsync('#');
-    // The broker sends the retained messages first.
-    await client.publishAsync(END, '');
-    await last;
-    return topics;
-  } finally {
-    await client.endAsync();
-  }
-}
-const END = 'all-retained-messages-have-arrived';
-
 /** A bot of a chat, whose room has an owner who presses buttons. */
 function chatOf(bench: ExampleBench) {
   const bot = '/bot34:secret/';
@@ -968,30 +941,3 @@ interface Need {
 
 const texts = ({ calls }: ExampleBench) =>
   calls.map(({ body }) => (JSON.parse(body.toString()) as { text: string }).text);
-
-interface Broker {
-  port: number;
-  process: ChildProcess;
-}
-
-async function startBroker(folder: string, before?: number): Promise<Broker> {
-  const port = before ?? (await freePort());
-  const config = join(folder, 'mosquitto.conf');
-  await writeFile(config, `listener ${port} 127.0.0.1\nallow_anonymous true\npersistence false\n`);
-  const child = spawn(ensureMosquitto(), ['-c', config], { stdio: 'ignore' });
-  return { port, process: child };
-}
-
-async function freePort(): Promise<number> {
-  const place = createServer().listen(0, '127.0.0.1');
-  await once(place, 'listening');
-  const { port } = place.address() as AddressInfo;
-  place.close();
-  return port;
-}
-
-async function stopBroker({ process }: Broker): Promise<void> {
-  const gone = once(process, 'exit');
-  process.kill();
-  await gone;
-}
