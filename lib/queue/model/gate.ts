@@ -230,11 +230,18 @@ export function observed(before: PlateGate, sight: Sight): PlateGate {
   return gate === before || JSON.stringify(gate) === JSON.stringify(before) ? before : gate;
 }
 
-/** After a damage, the ended jobs of the first status are known: none of them is news that could open the gate. */
-function withHistory(gate: PlateGate, { history, unplaced }: Sight): PlateGate {
+/**
+ * After a damage, the ended jobs of the first status are known: none of them is news that could open the gate. The verdict on
+ * the plate concerns the last of them.
+ */
+function withHistory(gate: PlateGate, { history, unplaced, at }: Sight): PlateGate {
   if (!gate.isBlind) return gate;
   const { isBlind: _, ...seen } = gate;
-  return { ...seen, known: [...idsOf([...history, ...unplaced]), ...gate.known] };
+  const past = idsOf([...history, ...unplaced]);
+  const last = past.at(-1);
+  const isUnnamed = gate.ended?.source === 'damaged' && gate.ended.clearedAt === null && last !== undefined;
+  const ended = isUnnamed && gate.ended ? { ...gate.ended, id: last, at } : gate.ended;
+  return { ...seen, known: [...past, ...gate.known], ended };
 }
 
 /** Ids of ended jobs, oldest first. */

@@ -201,20 +201,23 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C1', alone('P1', next)), { only: 'clear' });
     });
 
-    for (const [history, isListed] of [
-      ['shows the print', true],
-      ['is empty', false],
+    for (const [what, isListed] of [
+      ['was lost, and the history shows the print', true],
+      ['was lost, and the history is empty', false],
+      ['is damaged, and the history shows the print', true],
     ] as const)
-      it(`asks for the verdict that a copy awaits if the record was lost, and the history ${history}`, async () => {
+      it(`asks for the verdict that a copy awaits if the record ${what}`, async () => {
         await start({ ...onlyC1, gate: 'confirm' });
         await one.add('a');
         await all.pass(80);
         const [print] = (await one.item('a')).prints;
         assert.equal(print?.state, 'finished');
         all.kill(one);
-        await store().delete(gateKey('P of C1'));
-        await start({ ...onlyC1, gate: 'confirm' });
+        if (what.startsWith('was lost')) await store().delete(gateKey('P of C1'));
+        else await store().put(gateKey('P of C1'), 'odd');
         const shown = isListed ? past(on('P of C1', at(String(print.clusterJobId), 'finished', 100))) : {};
+        all.farm.changes.set('C1', answer(alone('P of C1', shown)));
+        await start({ ...onlyC1, gate: 'confirm' });
         assert.deepEqual(await see('C1', alone('P of C1', shown)), { only: 'awaiting' });
         await one.clear(true, 'C1');
         await all.pass(10);
