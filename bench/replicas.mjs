@@ -21,13 +21,18 @@ const HELP = `Usage: npm run bench -- replicas [options]
   --queue        with a print queue that may use all clusters
 `;
 
-/** Targets for a state on PostgreSQL. `cpu`: cost of a poll relative to files. `edge`: statements per ended print, at one runtime. */
-const TARGET = { cpu: 1.2, edge: 12 };
+/**
+ * Targets for a state on PostgreSQL. `cpu`: cost of a poll relative to files; `others`: what each further runtime adds, as its
+ * queue follows each poll too. `edge`: statements per ended print, at one runtime.
+ */
+const TARGET = { cpu: 1.2, others: 0.4, edge: 12 };
 /** Further statements per ended print: of a queue, for the plate, and of each further runtime, which reads what was shared. */
 const [OF_QUEUE, OF_OTHERS] = [16, 12];
 /** Allowance for the uneven distribution of ends. */
 const SPREAD_OF_ENDS = 4;
 const MIB = 1024 * 1024;
+/** Printers whose first sight a queue certainly handles in a second. */
+const FIRST_SIGHTS = 10;
 /** Unit of the processor times in /proc, s. */
 const TICK = 0.01;
 
@@ -93,7 +98,8 @@ async function run(wanted, { folder, ends, signal }) {
   const [files, rows] = await Promise.all([startFarmService(ends), startFarmService(ends)]);
   const idle = (await idleCosts({ folder, ends, service: files }, 20)).nodeRed;
   signal.throwIfAborted();
-  const times = { warmUp: 3 * interval + 5, window: seconds };
+  // At its first sight of a printer, a queue reads and writes the gate of the plate.
+  const times = { warmUp: 3 * interval + 5 + (hasQueue ? clusters / FIRST_SIGHTS : 0), window: seconds };
   const watch = async (
     /** @type {typeof files} */ service,
     /** @type {Record<string, unknown>} */ settings,
@@ -150,11 +156,12 @@ async function run(wanted, { folder, ends, signal }) {
     console.log(`${perMinute(calls).toFixed(1).padStart(8)} a minute: ${query.slice(0, 90)} …`);
 
   const ratio = cpuOf(withRows) / cpuOf([withFiles]);
+  const cpu = TARGET.cpu + (hasQueue ? (runtimes - 1) * TARGET.others : 0);
   const prints = (clusters * work.seconds) / PRINT;
   const edge = TARGET.edge + (hasQueue ? OF_QUEUE : 0) + (runtimes - 1) * OF_OTHERS;
   const most = (clockwork(wanted) * work.seconds) / 60 + edge * (prints + SPREAD_OF_ENDS * Math.sqrt(prints));
   return exitCode([
-    { met: ratio <= TARGET.cpu, text: `CPU of a poll at most ${TARGET.cpu} x that with files: ${ratio.toFixed(2)}` },
+    { met: ratio <= cpu, text: `CPU of a poll at most ${cpu.toFixed(1)} x that with files: ${ratio.toFixed(2)}` },
     {
       met: asked <= most,
       text: `no statement for a poll without an edge: ${asked} for ${prints.toFixed(0)} prints in ${first.made} polls, at most ${most.toFixed(0)}`,
@@ -165,7 +172,7 @@ async function run(wanted, { folder, ends, signal }) {
 /** Statements in a minute that depend on time alone. @param {Wanted} wanted */
 function clockwork({ runtimes, hasQueue }) {
   const topics = hasQueue ? 2 : 1;
-  const own = CLOCKWORK.renewals + topics * (CLOCKWORK.members + CLOCKWORK.claims);
+  const own = CLOCKWORK.renewals + CLOCKWORK.claims + topics * CLOCKWORK.members;
   // Without a queue, and with one runtime, nobody waits for the polls of another one.
   const shared = hasQueue && runtimes > 1 ? CLOCKWORK.polled + (runtimes - 1) * CLOCKWORK.reads : 0;
   return runtimes * (own + shared);
