@@ -69,6 +69,7 @@ export const LAYERS = {
       'start.test.ts': 110,
       'restart.test.ts': 100,
       'packed.test.ts': 65,
+      'home-assistant.test.ts': 20,
       'board-queue.test.ts': 60,
       'kill.test.ts': 48,
       'postgres.test.ts': 36,
