@@ -166,6 +166,11 @@ class Newcomer {
     const board = await this.editor.context.newPage();
     await board.goto(`${this.editor.nodeRed.url}print-queue`);
     this.keystrokes += 'print-queue'.length + 1;
+    // One of each of the six printers, whose first polls are spread.
+    await board
+      .getByRole('group', { name: /^Plate: / })
+      .nth(5)
+      .waitFor();
     await this.click(board.getByRole('button', { name: 'All good' }));
     const chooser = board.waitForEvent('filechooser');
     await this.click(board.getByRole('button', { name: 'Add files' }));
@@ -253,6 +258,7 @@ for (const runtime of editors) {
       await newcomer.importBeside(tarball.manifest.name, '06-print-queue-with-a-board');
       await newcomer.showFlow('Print queue with a board');
       await newcomer.deploy();
+      await newcomer.status('Print queue', /open/);
       await newcomer.printOnTheBoard();
       const taken = performance.now() - start;
       assert.ok(taken < FIRST_PRINT, `${Math.round(taken / 1000)} s`);
