@@ -230,7 +230,6 @@ describe('the examples', () => {
       await bench.untilShown('logged', /square\.gcode/);
       await bench.untilShown('logged', /formula/);
       const lines = async () => (await readFile(LOG_FILE, 'utf8')).split('\n');
-      assert.equal((await lines())[0], 'at,printer,job,end,minutes,owner,id');
       const about = async (name: string) => (await lines()).filter((line) => line.includes(name));
       const [square = ''] = await about('square.gcode');
       assert.match(square, /^[\d-]+T[\d:.]+Z,\w+ printer,square\.gcode,finished,10,Mona Maker,[\w-]+$/);
@@ -241,7 +240,7 @@ describe('the examples', () => {
       await bench.pass(60 + HEATING + CLEARING);
       await bench.untilShown('logged', /after the restart/);
       await bench.settle();
-      for (const once of ['at,printer', 'square.gcode', 'formula', 'after the restart'])
+      for (const once of ['at,printer,job,end,minutes,owner,id', 'square.gcode', 'formula', 'after the restart'])
         assert.equal((await about(once)).length, 1, once);
       assert.equal(bench.shown('what went wrong'), '');
 
@@ -646,12 +645,17 @@ describe('the examples', () => {
     const { sent, press } = chat;
     /** Lets the print fail, and returns the question about it with the words of its buttons. */
     const fail = async (cluster: number, call = 'sendPhoto') => {
-      const asked = sent(call).length;
+      const before = sent(call).length;
+      // A print of another example may be aborted meanwhile.
+      const asked = () =>
+        sent(call)
+          .slice(before)
+          .filter((body) => body.includes('has failed'));
       const impediments = [{ translation_key: 'nozzle_clogged', severity: 'error' }];
       await bench.world('job-details', { cluster, impediments, statusMessage: 'It sounds odd' });
       await bench.world('fail', { cluster });
-      await bench.until(() => sent(call).length === asked + 1);
-      const question = sent(call).at(-1)!;
+      await bench.until(() => asked().length > 0);
+      const [question] = asked() as [string];
       const [again, other] = wordsOf(question);
       return { question, again: again!, other: other! };
     };
