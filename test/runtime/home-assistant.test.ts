@@ -78,6 +78,7 @@ describe('home assistant on two Node-REDs', function () {
       credentials: credentialsOf(simulator),
       settings: {
         ...lean('10-mqtt.js', '25-status.js'),
+        mqttReconnectTime: 1_000,
         credentialSecret: 'the secret of all',
         remotePrinting: { stateStore: address },
       },
