@@ -130,10 +130,13 @@ export class People {
       isConfirmed = true;
     });
     const before = this.#lastPrints(clusterId);
+    const settled = this.#settled.size;
     if (isConfirmed)
       this.world.time.after(LATER, () => {
         const isSame = this.queue === queue && machine?.alive && machine.mount.faults.size === 0;
-        if (!isSame || before === null || this.#lastPrints(clusterId) !== before) return;
+        // A print that was settled meanwhile closes the gates of all that could have taken it.
+        const isSettled = this.#settled.size > settled;
+        if (!isSame || isSettled || before === null || this.#lastPrints(clusterId) !== before) return;
         void queue?.explainQueue().then(
           (board) => machine?.alive && this.oracles.words.seeClear({ clusterId, printerId }, board),
           () => undefined,

@@ -58,6 +58,8 @@ type Kind = (typeof KINDS)[number];
 /** Time in which calm polls have shown a print twice, ms, and how long such a print lasts, in seconds of the printer’s time. */
 const SEEN_WITHIN = 130_000;
 const LONG = (FACTOR * 400_000) / SECOND;
+/** Time after which somebody settles what a lost answer has left in doubt, once polls show the printers again, ms. */
+const SETTLED_AFTER = 30_000;
 /** Time after which marks of the first gates are written, ms. */
 const MARKED_AFTER = 130_000;
 
@@ -161,7 +163,12 @@ class PlatesRun {
     const chance = this.#chance;
     const people = this.#people;
     await people.clearPlates(0.5, 0.2);
-    if (!chance.is(0.4)) return;
+    if (chance.is(0.4)) await this.#settle();
+  }
+
+  async #settle(): Promise<void> {
+    if (this.#life.over) return;
+    const people = this.#people;
     for (const item of await people.list()) if (item.copies.unknown + item.copies.held > 0) await people.help(item);
   }
 
@@ -251,6 +258,8 @@ class PlatesRun {
     const away = tales.whole(BRIEFLY_OFF.least, BRIEFLY_OFF.most);
     const lostAt = Math.max(MARKED_AFTER, tales.whole(0, horizon * 0.6));
     if (tales.is(0.4)) this.#life.at(lostAt, () => this.#soon(() => this.#loseRecords(away)));
+    const lost = new Chance(seeded(this.world.seed + 8e6));
+    if (lost.is(0.4)) this.#life.at(lost.whole(0, 100_000), () => this.#loseInGroup(lost));
   }
 
   /** A foreign print vanishes that polls have shown: its part lies there. */
@@ -292,6 +301,15 @@ class PlatesRun {
       return true;
     });
     return true;
+  }
+
+  /** A print of a group is lost at a member that nobody knows, at times beside a long print by hand. */
+  #loseInGroup(chance: Chance): void {
+    const group = this.#clusters.find(({ printers, online }) => online && printers.length > 1);
+    if (!group) return;
+    this.world.trace.add(`${group.clusterId.slice(0, 6)}: the next print of the group will be lost`);
+    if (chance.is(0.7)) this.world.simulator.world.printLocally(group.clusterId, { name: 'by hand', seconds: LONG });
+    this.#loseAnswer(chance, group);
   }
 
   /** The process is killed while a part lies somewhere, and the records of the gates are gone at the next start. */
@@ -345,8 +363,9 @@ class PlatesRun {
     return job !== undefined;
   }
 
-  #vanish({ clusterId, queue }: Cluster): void {
-    const job = queue.find(({ sentFrom, printerUuid }) => sentFrom === 'cloud' && printerUuid !== null);
+  #vanish({ clusterId, queue }: Cluster, uuid?: string): void {
+    const isMeant = (job: PrintJob) => uuid === undefined || job.uuid === uuid;
+    const job = queue.find((one) => one.sentFrom === 'cloud' && one.printerUuid !== null && isMeant(one));
     // A foreign print that vanishes between two polls leaves a part of which nothing can know.
     if (!job) return;
     this.#people.vanished.set(job.uuid, this.#floor.vanish(clusterId, job));
@@ -407,18 +426,25 @@ class PlatesRun {
     return job !== undefined;
   }
 
-  #loseAnswer(): void {
-    const chance = this.#chance;
+  /** Loses the answer to the next print, and hides the printers for long. `group`: to the next print there, which vanishes. */
+  #loseAnswer(chance = this.#chance, group?: Cluster): void {
     const { faults } = this.world.simulator;
     const answer = chance.pick<Partial<Fault>>([{ reset: true }, { status: 500 }]);
-    faults.add({ endpoint: 'print', when: 'after', ...answer });
+    const path = group && { path: group.clusterId.replace(/=+$/, '') };
+    faults.add({ endpoint: 'print', when: 'after', ...answer, ...path });
     const away = chance.whole(200_000, 320_000);
     this.#isCalm = false;
     this.world.onPrint = (clusterId) => {
+      if (group && clusterId !== group.clusterId) return;
       this.world.onPrint = () => undefined;
       if (this.#life.over) return;
       const hidden = faults.add({ endpoint: 'clusterStatus', times: 'always', status: 503 });
       this.world.time.after(away, () => hidden.remove());
+      if (group) {
+        const uuid = this.world.printed.at(-1)?.uuid;
+        this.world.time.after(chance.whole(8_000, 12_000), () => this.#vanish(group, uuid));
+        return this.world.time.after(away + SETTLED_AFTER, () => void this.#settle());
+      }
       const cluster = this.#clusters.find((one) => one.clusterId === clusterId);
       // Nothing will ever show it.
       if (cluster && chance.is(0.7)) this.world.time.after(chance.whole(8_000, 20_000), () => this.#vanish(cluster));
