@@ -56,7 +56,7 @@ describe('nodes/admin', () => {
       ['', ENGLISH],
       ['*', ENGLISH],
       ['de-AT,de;q=0.9,en;q=0.8', 'Dieses Konto gibt es hier nicht: zuerst übernehmen (deploy).'],
-      ['es', 'Aquí no existe esta cuenta: instánciala primero.'],
+      ['es', 'Aquí no existe esta cuenta: instánciela primero.'],
       ['zh-CN', '此处没有该账户：请先部署。'],
       ['zh-TW', ENGLISH],
       ['ru,fr;q=0.5', "Ce compte n'existe pas ici : déployez-le d'abord."],
