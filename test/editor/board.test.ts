@@ -10,7 +10,7 @@ for (const runtime of editors) {
 
     before(async () => (editor = await Editor.withAccount(runtime)));
     settleAfterEach(() => editor);
-    const isShown = (name: string) => editor.page.locator(`#node-input-${name}`).isVisible();
+    const untilHidden = (name: string) => editor.page.locator(`#node-input-${name}`).waitFor({ state: 'hidden' });
 
     it('saves the defaults, with the only account preselected', async () => {
       const id = await editor.add(type);
@@ -28,7 +28,7 @@ for (const runtime of editors) {
       await editor.addAccount('queue').then(async (queue) => {
         await editor.saveAccount();
         assert.equal(await editor.page.inputValue('#node-input-queue'), queue);
-        assert.equal(await isShown('account'), false);
+        await untilHidden('account');
         await editor.page.fill('#node-input-path', 'farm/board');
         await editor.page.selectOption('#node-input-allow', 'all');
         await editor.page.fill('#node-input-token', 'open sesame');
@@ -36,7 +36,7 @@ for (const runtime of editors) {
         await editor.assertSaved(id, { type, account: '', queue, path: 'farm/board', allow: 'all' });
       });
       await editor.open(id);
-      assert.equal(await isShown('account'), false);
+      await untilHidden('account');
       await editor.cancel();
     });
 
