@@ -227,11 +227,11 @@ describe('the examples', () => {
       await printAndWatch(bench, 'print something small');
       await bench.world('print-locally', { cluster: 5, name: '=a "formula", it is', seconds: 60 });
       await bench.pass(600 + CLEARING);
-      await bench.untilShown('logged', /square\.gcode/);
+      await bench.untilShown('logged', /,square\.gcode/);
       await bench.untilShown('logged', /formula/);
       const lines = async () => (await readFile(LOG_FILE, 'utf8')).split('\n');
       const about = async (name: string) => (await lines()).filter((line) => line.includes(name));
-      const [square = ''] = await about('square.gcode');
+      const [square = ''] = await about(',square.gcode,');
       assert.match(square, /^[\d-]+T[\d:.]+Z,\w+ printer,square\.gcode,finished,10,Mona Maker,[\w-]+$/);
       assert.match((await about('formula'))[0] ?? '', /Z,[\w ]+,"'=a ""formula"", it is",finished,1,,[\w-]+$/);
       await bench.restart();
@@ -240,7 +240,7 @@ describe('the examples', () => {
       await bench.pass(60 + HEATING + CLEARING);
       await bench.untilShown('logged', /after the restart/);
       await bench.settle();
-      for (const once of ['at,printer,job,end,minutes,owner,id', 'square.gcode', 'formula', 'after the restart'])
+      for (const once of ['at,printer,job,end,minutes,owner,id', ',square.gcode,', 'formula', 'after the restart'])
         assert.equal((await about(once)).length, 1, once);
       assert.equal(bench.shown('what went wrong'), '');
 
