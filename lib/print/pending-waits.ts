@@ -30,8 +30,8 @@ interface StoredWait {
 export class PendingWaits {
   /** Ids of the handed-over waits, whatever the store still holds. */
   readonly #handedOver = new Set<string>();
-  /** Ids of the waits that are not yet known to be written. */
-  readonly #unwritten = new Set<string>();
+  /** Notes of the waits that are not yet known to be written, by id. */
+  readonly #unwritten = new Map<string, unknown>();
   /** Ids of the waits whose retention in the store has been renewed. */
   readonly #renewed = new Set<string>();
   readonly #closing = new AbortController();
@@ -52,7 +52,7 @@ export class PendingWaits {
    * write until it succeeds or the wait has ended; reports the first failure to `failed`. Never rejects.
    */
   async keep(owner: WaitOwner, wait: StoredWait, note: unknown, failed: (error: unknown) => void): Promise<void> {
-    this.#unwritten.add(wait.id);
+    this.#unwritten.set(wait.id, note);
     const write = async (attempt: number) => {
       if (!this.#unwritten.has(wait.id)) return;
       await this.#track(this.#write(owner, wait, note));
@@ -126,8 +126,8 @@ export class PendingWaits {
   }
 
   /** The note stored with a wait; undefined if a crash prevented its write. Rejects while it can't be read. */
-  readNote(owner: WaitOwner, wait: StoredWait): Promise<unknown> {
-    return this.store.get<unknown>(noteKey(owner, wait));
+  async readNote(owner: WaitOwner, wait: StoredWait): Promise<unknown> {
+    return this.#unwritten.get(wait.id) ?? this.store.get<unknown>(noteKey(owner, wait));
   }
 
   /**

@@ -8,6 +8,17 @@ import { MemoryStore } from '../../helpers/memory-store';
 const OWNER: WaitOwner = ['account', 'service', 'workspace', 'node'];
 
 describe('print/pending-waits', () => {
+  it('has the note of a wait that is not written yet', async () => {
+    const store = new MemoryStore();
+    store.put = () => new Promise(() => undefined);
+    const kept = new PendingWaits(store, new ManualClock(), NO_PEERS);
+    const wait = { id: 'a', since: 0 };
+    void kept.keep(OWNER, wait, { topic: 'mine' }, () => undefined);
+    const { waits } = await kept.adopt(OWNER);
+    assert.deepEqual(waits, [wait]);
+    assert.deepEqual(await kept.readNote(OWNER, wait), { topic: 'mine' });
+  });
+
   it('causes no listener warning, however many waits can’t be written', async () => {
     const clock = new ManualClock();
     const store = new MemoryStore();
