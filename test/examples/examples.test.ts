@@ -230,6 +230,7 @@ describe('the examples', () => {
       await bench.untilShown('logged', /,square\.gcode/);
       await bench.untilShown('logged', /formula/);
       const lines = async () => (await readFile(LOG_FILE, 'utf8')).split('\n');
+      assert.equal((await lines())[0], 'at,printer,job,end,minutes,owner,id');
       const about = async (name: string) => (await lines()).filter((line) => line.includes(name));
       const [square = ''] = await about(',square.gcode,');
       assert.match(square, /^[\d-]+T[\d:.]+Z,\w+ printer,square\.gcode,finished,10,Mona Maker,[\w-]+$/);
