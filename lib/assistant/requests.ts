@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { asPrintingError, type ErrorCode, PrintingError } from '../service/errors';
-import type { CurrentScope, Key, StateStore } from '../state/store';
+import { type CurrentScope, type Key, type StateStore, valuesBelow } from '../state/store';
 import type { Clock } from '../time/clock';
 import { phrase } from '../words/sentence';
 import type { Arguments } from './schema';
@@ -144,17 +144,10 @@ export class AssistantRequests {
   async open(): Promise<Filed[]> {
     const prefix: Key = ['assistant-request', ...(await this.#options.scope()), this.#options.nodeId];
     const found: Filed[] = [];
-    for (let after: string | null | undefined; after !== null;) {
-      const page = await this.#options.store.list<RequestRecord>(prefix, {
-        limit: 100,
-        after,
-        unread: () => undefined,
-      });
-      for (const { key, value } of page.entries)
-        if (value.state === 'running' || (value.state === 'waiting' && !value.wasSent))
-          found.push({ handle: key.at(-1) ?? '', record: value });
-      after = page.next;
-    }
+    const filed = valuesBelow<RequestRecord>(this.#options.store, prefix, { limit: 100, unread: () => undefined });
+    for await (const { key, value } of filed)
+      if (value.state === 'running' || (value.state === 'waiting' && !value.wasSent))
+        found.push({ handle: key.at(-1) ?? '', record: value });
     return found;
   }
 

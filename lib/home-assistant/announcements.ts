@@ -1,4 +1,4 @@
-import type { StateStore } from '../state/store';
+import { type StateStore, valuesBelow } from '../state/store';
 import type { Announced } from './discovery';
 import type { Prefixes } from './identity';
 
@@ -34,12 +34,11 @@ export class Announcements {
   /** All printers that were announced and not removed since. Rejects if they can't be read now. */
   async all(): Promise<Announcement[]> {
     const found: Announcement[] = [];
-    let after: string | undefined;
-    do {
-      const page = await this.store.list<Announcement>(['home-assistant', this.nodeId], { after, limit: PAGE });
-      found.push(...page.entries.flatMap(({ value }) => checked(value) ?? []));
-      after = page.next ?? undefined;
-    } while (after !== undefined);
+    const stored = valuesBelow<Announcement>(this.store, ['home-assistant', this.nodeId], { limit: PAGE });
+    for await (const { value } of stored) {
+      const announcement = checked(value);
+      if (announcement) found.push(announcement);
+    }
     return found;
   }
 

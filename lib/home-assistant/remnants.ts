@@ -1,4 +1,4 @@
-import type { StateStore } from '../state/store';
+import { type StateStore, valuesBelow } from '../state/store';
 
 /** Time for which topics are emptied again, ms. */
 const KEPT = 90 * 24 * 60 * 60 * 1000;
@@ -37,12 +37,8 @@ export class Remnants {
   /** Rejects if they can't be read now. */
   async all(): Promise<Remnant[]> {
     const found: Remnant[] = [];
-    let after: string | undefined;
-    do {
-      const page = await this.store.list<Remnant>(['home-assistant-remnant', this.nodeId], { after, limit: PAGE });
-      found.push(...page.entries.map(({ value }) => value).filter(({ version }) => version === VERSION));
-      after = page.next ?? undefined;
-    } while (after !== undefined);
+    const stored = valuesBelow<Remnant>(this.store, ['home-assistant-remnant', this.nodeId], { limit: PAGE });
+    for await (const { value } of stored) if (value.version === VERSION) found.push(value);
     return found;
   }
 

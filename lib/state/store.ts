@@ -99,6 +99,19 @@ export interface StatePage<T> {
   next: string | null;
 }
 
+/** All values below a prefix, page by page. Throws like `list`. */
+export async function* valuesBelow<T>(
+  store: Pick<StateStore, 'list'>,
+  prefix: Key,
+  options: Omit<ListOptions, 'after'>,
+): AsyncGenerator<StatePage<T>['entries'][number]> {
+  for (let after: string | null | undefined; after !== null;) {
+    const page = await store.list<T>(prefix, { ...options, after });
+    yield* page.entries;
+    after = page.next;
+  }
+}
+
 /** Length of a position. */
 export const POSITION = 40;
 

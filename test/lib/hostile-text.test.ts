@@ -911,6 +911,7 @@ const OTHERS: Record<string, string> = {
   'state/membership.*': 'gets no text',
   'state/locks.*': 'gets no text',
   'state/store.positionOf': 'hashes a key',
+  'state/store.valuesBelow': 'passes on what a store lists',
   'state/store.beginsWith': 'compares the words of a key',
   'state/store.pageOf': 'gets hashes',
   'postgres/schema.*': 'gets no text',

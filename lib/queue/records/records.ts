@@ -1,7 +1,7 @@
 import { asPrintingError, NewerValueError, newerValue, type PrintingError } from '../../service/errors';
 import type { Lock } from '../../state/membership';
 import { damaged, setAside } from '../../state/records';
-import type { Change, Key, PutOptions, Scope, StateStore } from '../../state/store';
+import { type Change, type Key, type PutOptions, type Scope, type StateStore, valuesBelow } from '../../state/store';
 import { eachInTurn } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { Sentence } from '../../words/sentence';
@@ -91,12 +91,9 @@ export class QueueStore {
     const failed = (error: PrintingError) => {
       failure ??= error;
     };
-    for (let after: string | undefined, isMore = true; isMore;) {
-      const { entries, next } = await this.store.list<unknown>(prefix, { limit: PAGE, after, unread: failed });
-      count += entries.length;
-      yield* entries;
-      isMore = next !== null;
-      after = next ?? undefined;
+    for await (const entry of valuesBelow<unknown>(this.store, prefix, { limit: PAGE, unread: failed })) {
+      count++;
+      yield entry;
     }
     if (failure && count === 0) throw failure;
     if (failure) unread(failure);
