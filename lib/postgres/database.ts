@@ -170,7 +170,7 @@ export class Database {
   /** Runs a statement while it has a slot. */
   #onConnection<T>(statement: () => Promise<T>, patience: number, urgent = false): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      void this.#slots.hold(async () => {
+      const held = this.#slots.hold(async () => {
         const answered = statement();
         answered.then(resolve, reject);
         const error: unknown = await answered.then(
@@ -179,6 +179,7 @@ export class Database {
         );
         if (isGivenUp(error) && patience < ENDED_AFTER) await sleep(this.#options.clock, ENDED_AFTER - patience);
       }, urgent);
+      held.catch(reject);
     });
   }
 
