@@ -26,12 +26,12 @@ interface SentRecord {
   by: string;
   /** Topic of the state. */
   topic: string;
-  /** JSON of a `SentState`; null: the broker may lack what was sent. */
-  sent: string | null;
+  /** Null: the broker may lack what was sent. */
+  sent: SentState | null;
 }
 
 /**
- * What several runtimes tell one another about the states that they have sent, so that the next owner of a printer does not
+ * Messages between several runtimes about the states that they have sent, so that the next owner of a printer does not
  * send an equal one.
  *
  * A record counts only while its runtime was alive since everything was sent last: a broker that lost its messages has then
@@ -63,15 +63,12 @@ export class Handovers {
   async read(id: string, topic: string): Promise<SentState | null> {
     const record = await this.options.store.get<SentRecord>(this.#key(id)).catch(() => undefined);
     const isKnown = record?.version === VERSION && record.topic === topic && this.#witnesses.has(record.by);
-    return isKnown && record.sent !== null ? (JSON.parse(record.sent) as SentState) : null;
+    return isKnown ? record.sent : null;
   }
 
   /** Writes what was sent; of several states in a row, the last one. The broker has it already, so the store insists. */
   write(id: string, topic: string, sent: SentState | null): void {
-    const record: SentRecord = {
-      ...{ version: VERSION, by: this.options.membership.id, topic },
-      sent: sent && JSON.stringify(sent),
-    };
+    const record: SentRecord = { version: VERSION, by: this.options.membership.id, topic, sent };
     const rerun = this.#writes.get(id)?.rerun ?? new Rerun(() => this.#write(id));
     const write = { record, rerun, written: Promise.resolve() };
     this.#writes.set(id, write);
