@@ -1,5 +1,5 @@
 // The shapes that a board and its page share. The page imports nothing else from lib/, and these are types alone.
-import type { ItemState } from '../queue/model/types';
+import type { ItemState, PlannedPrints } from '../queue/model/types';
 import type { PrintJob } from '../service/print-job';
 
 /**
@@ -115,16 +115,6 @@ export interface BoardForecast {
     material: { guid: string | null; brand: string | null; type: string | null; color: string | null };
     shortAt: string | null;
   }[];
-}
-
-/** Prints of one item that follow each other on one printer. */
-export interface PlannedPrints {
-  itemId: string;
-  clusterId: string;
-  printerId: string | null;
-  startAt: string;
-  endAt: string;
-  copies: number;
 }
 
 export type NeedKind = 'plate' | 'unknown' | 'blocked' | 'failed' | 'offline' | 'fault' | 'material' | 'sign-in';

@@ -264,18 +264,21 @@ export interface QueueExplanation {
   active: number;
 }
 
+/** Prints of one item that follow each other on one printer. */
+export interface PlannedPrints {
+  itemId: string;
+  clusterId: string;
+  printerId: string | null;
+  startAt: string;
+  endAt: string;
+  copies: number;
+}
+
 export interface Forecast {
   at: string;
   items: readonly { itemId: string; startAt: string | null; endAt: string | null; clusterId: string | null }[];
-  /** What the printers print in the next 24 hours; copies of an item that follow each other on a printer are one entry. */
-  prints: readonly {
-    itemId: string;
-    clusterId: string;
-    printerId: string | null;
-    startAt: string;
-    endAt: string;
-    copies: number;
-  }[];
+  /** The prints that begin within the next 24 hours, in the order in which they begin. */
+  prints: readonly PlannedPrints[];
   orders: readonly { orderId: string; endAt: string | null; late: boolean }[];
   idleAt: string | null;
   materials: readonly MaterialForecast[];

@@ -1,6 +1,6 @@
 import { nextClosing } from '../../rules/hours';
 import { afterHours } from '../model/rules';
-import { printerKey, type QueuePrinter } from '../model/types';
+import { type PlannedPrints, printerKey, type QueuePrinter } from '../model/types';
 import { type PlanFile, type PlanInput, type PlanItem, withoutPrints } from './inputs';
 import { MaterialForecast, type MaterialStock, materialStocks } from './materials';
 import { ASSUMED_SECONDS, type Choice, type Decision, Planner } from './plan';
@@ -40,14 +40,7 @@ export interface QueueForecast {
 }
 
 /** Prints of one item that follow each other on one printer. Times in ms since 1970. */
-export interface PrintsForecast {
-  itemId: string;
-  clusterId: string;
-  printerId: string | null;
-  startAt: number;
-  endAt: number;
-  copies: number;
-}
+export type PrintsForecast = Omit<PlannedPrints, 'startAt' | 'endAt'> & { startAt: number; endAt: number };
 
 interface ItemForecast {
   /** Start of its first print, present or coming, and the cluster. */
