@@ -31,7 +31,7 @@ export function needsOf(
     ...plates(queue, printers),
     ...ofItems,
     ...printers.flatMap((printer) => troubles(printer)),
-    // Before that, nobody knows what is loaded.
+    // Before that, the loaded materials are not known.
     ...(queue.view.isComplete ? forecast.materials.flatMap(shortage) : []),
   ];
 }
@@ -162,26 +162,28 @@ function blockades({ view }: QueueContext, record: ItemRecord): Need[] {
   const { itemId, blocked } = record;
   const isInDoubt = copiesIn(record, 'unknown').length > 0;
   if (!blocked.is || (isInDoubt && !record.prints.some(isStuck))) return [];
-  const reasons = view.item(record, 1).waitingFor;
-  const [reason] = reasons;
   const isGone = record.files.every((file) => file.isGone);
   const helps = isGone || record.prints.some(isStuck) ? [] : remedies(view, record);
-  const text =
-    // What the sentence of the queue advises can't be done on a page.
-    reason?.code === 'MODEL_UNKNOWN' && helps.length > 0
-      ? phrase`${nameOf(record)}: the file does not name its printer model. Choose a printer that suits it.`
-      : reason
-        ? phrase`${nameOf(record)}: ${reason.text}`
-        : phrase`${nameOf(record)} can't be printed: remove it, or change it.`;
   const remove: Answer = { label: REMOVE, action: 'remove', properties: { itemId } };
   return [
     {
       ...OF_NOTHING,
-      ...{ id: `blocked/${itemId}/${blocked.count}`, kind: 'blocked' as const, text, itemId },
+      ...{ id: `blocked/${itemId}/${blocked.count}`, kind: 'blocked' as const, itemId },
+      text: whyBlocked(view, record, helps.length > 0),
       since: timeOf(blocked.at),
       answers: [...helps, remove],
     },
   ];
+}
+
+function whyBlocked(view: QueueContext['view'], record: ItemRecord, canChoose: boolean): Sentence {
+  const name = nameOf(record);
+  const [reason] = view.item(record, 1).waitingFor;
+  if (!reason) return phrase`${name} can't be printed: remove it, or change it.`;
+  // The advice of the queue's own sentence can't be followed on a page.
+  if (reason.code === 'MODEL_UNKNOWN' && canChoose)
+    return phrase`${name}: the file does not name its printer model. Choose a printer that suits it.`;
+  return phrase`${name}: ${reason.text}`;
 }
 
 /** Answers that make a blocked item printable, as far as the printers are known, by the state of their configurations. */
