@@ -173,7 +173,7 @@ async function run(wanted, { folder, ends, signal }) {
 function clockwork({ runtimes, hasQueue }) {
   const topics = hasQueue ? 2 : 1;
   const own = CLOCKWORK.renewals + CLOCKWORK.claims + topics * CLOCKWORK.members;
-  // Without a queue, and with one runtime, nobody waits for the polls of another one.
+  // Without a queue, and with one runtime, no runtime waits for the polls of another one.
   const shared = hasQueue && runtimes > 1 ? CLOCKWORK.polled + (runtimes - 1) * CLOCKWORK.reads : 0;
   return runtimes * (own + shared);
 }

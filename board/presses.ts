@@ -91,7 +91,7 @@ export function pressLater(need: string, answer: string, act: () => Promise<bool
     window.clearTimeout(entry.timer);
     entry.isSent = true;
     set({});
-    // The board shows what was done a moment later: nobody presses again meanwhile.
+    // The board shows the effect a moment later: until then, the answer stays pressed.
     void act().then((isDone) => window.setTimeout(() => forget(need), isDone ? SETTLES : 0));
   }
 }

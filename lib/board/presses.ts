@@ -17,8 +17,8 @@ interface PressRecord {
 
 /**
  * Does each press once, by its key: a repeat, from a page that lost the answer or after a restart, gets the first answer.
- * The key is durable before the press acts. A repeat of a press that a crash, a close or the deadline cut off acts again, since each press names
- * its print or carries its queue key.
+ * The key is durable before the press acts. A repeat of a press that a crash, a close or the deadline cut off acts again,
+ * since each press names its print or carries its queue key.
  */
 export class Presses {
   readonly #store: StateStore;

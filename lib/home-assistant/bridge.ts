@@ -468,7 +468,7 @@ export class Bridge {
     const { topics } = this.#options;
     if (event.type === 'cluster.removed') return this.#remove(event.clusterId);
     const device = this.#devices.get(event.clusterId);
-    // Nobody retains an event.
+    // A broker does not retain events.
     if (!device?.status || this.#isConnected === false) {
       this.#held = [...this.#held, event].slice(-HELD);
       return;

@@ -379,7 +379,7 @@ export class QueueView {
     const nextStartAt = Math.min(input.nextStartAt, input.now + rules.stagger);
     // A refusal may be over by then, as any obstacle that only the service knows.
     const { paused } = data.state.record;
-    // Whatever else stops the whole queue waits for a person.
+    // All other obstacles of the whole queue wait for a person.
     const obstacleEndsAt = this.#source.obstacle() ? Infinity : (paused?.until ?? Infinity);
     return { ...input, nextStartAt, orders, active: this.#active, refusals: new Map(), obstacleEndsAt };
   }

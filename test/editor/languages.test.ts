@@ -176,7 +176,7 @@ const CLIPPED = `(catalogues, own) => {
 
 /** The two languages with the longest words, as browser locales; one per editor. */
 const LOCALES = ['de-DE', 'fr-FR'];
-/** What the help of the printing query begins with, and its headings of inputs and outputs. */
+/** Beginning of the printing query's help, and its headings of inputs and outputs. */
 const HELP: Partial<Record<string, string[]>> = {
   de: ['Stellt dem Dienst eine Frage', 'Eingangsdaten', 'Ausgangsdaten'],
   fr: ['Pose au service une question', 'Entrées', 'Sorties'],

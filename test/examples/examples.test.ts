@@ -363,7 +363,7 @@ describe('the examples', () => {
     };
     await priced();
     assert.deepEqual(await bench.prints('night square.gcode'), [], 'power is dear');
-    // What waits is in the context store.
+    // The waiting messages are in the context store.
     await bench.restart();
     bench.answer = { price: 0.1 };
     await bench.until(async () => (await bench.press('every minute'), bench.shown('printed').includes('night square')));
@@ -468,7 +468,7 @@ describe('the examples', () => {
     await bench.import(NAME);
     await bench.press('six brackets');
     await bench.untilShown('queued', /^corner bracket\.gcode$/m);
-    /** What the page shows in a section of the board. */
+    /** Texts of a section of the board's page. */
     const section = async <Entry>(name: string): Promise<Entry[]> => {
       const { sections } = (await (await bench.page('print-queue/board.json')).json()) as {
         sections: Record<string, { set?: Record<string, Entry> }>;
@@ -919,7 +919,7 @@ function chatOf(bench: ExampleBench) {
   };
 }
 
-/** What the buttons of a question send. */
+/** Words that the buttons of a question send. */
 const wordsOf = (question: string): string[] =>
   [...question.matchAll(/"callback_data":"(\w+ [\w.-]+)"/g)].map(([, data]) => data!);
 
@@ -935,7 +935,7 @@ async function printAndWatch(bench: ExampleBench, button: string): Promise<void>
   await bench.until(() => started() > before);
 }
 
-/** What needs a person, as a board shows it. */
+/** A need that a person has to meet, as a board shows it. */
 interface Need {
   kind: string;
   answers: { action: string; properties: object }[];

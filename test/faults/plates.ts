@@ -303,7 +303,7 @@ class PlatesRun {
     return true;
   }
 
-  /** A print of a group is lost at a member that nobody knows, at times beside a long print by hand. */
+  /** A print of a group is lost at an unknown member, at times beside a long print by hand. */
   #loseInGroup(chance: Chance): void {
     const group = this.#clusters.find(({ printers, online }) => online && printers.length > 1);
     if (!group) return;

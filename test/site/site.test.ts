@@ -11,7 +11,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { ensureChromium } from '../../scripts/debian.mjs';
 import { root, sources } from '../helpers/sources';
 
-/** What VitePress prints for a build without a warning. */
+/** Output of VitePress for a build without a warning. */
 const SILENT =
   /^(vitepress v[\d.]+|[-✓] (building client \+ server bundles|rendering pages)\.\.\.|build complete in .*|)$/;
 const FORGE = 'https://github.com/remote-printing/node-red-remote-printing';

@@ -245,7 +245,7 @@ function valueOf(members: readonly ItemRecord[]): { good: number; wanted: number
   return { good: sumOf('good'), wanted: sumOf('wanted'), cost };
 }
 
-/** What prints have cost, those that failed or were rejected included; null where the cost of one is not known. */
+/** Cost of prints, those that failed or were rejected included; null where the cost of one is not known. */
 export function costOfPrints(prints: readonly Attempt[]): number | null {
   const costs = prints.filter(hasConsumed).map(({ cost }) => cost);
   return costs.includes(null) ? null : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0);

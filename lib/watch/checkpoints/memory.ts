@@ -169,7 +169,7 @@ export class ClusterMemory extends StoredMemory {
   #lived = 0;
   /** Moment at which no time was lived yet, monotonic ms; null until the first observation after a load. */
   #bornAt: number | null = null;
-  /** Lived time from which no poll succeeded, or nobody received events; undefined otherwise. */
+  /** Lived time from which no poll succeeded, or no subscriber received events; undefined otherwise. */
   #staleFrom: number | undefined;
 
   /** Machines of the cluster that have named the end of a print (reference 3.3). */

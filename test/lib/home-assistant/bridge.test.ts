@@ -215,7 +215,7 @@ describe('lib/home-assistant/bridge', () => {
       assert.deepEqual([one.count(state), two.count(state)], [2, 1]);
     });
 
-    it('sends an equal state if its broker has lost the messages while nobody had the printer', async () => {
+    it('sends an equal state if its broker has lost the messages while no runtime had the printer', async () => {
       one.alive.delete('one');
       two.bridge.connection(true);
       await clock.advance(600_000);
@@ -279,7 +279,7 @@ describe('lib/home-assistant/bridge', () => {
       assert.deepEqual(two.acts, [['a', 'pause']], 'the next command');
     });
 
-    it('ends in TIMEOUT if nobody gets the printer', async () => {
+    it('ends in TIMEOUT if no runtime gets the printer', async () => {
       const command = assert.rejects(one.command('host-a'), { code: 'TIMEOUT' });
       await clock.advance(61_000);
       await command;
