@@ -221,7 +221,8 @@ export function planFile(record: ItemRecord, at: number, find: MaterialFinder): 
 
 /** The item as the plan sees it; `configurations`: present ones by cluster. */
 function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string>, find: MaterialFinder): PlanItem {
-  const waiting = waitingCopies(record);
+  // Nothing of a removed item starts, whatever its record owes.
+  const waiting = record.isRemoved ? [] : waitingCopies(record);
   const [first] = waiting;
   const isFront = first !== undefined && record.front.includes(first);
   return {

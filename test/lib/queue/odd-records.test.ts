@@ -73,6 +73,19 @@ describe('queue: odd records', () => {
       }
     });
 
+  it('plans nothing of a removed item that owes a copy, and removes it anew', async () => {
+    const { a } = await stored();
+    await change(itemKey(a), (value) => ({ ...value, isRemoved: true }));
+    await begin();
+    await all.pass(200);
+    assert.deepEqual(jobs(), ['job', 'job of b']);
+    const { statements } = one.memory;
+    await all.pass(100);
+    assert.ok(one.memory.statements - statements < 100, `${one.memory.statements - statements} statements`);
+    await one.does('remove', 'a');
+    assert.equal((await one.item('a')).state, 'cancelled');
+  });
+
   it('sets an item aside that is no object, whose prints have another shape, or which is too large', async () => {
     const { a } = await stored();
     const odd: unknown[] = [
