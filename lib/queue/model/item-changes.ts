@@ -102,8 +102,12 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
     throw new PrintingError('QUEUE_ITEM_BUSY', sentence);
   }
   const isMoved = priority !== undefined && priority !== record.priority;
+  const isMore =
+    (copies ?? 0) > record.copies || (parts !== undefined && parts.wanted > (record.parts?.wanted ?? Infinity));
   const changed: ItemRecord = {
     ...record,
+    // Whoever wants more of an item than it had wants it again.
+    isRemoved: record.isRemoved && !isMore,
     ...defined({
       ...{ orderId: changes.orderId, owner: changes.owner, costCode: changes.costCode, require, copies, priority },
       ...{ notBefore: changes.notBefore, deadline: changes.deadlineAt, isHeld: changes.held },
