@@ -32,18 +32,32 @@ export const now = (): number => Date.now() + ahead;
 /** Distances within which a time of day, and within which a day of the week, is unmistakable, ms. */
 const NEAR = { time: 20 * 3_600_000, weekday: 6 * 24 * 3_600_000 };
 
+const TIME = { hour: '2-digit', minute: '2-digit' } as const;
+const WEEKDAY = { ...TIME, weekday: 'short' } as const;
+const DAY = { ...WEEKDAY, day: 'numeric', month: 'numeric' } as const;
+const DATE = { dateStyle: 'short', timeStyle: 'short' } as const;
+
+/** Making a format takes longer than all else on the page, so each is made once. */
+const formats = new Map<Intl.DateTimeFormatOptions, Intl.DateTimeFormat>();
+
+function formatted(at: Date, options: Intl.DateTimeFormatOptions): string {
+  // A format throws for what is no time.
+  if (Number.isNaN(at.getTime())) return '–';
+  const format = formats.get(options) ?? new Intl.DateTimeFormat(language, options);
+  formats.set(options, format);
+  return format.format(at);
+}
+
 /** A time of day, with the day if it is far. */
 export function clock(at: string | number): string {
   const date = new Date(typeof at === 'number' ? at : Date.parse(at));
   const distance = Math.abs(date.getTime() - now());
   const isToday = date.toDateString() === new Date(now()).toDateString();
-  const far = { weekday: 'short', ...(distance > NEAR.weekday && { day: 'numeric', month: 'numeric' }) } as const;
-  const day = isToday || distance < NEAR.time ? {} : far;
-  return date.toLocaleString(language, { ...day, hour: '2-digit', minute: '2-digit' });
+  if (isToday || distance < NEAR.time) return formatted(date, TIME);
+  return formatted(date, distance > NEAR.weekday ? DAY : WEEKDAY);
 }
 
-export const dateAndTime = (at: string): string =>
-  new Date(at).toLocaleString(language, { dateStyle: 'short', timeStyle: 'short' });
+export const dateAndTime = (at: string): string => formatted(new Date(at), DATE);
 
 /** Seconds in the two largest units, such as `1 h 5 min`. */
 export function duration(seconds: number): string {
