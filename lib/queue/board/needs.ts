@@ -178,11 +178,15 @@ function blockades({ view }: QueueContext, record: ItemRecord): Need[] {
 
 function whyBlocked(view: QueueContext['view'], record: ItemRecord, canChoose: boolean): Sentence {
   const name = nameOf(record);
-  const [reason] = view.item(record, 1).waitingFor;
+  const reasons = view.item(record, 1).waitingFor;
+  const [reason] = reasons;
   if (!reason) return phrase`${name} can't be printed: remove it, or change it.`;
   // The advice of the queue's own sentence can't be followed on a page.
   if (reason.code === 'MODEL_UNKNOWN' && canChoose)
     return phrase`${name}: the file does not name its printer model. Choose a printer that suits it.`;
+  const [common] = reasons.filter(({ printers }) => printers > 0).sort((one, other) => other.printers - one.printers);
+  if (reason.code === 'NO_PRINTER' && common)
+    return phrase`${name}: no printer of the queue could take it. For example: ${common.text}`;
   return phrase`${name}: ${reason.text}`;
 }
 

@@ -215,6 +215,13 @@ describe('queue/board', () => {
     await all.pass(30);
     const blocked = await needs('blocked');
     assert.deepEqual(blocked.map(labels), [['Print anyway', 'Remove'], ['Remove']]);
+    assert.deepEqual(
+      blocked.map(({ text }) => String(text).replace(/^.*?: /, '')),
+      [
+        'no printer of the queue could take it. For example: Extruder 1 needs the material blue; it has PLA red.',
+        'no printer of the queue could take it. For example: It needs the model Another; the printer is Maker.',
+      ],
+    );
     assert.deepEqual(blocked[0]?.answers[0]?.properties.require, { materials: [null] });
     const [short] = await needs('material');
     assert.deepEqual(short?.answers, []);
