@@ -47,7 +47,10 @@ describe('nodes/metrics', () => {
 
   it('shows the printers that are polled, without a request of its own', async () => {
     await deploy({ metrics: true, name: 'Farm' }, '', [watch]);
-    const text = await until(/printer_online\{account="account",cluster="[^"]+",printer="[^"]+",name="[^"]+"\} 1/);
+    // No poll is under way any more once all printers were polled.
+    const text = await until(
+      /(remote_printing_printer_online\{account="account",cluster="[^"]+",printer="[^"]+",name="[^"]+"\} 1\n){3}/,
+    );
     assert.match(text, /account_info\{account="account",name="Farm",simulated="false"\} 1\n/);
     assert.match(text, /sign_in_state\{account="account",state="signed-in"\} 1\n/);
     assert.match(text, /requests_total\{account="account",code="200"\} \d+\n/);
