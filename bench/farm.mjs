@@ -8,7 +8,7 @@ import { exitCode } from './table.mjs';
 
 const HELP = `Usage: npm run bench -- farm [options]
 
-  --clusters N     how many, such as 100,1000 (default: the usual settings, about fifteen minutes)
+  --clusters N     how many, such as 100,1000 (default: the usual settings, about twenty minutes)
   --latency MS     of the service's answers, such as 0,150 (default 150)
   --kb 18          size of an answer: 18 or 2, or both as 18,2
   --seconds S      measured (default 20), for the pack lengthened to whole intervals: 10 s, 60 s from 10,000 clusters on
@@ -107,8 +107,9 @@ async function run({ kinds, seconds, only, folder, ends, signal }) {
   return exitCode(judgeFarm(runs, idle));
 }
 
-/** Number of polls before the measurement, until all code is compiled. */
-const POLLS_BEFORE = 1000;
+/** Number of polls before the measurement, until all code is compiled, and the longest time for them, s. */
+const POLLS_BEFORE = 6000;
+const LONGEST_WARM_UP = 60;
 /** Minimum number of polls in the window for a meaningful cost per poll. */
 const POLLS_MEASURED = 600;
 
@@ -120,7 +121,7 @@ const POLLS_MEASURED = 600;
 function timesOf({ clusters, interval }, seconds, remembers) {
   const each = interval / clusters;
   const window = Math.max(seconds ?? 20, Math.ceil(POLLS_MEASURED * each));
-  const warm = Math.max(12, POLLS_BEFORE * each);
+  const warm = Math.max(12, Math.min(LONGEST_WARM_UP, POLLS_BEFORE * each));
   if (!remembers) return { warmUp: warm, window };
   return { warmUp: Math.max(warm, interval * 2.5 + 4), window: Math.ceil(window / interval) * interval };
 }
