@@ -67,7 +67,7 @@ try {
     // The longest steps run first, so that all cores are busy at the end.
     const longest = steps.all(...stepsOf('runtime'));
     const others = steps.all(
-      ...['editor', 'nodes', 'unit', 'examples', 'page', 'board', 'site', 'simulator', 'repository'].flatMap((name) =>
+      ...['examples', 'nodes', 'unit', 'editor', 'page', 'board', 'site', 'simulator', 'repository'].flatMap((name) =>
         stepsOf(name),
       ),
       {
