@@ -22,7 +22,10 @@ export interface PlateGate {
   /** Null: the only printer of its cluster. */
   printerId: string | null;
   clusterName: string | null;
-  /** Number of prints that closed it: part of the ids of its events. */
+  /**
+   * Number of its last closing, part of the ids of its events. They count from the time of the first sight, in seconds, so that
+   * a gate in the place of a lost or damaged one repeats no number.
+   */
   closings: number;
   /** Number of prints that have begun there, as far as anything has shown them. */
   begun: number;
@@ -179,7 +182,7 @@ export function newGate(gateId: string, sight: Sight, lost: LostGate | null): Pl
   const gate: PlateGate = {
     version: 2,
     ...{ gateId, ownIds, hostGuid, clusterId, printerId, clusterName },
-    ...{ closings: 0, begun: 0, printing: null, ended: null, hasShownCleanup: false },
+    ...{ closings: firstNumber(at), begun: 0, printing: null, ended: null, hasShownCleanup: false },
     known: idsOf(past),
     verdicts: [],
   };
@@ -195,6 +198,9 @@ export function newGate(gateId: string, sight: Sight, lost: LostGate | null): Pl
   return last ? closed(gate, last.clusterJobId ?? '', { outcome: 'unknown', source: 'earlier', at }) : gate;
 }
 
+/** Number before that of a gate's first closing; `at`: its first sight, ms since 1970. */
+const firstNumber = (at: number): number => Math.max(0, Math.floor(at / 1000));
+
 /** A gate whose record is lost. */
 export interface LostGate {
   /** Print there whose copy still waits for the verdict; null: there is none. */
@@ -204,15 +210,15 @@ export interface LostGate {
 /** Ids and place of a gate's machine. */
 export type PlateIds = Pick<PlateGate, 'gateId' | 'ownIds' | 'hostGuid' | 'clusterId' | 'printerId'>;
 
-/** A closed gate in place of a record that can't be read; `rest`: what can be read of it; `id`: names the damage. */
-export function damagedGate(rest: PlateIds, id = 'damaged'): PlateGate {
+/** A closed gate in place of a record that can't be read; `rest`: what can be read of it. */
+export function damagedGate(rest: PlateIds, at: number): PlateGate {
   const gate: PlateGate = {
     version: 2,
     ...rest,
-    ...{ clusterName: null, closings: 0, begun: 0, printing: null, ended: null, hasShownCleanup: false },
+    ...{ clusterName: null, closings: firstNumber(at), begun: 0, printing: null, ended: null, hasShownCleanup: false },
     ...{ known: [], verdicts: [], isBlind: true },
   };
-  return closed(gate, id, { outcome: 'unknown', source: 'damaged', at: 0 });
+  return closed(gate, 'damaged', { outcome: 'unknown', source: 'damaged', at });
 }
 
 /** The gate after a status that shows its machine; the same object if nothing changed. */

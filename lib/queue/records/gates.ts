@@ -6,7 +6,7 @@ import type { PrintJob } from '../../service/print-job';
 import type { Printer } from '../../service/printer';
 import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
-import { allToTheirEnds } from '../../time/concurrency';
+import { allToTheirEnds, eachInTurn } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
 import {
   acceptedBy,
@@ -99,7 +99,7 @@ export class PlateGates {
     this.#records = new Records<PlateGate>({
       store: deps.store,
       keyOf: (gateId) => deps.store.keyOf('queue-plate', gateId),
-      read: gateOf,
+      read: (gateId, value) => gateOf(gateId, value, deps.clock.now()),
       isLeftAlone: isNewer,
       isLasting: true,
       changed: (before, after) => this.#changed(before, after),
@@ -124,12 +124,16 @@ export class PlateGates {
   /** Reads everything. Rejects while nothing can be read; the machine of a gate that can't be read counts as closed. */
   async load(): Promise<void> {
     const old: StoredGate[] = [];
-    await this.#records.load((unread) => this.#stored(old, unread));
+    const damaged: string[] = [];
+    await this.#records.load((unread) => this.#stored(old, damaged, unread));
     await this.#carryOver(old);
+    // Written at once, so that the next start reads the same. Until then they are in memory.
+    await eachInTurn(damaged, (gateId) => this.#records.reload(gateId)).catch(() => undefined);
   }
 
   async *#stored(
     old: StoredGate[],
+    damaged: string[],
     unread: (error: PrintingError) => void,
   ): AsyncGenerator<{ id: string; value: PlateGate }> {
     const { store } = this.#deps;
@@ -137,8 +141,9 @@ export class PlateGates {
     const found = new Map<string, PlateGate>();
     this.#newer.clear();
     for await (const { key, value } of store.entries(prefix, unread)) {
-      const stored = readGate(key, key.slice(prefix.length), value);
+      const stored = readGate(key, key.slice(prefix.length), value, this.#deps.clock.now());
       if (isNewer(value)) this.#newer.add(stored.gate.gateId);
+      else if (!stored.oldKey && stored.gate !== value) damaged.push(stored.gate.gateId);
       if (stored.oldKey) old.push(stored);
       else found.set(stored.gate.gateId, stored.gate);
     }
@@ -377,7 +382,7 @@ export class PlateGates {
     // Nobody has seen the printer yet: whatever appears there is closed.
     const { clusterId } = target;
     const ids = { gateId: clusterId, ownIds: [], hostGuid: null, clusterId, printerId: null };
-    await this.#update(clusterId, (current) => settledBy(current ?? damagedGate(ids), id, now));
+    await this.#update(clusterId, (current) => settledBy(current ?? damagedGate(ids, now), id, now));
   }
 
   /** Number of prints that have begun on the machines of a cluster, by gate. */

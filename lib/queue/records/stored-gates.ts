@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { list, record, text } from '../../service/json-readers';
 import type { Key } from '../../state/store';
 import { damagedGate, type EndedPrint, type PlateGate, type PlateIds } from '../model/gate';
@@ -18,15 +17,16 @@ export const isNewer = (value: unknown): boolean => isNewerThan(2, value);
 /**
  * Reads a stored gate; `words`: its key without kind and scope. A damaged one is replaced by a closed one, and one of a
  * newer version counts as closed.
+ * @param now ms since 1970
  */
-export function readGate(key: Key, words: readonly string[], value: unknown): StoredGate {
+export function readGate(key: Key, words: readonly string[], value: unknown, now: number): StoredGate {
   const [first = '', second] = words;
-  if (second === undefined) return { gate: gateOf(first, value), oldKey: null };
-  return { gate: oldGate(first, second || null, value), oldKey: key };
+  if (second === undefined) return { gate: gateOf(first, value, now), oldKey: null };
+  return { gate: oldGate(first, second || null, value, now), oldKey: key };
 }
 
 /** Reads a gate under its id. */
-export function gateOf(gateId: string, value: unknown): PlateGate {
+export function gateOf(gateId: string, value: unknown, now: number): PlateGate {
   if (isGate(value) && value.gateId === gateId) return value;
   const { ownIds, hostGuid, clusterId, printerId } = record(value) ?? {};
   const words = list(ownIds).filter(isText);
@@ -37,15 +37,9 @@ export function gateOf(gateId: string, value: unknown): PlateGate {
     clusterId: text(clusterId) ?? gateId,
     printerId: text(printerId),
   };
-  return damagedGate(ids, damageOf(value));
+  // One of a newer version is left alone, so each start has to read the same.
+  return damagedGate(ids, isNewer(value) ? 0 : now);
 }
-
-/** Names a damaged record, so that a verdict on what it closed can't concern what another one closes. */
-const damageOf = (value: unknown): string =>
-  `damaged-${createHash('sha256')
-    .update(JSON.stringify(value ?? null))
-    .digest('base64url')
-    .slice(0, 12)}`;
 
 const isTextOrNull = orNull(isText);
 const isTimeOrNull = orNull(isTime);
@@ -81,7 +75,7 @@ const isGate: (value: unknown) => value is PlateGate = shapeOf({
 }) as (value: unknown) => value is PlateGate;
 
 /** The gate of 1.0.0-rc.1 of a printer, as one of its machine. */
-function oldGate(clusterId: string, printerId: string | null, value: unknown): PlateGate {
+function oldGate(clusterId: string, printerId: string | null, value: unknown, now: number): PlateGate {
   const old = record(value) ?? {};
   const ownId = printerId === null || isNil(printerId) ? null : printerId;
   const hostGuid = ownId === null ? text(old.hostGuid) : null;
@@ -96,7 +90,7 @@ function oldGate(clusterId: string, printerId: string | null, value: unknown): P
     ended: old.ended === null ? null : oldEnd(record(old.ended) ?? {}),
     ...{ hasShownCleanup: old.hasShownCleanup, known: old.known, verdicts: old.verdicts },
   };
-  return old.version === 1 && isGate(gate) ? gate : damagedGate(ids, damageOf(value));
+  return old.version === 1 && isGate(gate) ? gate : damagedGate(ids, now);
 }
 
 /** What 1.0.0-rc.1 knew of the last print. It did not record whether somebody watched without a gap. */

@@ -224,6 +224,53 @@ describe('queue: the plate of a machine', () => {
         assert.equal((await one.item('a')).state, 'finished');
       });
 
+    for (const record of ['lost', 'damaged'] as const)
+      describe(`because the record is ${record}, while a copy waits for its verdict`, () => {
+        const confirm = { ...onlyC1, gate: 'confirm' } as const;
+        /** A copy that lies printed on the plate of C1; then the record of the gate goes. Returns its print. */
+        const lostAfterPrint = async (queueId?: string) => {
+          one = await all.begin(confirm, { queueId });
+          await one.add('a');
+          await all.pass(80);
+          assert.equal(await one.outcome('a'), 'active: finished; 1 active');
+          const { itemId } = await one.item('a');
+          all.kill(one);
+          if (record === 'lost') await store().delete(gateKey('P of C1'));
+          else await store().put(gateKey('P of C1'), 'odd');
+          return { itemId, copy: 1, attempt: 1 };
+        };
+        const show = (more: Wire = {}) => all.farm.changes.set('C1', answer(alone('P of C1', more)));
+
+        it('tells each plate under an id of its own, also after more restarts', async () => {
+          const told: Runtime['events'] = [];
+          const leave = () => {
+            told.push(...one.events);
+            all.kill(one);
+          };
+          await start(confirm);
+          await one.add('b', { copies: 2 });
+          for (let copy = 1; copy <= 2; copy++) {
+            await all.pass(80);
+            await one.clear(true);
+          }
+          await all.pass(10);
+          leave();
+          await lostAfterPrint();
+          told.push(...one.events);
+          show();
+          for (let restarts = 0; restarts < 2; restarts++) {
+            await start(confirm);
+            await all.pass(20);
+            if (restarts === 0) leave();
+          }
+          await one.clear(true);
+          await all.pass(10);
+          const ids = [...told, ...one.events].flatMap(({ id, type }) => (type.startsWith('plate.') ? [id] : []));
+          assert.deepEqual(ids, [...new Set(ids)]);
+          assert.ok(ids.length >= 8, String(ids));
+        });
+      });
+
     it('is closed if a print of another queue has reserved the printer', async () => {
       await store().put(['queue-printer', ...SCOPE, 'C1'], { clusterId: 'C1', holders: ['["other","item",1]'] });
       all.farm.changes.set('C1', answer(alone('P1')));
