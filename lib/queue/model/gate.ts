@@ -173,9 +173,9 @@ const IDS_KEPT = 10;
 
 /**
  * The gate of a machine that has none yet.
- * @param lost what is known of the gate that it had; null: nothing shows that it had one
+ * @param isLost whether something shows that it had one
  */
-export function newGate(gateId: string, sight: Sight, lost: LostGate | null): PlateGate {
+export function newGate(gateId: string, sight: Sight, isLost: boolean): PlateGate {
   const { clusterId, printerId, clusterName, ownId, hostGuid, jobs, history, unplaced, isBusy, at } = sight;
   const ownIds = ownId === null ? [] : [ownId];
   const past = [...history, ...unplaced];
@@ -186,12 +186,7 @@ export function newGate(gateId: string, sight: Sight, lost: LostGate | null): Pl
     known: idsOf(past),
     verdicts: [],
   };
-  if (lost) {
-    const { awaited } = lost;
-    const id = past[0]?.clusterJobId ?? awaited ?? 'lost';
-    const after = closed(gate, id, { outcome: 'unknown', source: 'lost', at });
-    return awaited !== null && awaited !== id ? acceptedBy(after, awaited) : after;
-  }
+  if (isLost) return closed(gate, past[0]?.clusterJobId ?? 'lost', { outcome: 'unknown', source: 'lost', at });
   // A print that is found under way is an ordinary one.
   const isUnderWay = isBusy || jobs.some(isPrinting);
   const last = isUnderWay ? undefined : past[0];
@@ -200,12 +195,6 @@ export function newGate(gateId: string, sight: Sight, lost: LostGate | null): Pl
 
 /** Number before that of a gate's first closing; `at`: its first sight, ms since 1970. */
 const firstNumber = (at: number): number => Math.max(0, Math.floor(at / 1000));
-
-/** A gate whose record is lost. */
-export interface LostGate {
-  /** Print there whose copy still waits for the verdict; null: there is none. */
-  awaited: string | null;
-}
 
 /** Ids and place of a gate's machine. */
 export type PlateIds = Pick<PlateGate, 'gateId' | 'ownIds' | 'hostGuid' | 'clusterId' | 'printerId'>;
@@ -240,14 +229,16 @@ export function observed(before: PlateGate, sight: Sight): PlateGate {
  * After a damage, the ended jobs of the first status are known: none of them is news that could open the gate. The verdict on
  * the plate concerns the last of them.
  */
-function withHistory(gate: PlateGate, { history, unplaced, at }: Sight): PlateGate {
+function withHistory(gate: PlateGate, { history, unplaced }: Sight): PlateGate {
   if (!gate.isBlind) return gate;
-  const { isBlind: _, ...seen } = gate;
+  const { isBlind: _, ended, ...others } = gate;
   const past = idsOf([...history, ...unplaced]);
   const last = past.at(-1);
-  const isUnnamed = gate.ended?.source === 'damaged' && gate.ended.clearedAt === null && last !== undefined;
-  const ended = isUnnamed && gate.ended ? { ...gate.ended, id: last, at } : gate.ended;
-  return { ...seen, known: [...past, ...gate.known], ended };
+  const seen: PlateGate = { ...others, ended, known: [...past, ...gate.known.filter((id) => !past.includes(id))] };
+  if (ended?.clearedAt !== null || last === undefined || ended.id === last) return seen;
+  // A print for which a copy waits may have been followed by others.
+  const isFollowed = ended.source === 'damaged' || past.includes(ended.id);
+  return isFollowed ? { ...takenOff(seen), ended: { ...ended, id: last, source: 'damaged' } } : seen;
 }
 
 /** Ids of ended jobs, oldest first. */
@@ -292,6 +283,37 @@ export function acceptedBy(gate: PlateGate, id: string): PlateGate {
   const { verdicts } = gate;
   if (verdicts.some((verdict) => verdict.id === id)) return gate;
   return { ...gate, verdicts: [...verdicts, { id, good: true, at: 0 }].slice(-VERDICTS_KEPT) };
+}
+
+/**
+ * The verdict on a print whose copy waits for one, as far as its gate decides it: somebody took the part off for another print,
+ * or cleared a plate of which nobody knew the print. Null: the part may lie there still.
+ * @param names all names of the print
+ */
+export function verdictOf(
+  { printing, ended, known, verdicts }: PlateGate,
+  names: readonly string[],
+): Pick<PlateVerdict, 'good' | 'parts'> | null {
+  // The printer's status alone may show the same print again.
+  if (printing) return printing.isUnlisted || names.includes(printing.id) ? null : { good: true };
+  if (!ended) return null;
+  const isLast = names.includes(ended.id);
+  if (ended.clearedAt !== null && (isLast || UNSURE.includes(ended.source)))
+    return verdicts.find(({ id }) => id === ended.id) ?? { good: true };
+  const isFollowed = !UNSURE.includes(ended.source) || known.some((id) => names.includes(id));
+  return !isLast && isFollowed ? { good: true } : null;
+}
+
+/** The gate of the machine on which a print lies whose copy waits for a verdict: it names that print, whatever it knew before. */
+export function holding(gate: PlateGate, id: string, at: number): PlateGate {
+  const { printing, ended, known } = gate;
+  if (printing || (ended?.id === id && !UNSURE.includes(ended.source))) return gate;
+  if (!ended) return closed(gate, id, { outcome: 'finished', source: 'settled', at });
+  return {
+    ...gate,
+    ended: { ...ended, id, source: 'settled' },
+    known: [...known.filter((other) => other !== id), id].slice(-KNOWN_KEPT),
+  };
 }
 
 /**
@@ -487,8 +509,11 @@ function withStage(gate: PlateGate, { jobs, isIdle, hasGap }: Sight): PlateGate 
   return { ...gate, ended: { ...ended, stage: isIdle ? 'idle' : 'cleanup', hasGap: ended.hasGap || hasGap } };
 }
 
+/** Sources after which nobody knows for certain which print has ended. */
+const UNSURE: readonly Source[] = ['lost', 'damaged', 'earlier'];
+
 /** Sources after which nothing is awaited from the printer. */
-const SETTLED: readonly Source[] = ['settled', 'lost', 'damaged', 'earlier'];
+const SETTLED: readonly Source[] = ['settled', ...UNSURE];
 
 function closed(
   gate: PlateGate,
@@ -513,7 +538,7 @@ function closed(
 /** Records that a person took the part off, and did not reject it: another print follows. */
 function takenOff(gate: PlateGate): PlateGate {
   const { ended } = gate;
-  return !ended || SETTLED.slice(1).includes(ended.source) ? gate : acceptedBy(gate, ended.id);
+  return !ended || UNSURE.includes(ended.source) ? gate : acceptedBy(gate, ended.id);
 }
 
 /** Corrects the outcome of the last print: a later status may know it better. */

@@ -75,6 +75,10 @@ export const awaitsVerdict = (record: ItemRecord, attempt: Attempt): boolean =>
   record.touched[attempt.copy] === 'active' &&
   lastAttempt(record, attempt.copy) === attempt;
 
+/** The prints of an item that wait for their verdicts. */
+export const awaitedPrints = (record: ItemRecord): Attempt[] =>
+  record.prints.filter((attempt) => awaitsVerdict(record, attempt));
+
 /** Whether a call that prints a copy of the item may be under way. */
 export const isBeingSent = (record: ItemRecord): boolean =>
   record.prints.some(({ state, hasLeft }) => state === 'assigned' && hasLeft !== false);

@@ -7,7 +7,7 @@ import { allToTheirEnds } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { Watcher } from '../../watch/watcher';
 import type { Sentence } from '../../words/sentence';
-import { awaitsVerdict, isStuck, ItemIndex, openAttempts } from '../model/item';
+import { awaitedPrints, isStuck, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
 import type { QueueRules } from '../model/rules';
@@ -75,6 +75,8 @@ export class QueueData {
   readonly open = new ItemIndex((record) => openAttempts(record).length > 0);
   readonly withEvents = new ItemIndex(({ outbox }) => outbox.length > 0);
   readonly blocked = new ItemIndex(({ blocked }) => blocked.is);
+  /** Items with copies that wait for the verdict on their plates. */
+  readonly awaiting = new ItemIndex((record) => awaitedPrints(record).length > 0);
   /** Items with a deadline that they may still meet. */
   readonly withDeadline = new ItemIndex(mayBeLate);
   /** Items with files about which the service may state facts. */
@@ -192,10 +194,9 @@ export class QueueData {
   }
 
   #awaitedAt({ clusterId, printerId }: PrinterTarget): string | null {
-    const here = this.items.all.flatMap((item) =>
-      item.prints
+    const here = this.awaiting.all.flatMap((item) =>
+      awaitedPrints(item)
         .filter((attempt) => attempt.clusterId === clusterId && (attempt.printerId ?? printerId) === printerId)
-        .filter((attempt) => awaitsVerdict(item, attempt))
         .map((attempt) => ({ id: printingId(this.#queueId, item.itemId, attempt), endedAt: attempt.endedAt ?? 0 })),
     );
     return here.toSorted((a, b) => b.endedAt - a.endedAt)[0]?.id ?? null;
@@ -220,8 +221,9 @@ export class QueueData {
     if (!after)
       for (const attempt of known)
         for (const name of namesOf(this.#queueId, itemId, attempt)) this.#printings.delete(name);
-    const { open, withEvents, blocked, withDeadline, unread } = this;
-    for (const index of [open, withEvents, blocked, withDeadline, unread, this.#unsettled]) index.update(itemId, after);
+    const { open, withEvents, blocked, awaiting, withDeadline, unread } = this;
+    for (const index of [open, withEvents, blocked, awaiting, withDeadline, unread, this.#unsettled])
+      index.update(itemId, after);
     if (this.#isLoaded) this.#owner.changed();
   }
 

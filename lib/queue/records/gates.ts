@@ -13,6 +13,7 @@ import {
   closedBy,
   confirmed,
   damagedGate,
+  holding,
   isCleared,
   isFollowed,
   judgesOf,
@@ -27,8 +28,9 @@ import {
   settledBy,
   type Sight,
   tellsOfPrint,
+  verdictOf,
 } from '../model/gate';
-import { gateIdOf, type Machine, MachineIndex, machineOf, printerIdOf } from '../model/machine';
+import { gateIdOf, isNil, type Machine, MachineIndex, machineOf, printerIdOf } from '../model/machine';
 import type { PrinterTarget } from '../model/types';
 import { type QueueStore, Records } from './records';
 import { isOnline, type Sightings } from './sightings';
@@ -88,6 +90,8 @@ export class PlateGates {
   /** Ids of the only printers of their clusters, as last seen. */
   readonly #onlyIds = new Map<string, string | null>();
   readonly #unwritten = new Map<string, Unwritten>();
+  /** Gates that name the prints that wait for their verdicts, as they were last. */
+  readonly #held = new WeakMap<PrinterTarget, PlateGate>();
   /** Of the names of machines. */
   readonly #prefix: string;
   /** Gates of a newer version. */
@@ -204,9 +208,7 @@ export class PlateGates {
 
   /** Begins the gate of a machine at its first sight. Rejects while the store can't be read or written. */
   async #meet({ gateId, machine }: Shown, sight: Sight): Promise<void> {
-    const { clusterId, ownId: printerId } = machine;
-    const lost = (await this.#isLost(machine)) ? { awaited: this.#deps.awaitedAt({ clusterId, printerId }) } : null;
-    await this.#follow(newGate(gateId, sight, lost), sight);
+    await this.#follow(newGate(gateId, sight, await this.#isLost(machine)), sight);
   }
 
   /** The machines of a status, and their gates. */
@@ -380,9 +382,46 @@ export class PlateGates {
       });
     if (there.length > 0) return;
     // Nobody has seen the printer yet: whatever appears there is closed.
-    const { clusterId } = target;
-    const ids = { gateId: clusterId, ownIds: [], hostGuid: null, clusterId, printerId: null };
-    await this.#update(clusterId, (current) => settledBy(current ?? damagedGate(ids, now), id, now));
+    const unseen = unseenGate({ clusterId: target.clusterId, printerId: null }, now);
+    await this.#update(unseen.gateId, (current) => settledBy(current ?? unseen, id, now));
+  }
+
+  /**
+   * Finds the gate of a print whose copy waits for its verdict, and has it name the print: one in the place of a lost or damaged
+   * record does not know it. Resolves with the verdict if others have followed the print; null: it lies there, or nobody has
+   * seen its machine since. Rejects if the gate can't be written.
+   * @param print its machine; the same object as long as nothing changes
+   * @param names all names of the print, its id first
+   */
+  async hold(print: PrinterTarget, names: readonly string[]): Promise<ReturnType<typeof verdictOf>> {
+    const known = this.#held.get(print);
+    if (known && this.#records.get(known.gateId) === known) return null;
+    // A gate that can't be read now may know it.
+    if (this.unseen) return null;
+    const [id = ''] = names;
+    const now = this.#deps.clock.now();
+    const held = (gate: PlateGate) => (verdictOf(gate, names) ? gate : holding(gate, id, now));
+    const verdicts: ReturnType<typeof verdictOf>[] = [];
+    for (const gate of this.#gatesFor(print, names)) {
+      const { gateId } = gate;
+      if (this.#newer.has(gateId) || this.#unwritten.has(gateId)) return null;
+      if (held(gate) !== gate) await this.#update(gateId, (current) => held(current ?? gate));
+      const after = this.#records.get(gateId) ?? gate;
+      verdicts.push(verdictOf(after, names));
+      if (verdicts.at(-1) === null) this.#held.set(print, after);
+    }
+    return verdicts.includes(null) ? null : (verdicts[0] ?? null);
+  }
+
+  /** The gates that a print without a verdict may have closed: the one that knows it, or else those of its place. */
+  #gatesFor(target: PrinterTarget, names: readonly string[]): PlateGate[] {
+    const here = [...new Set([...this.#here(target.clusterId), ...this.#index.in(target.clusterId)])];
+    const isLast = ({ printing, ended }: PlateGate) => names.includes((printing ?? ended)?.id ?? '');
+    const isKnown = (gate: PlateGate) => names.some((name) => knows(gate, name));
+    const found =
+      here.find(isLast) ?? this.all.find(isLast) ?? here.find(isKnown) ?? this.all.find(isKnown) ?? this.#aim(target);
+    if (found) return [found];
+    return target.printerId === null ? this.#here(target.clusterId) : [];
   }
 
   /** Number of prints that have begun on the machines of a cluster, by gate. */
@@ -400,9 +439,9 @@ export class PlateGates {
     verdict: Judgement,
     judged: (id: string) => Omit<JudgedPrint, 'known'>,
   ): Promise<void> {
-    const gate = this.#targetOf(target);
-    if (this.#newer.has(gate.gateId)) throw newerValue('queue-plate');
     const now = this.#deps.clock.now();
+    const gate = this.#awaitingUnseen(target, now) ?? this.#targetOf(target);
+    if (this.#newer.has(gate.gateId)) throw newerValue('queue-plate');
     await this.#update(gate.gateId, (current) => {
       const before = current ?? gate;
       const id = before.ended?.id ?? '';
@@ -420,6 +459,12 @@ export class PlateGates {
       for (const verdict of verdicts)
         if (verdict.at >= (found.get(verdict.id)?.at ?? 0)) found.set(verdict.id, verdict);
     return found;
+  }
+
+  /** A gate for a print that waits for its verdict, at a machine whose gate was lost, and that was not seen since. */
+  #awaitingUnseen(target: PrinterTarget, now: number): PlateGate | undefined {
+    const awaited = this.#here(target.clusterId).length === 0 ? this.#deps.awaitedAt(target) : null;
+    return awaited === null ? undefined : holding(unseenGate(target, now), awaited, now);
   }
 
   /** A message may name the only printer of a cluster by its own id, or leave it out. */
@@ -501,6 +546,13 @@ export class PlateGates {
   #nameOf(id: string): string {
     return this.#prefix + id;
   }
+}
+
+/** A closed gate of a machine that nobody has seen. */
+function unseenGate({ clusterId, printerId }: PrinterTarget, now: number): PlateGate {
+  const ownId = printerId === null || isNil(printerId) ? null : printerId;
+  const gateId = gateIdOf({ ownId, hostGuid: null, clusterId });
+  return damagedGate({ gateId, ownIds: ownId === null ? [] : [ownId], hostGuid: null, clusterId, printerId }, now);
 }
 
 const NONE: readonly PrintJob[] = [];

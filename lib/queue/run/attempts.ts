@@ -14,12 +14,20 @@ import { isGone } from '../../upload/send';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
 import { mayHavePrinted, type Outcome, type PlateVerdict } from '../model/gate';
-import { awaitsVerdict, hasBegun, isOpen, lastAttempt, mayStart, openAttempts } from '../model/item';
+import { awaitedPrints, hasBegun, isOpen, lastAttempt, mayStart, openAttempts } from '../model/item';
 import * as changes from '../model/item-changes';
 import { type AttemptOf, findAttempt } from '../model/item-changes';
 import { requirementOf } from '../model/requirement';
 import { costOfFile, type Prices } from '../model/rules';
-import { type Attempt, attemptKey, type ItemRecord, printingId, type Recall, type UsedMaterial } from '../model/types';
+import {
+  type Attempt,
+  attemptKey,
+  type ItemRecord,
+  namesOf,
+  printingId,
+  type Recall,
+  type UsedMaterial,
+} from '../model/types';
 import { usedBy } from '../model/usage';
 import type { Assignment } from '../plan/plan';
 import { configurationsOf } from '../plan/printers';
@@ -94,10 +102,9 @@ export class Attempts {
   async #acceptPrinted(): Promise<void> {
     const { data, rules } = this.#queue;
     if (rules.gate === 'confirm') return;
-    for (const item of data.items.all)
-      for (const attempt of item.endedAt === null ? item.prints : [])
-        if (awaitsVerdict(item, attempt))
-          await this.#change(item.itemId, (record) => changes.judged(record, attempt, { good: true }, this.#context));
+    for (const item of data.awaiting.all)
+      for (const attempt of awaitedPrints(item))
+        await this.#change(item.itemId, (record) => changes.judged(record, attempt, { good: true }, this.#context));
   }
 
   /** Resolves when the outcomes of all sends are written, or can't be. */
@@ -682,6 +689,23 @@ export class Attempts {
       await this.#change(item.itemId, (record) => changes.judged(record, attempt, verdict, this.#context));
       // The verdict may come before the end of the print is known.
       if (!isOpen(attempt)) this.#judged.set(id, textOf(verdict));
+    });
+    await this.#findPlates();
+  }
+
+  /**
+   * Finds the plates on which the prints lie that wait for a verdict: after a loss or a damage, no gate may know them. Those
+   * that others have followed are judged by that. Rejects if a change can't be written.
+   */
+  async #findPlates(): Promise<void> {
+    const { data, queueId, rules } = this.#queue;
+    if (rules.gate !== 'confirm') return;
+    const awaited = data.awaiting.all.flatMap((item) => awaitedPrints(item).map((attempt) => ({ item, attempt })));
+    // Of several at one machine, the last one lies there.
+    awaited.sort((one, other) => (other.attempt.endedAt ?? 0) - (one.attempt.endedAt ?? 0));
+    await eachInTurn(awaited, async ({ item: { itemId }, attempt }) => {
+      const verdict = await data.gates.hold(attempt, namesOf(queueId, itemId, attempt));
+      if (verdict) await this.#change(itemId, (record) => changes.judged(record, attempt, verdict, this.#context));
     });
   }
 

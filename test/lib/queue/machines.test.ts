@@ -240,6 +240,93 @@ describe('queue: the plate of a machine', () => {
           return { itemId, copy: 1, attempt: 1 };
         };
         const show = (more: Wire = {}) => all.farm.changes.set('C1', answer(alone('P of C1', more)));
+        const isFinished = async () => assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+        const handPrint = on('P of C1', at('by-hand', 'printing', 50));
+
+        it('counts the copy as good if a print by hand begins before anybody has seen the printer', async () => {
+          await lostAfterPrint();
+          show({ print_jobs: [handPrint] });
+          await start(confirm);
+          await all.pass(20);
+          await isFinished();
+          assert.deepEqual(await see('C1', alone('P of C1', past(on('P of C1', at('by-hand', 'finished', 100))))), {
+            only: 'awaiting',
+          });
+        });
+
+        it('counts the copy as good if a print by hand begins later', async () => {
+          await lostAfterPrint();
+          show();
+          await start(confirm);
+          show({ print_jobs: [handPrint] });
+          await all.pass(20);
+          await isFinished();
+        });
+
+        it('counts the copy as good if the history shows a later print', async () => {
+          await lostAfterPrint();
+          const [print] = all.farm.prints;
+          show(past(...['by-hand', print?.uuid ?? ''].map((id) => on('P of C1', at(id, 'finished', 100)))));
+          await start(confirm);
+          await all.pass(20);
+          await isFinished();
+          assert.equal((await one.printers())[0]?.plate, 'awaiting');
+        });
+
+        for (const [state, naming] of [
+          ['idle', 'the print'],
+          ['idle', 'what explain names'],
+          ['idle', 'nothing'],
+          ['offline', 'the print'],
+          ['offline', 'nothing'],
+        ] as const)
+          for (const good of [true, false])
+            it(`takes a ${good ? 'good' : 'bad'} verdict that names ${naming}, ${state} and without a history`, async () => {
+              const print = await lostAfterPrint();
+              all.farm.changes.set('C1', answer(state === 'idle' ? alone('P of C1') : OFFLINE));
+              await start(confirm);
+              await all.pass(20);
+              const judges = (await one.printers())[0]?.judges ?? '';
+              await one.judge(good, { 'the print': { print }, 'what explain names': { judges }, nothing: {} }[naming]);
+              await all.pass(10);
+              if (good) await isFinished();
+              else assert.match(await one.outcome('a'), /^(waiting|active): rejected/);
+            });
+
+        it('takes the verdict if another queue has seen the printer first', async () => {
+          const print = await lostAfterPrint();
+          show();
+          one = await all.begin(confirm, { queueId: 'other' });
+          await all.pass(20);
+          assert.equal((await one.printers())[0]?.plate, 'awaiting');
+          await start(confirm);
+          await all.pass(20);
+          await one.judge(true, { print });
+          await isFinished();
+        });
+
+        it('takes the verdict that was given at another queue', async () => {
+          await lostAfterPrint();
+          show();
+          one = await all.begin(confirm, { queueId: 'other' });
+          await all.pass(20);
+          await one.clear(false);
+          await start(confirm);
+          await all.pass(20);
+          assert.match(await one.outcome('a'), /^(waiting|active): rejected/);
+        });
+
+        it('offers answers on the board that the queue accepts', async () => {
+          const print = await lostAfterPrint();
+          show();
+          await start(confirm);
+          await all.pass(20);
+          const { todo } = await one.ask((queue) => queue.board());
+          const [answer] = todo.find(({ kind }) => kind === 'plate')?.answers ?? [];
+          assert.deepEqual(answer?.properties, { clusterId: 'C1', ...print, good: true });
+          await one.judge(true, { print });
+          await isFinished();
+        });
 
         it('tells each plate under an id of its own, also after more restarts', async () => {
           const told: Runtime['events'] = [];
