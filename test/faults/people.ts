@@ -43,6 +43,9 @@ export class People {
   readonly regrouped = new Set<Cluster>();
   /** Prints that a person has settled: the queue never names them. */
   readonly #settled = new Set<string>();
+  /** Dates of the events, by id, and ids that named two plates. */
+  readonly #toldAt = new Map<string, string>();
+  readonly #reused = new Set<string>();
   #round = 0;
   /** Prints that people tried to stop. */
   readonly #stopped = new Set<string>();
@@ -58,9 +61,12 @@ export class People {
   open(client: Client, machine: Machine): void {
     this.queue = client.queue({ queueId: 'queue', name: 'Queue', rules: this.oracles.rules });
     this.queue.subscribe((events) => {
-      for (const { id, item } of events) {
+      for (const { id, item, type, at } of events) {
         if (!machine.alive) return;
         this.world.trace.add(`event ${id}`);
+        // An event that comes again is about the same plate.
+        if (type === 'plate.awaiting' && (this.#toldAt.get(id) ?? at) !== at) this.#reused.add(id);
+        this.#toldAt.set(id, at);
         if (item) this.oracles.words.see(item);
       }
     });
@@ -236,6 +242,7 @@ export class People {
       await time.until(this.clearPlates(1), 700 * SECOND);
       const items = await this.#listed();
       if (items.length !== this.added.length) throw new Broken(1, `${items.length} items of ${this.added.length}`);
+      if (this.#reused.size > 0) throw new Broken(3, `told about two plates: ${[...this.#reused].join(', ')}`);
       if (items.every((item) => this.#isOver(item))) return;
       for (const item of items) await time.until(this.help(item), 700 * SECOND);
       for (const { clusterId, printerId } of this.gone)
