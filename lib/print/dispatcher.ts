@@ -246,7 +246,8 @@ export class Dispatcher {
   /** Settles an open key by a polled listing, once no other work holds the key's lock. */
   settle(ledger: Ledger, key: KeyOf, listing: Listing, deadline: Deadline): Promise<Settled> {
     const underKey = async (held: Ledger, limit: Deadline): Promise<Settled> => {
-      const entry = await held.find(key);
+      const entry = await held.read(key);
+      if (entry === 'damaged') return (await held.close(key)) ? 'hopeless' : 'settled';
       if (!entry || (entry.done && entry.done.clusterJobId !== null)) {
         await held.close(key);
         if (entry) this.#ages.forget(entry);

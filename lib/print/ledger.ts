@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { asPrintingError, PrintingError } from '../service/errors';
+import { list, record, text } from '../service/json-readers';
 import type { PrintJob } from '../service/print-job';
 import { type Lock, LockLostError } from '../state/membership';
 import { DeadlineStore } from '../state/memory-store';
@@ -114,8 +115,7 @@ class Claims {
 
   /** Printings of a job that an attempt owns. */
   async of(clusterId: string, jobId: string): Promise<string[]> {
-    const claims = (await this.store.get<Claim[]>(this.#key({ clusterId, jobId }))) ?? [];
-    return claims.map(({ clusterJobId }) => clusterJobId);
+    return readClaims(await this.store.get(this.#key({ clusterId, jobId }))).map(({ clusterJobId }) => clusterJobId);
   }
 
   /**
@@ -152,14 +152,15 @@ class Claims {
     listed: ReadonlySet<string> | null = null,
   ): Promise<string | null> {
     let claimed: string | null | undefined;
-    const change = (claims: Claim[] = []): Claim[] | undefined => {
+    const change = (stored: unknown): Claim[] | undefined => {
+      const claims = readClaims(stored);
       const owner = (id: string) => claims.find(({ clusterJobId }) => clusterJobId === id)?.attempt;
       claimed = ids.find((id) => [undefined, attempt.id].includes(owner(id))) ?? null;
       if (claimed === null || owner(claimed) === attempt.id) return claims.length > 0 ? claims : undefined;
       return [...stillNeeded(claims, listed), { clusterJobId: claimed, attempt: attempt.id }].slice(-MOST);
     };
     try {
-      await this.store.update(this.#key(attempt), change, { keepFor: KEEP, insist: true, under: this.locks });
+      await this.store.update<unknown>(this.#key(attempt), change, { keepFor: KEEP, insist: true, under: this.locks });
     } catch (error) {
       if (claimed === undefined || error instanceof LockLostError) throw error;
     }
@@ -169,6 +170,12 @@ class Claims {
   #key = ({ clusterId, jobId }: { clusterId: string; jobId: string }) =>
     ['claims', ...this.scope, clusterId, jobId] as const;
 }
+
+/** The claims of a stored record; what has another shape claims nothing, as if it were lost. */
+const readClaims = (stored: unknown): Claim[] =>
+  list(stored).filter(
+    (claim) => text(record(claim)?.clusterJobId) !== null && text(record(claim)?.attempt) !== null,
+  ) as unknown as Claim[];
 
 /** The claims without the printings that have left the lists. */
 function stillNeeded(claims: readonly Claim[], listed: ReadonlySet<string> | null): Claim[] {
@@ -204,6 +211,14 @@ export interface Entry {
   done?: Dispatched;
   /** How the print ended, once known. */
   ended?: JobEnd;
+}
+
+/** Whether a stored value is an entry, as far as its use relies on that. */
+function isEntry(value: unknown): value is Entry {
+  const { attempt, done } = record(value) ?? {};
+  const { id, clusterId, jobId, known } = record(attempt) ?? {};
+  const hasEnd = done === undefined || text(record(done)?.jobId) !== null;
+  return hasEnd && [id, clusterId, jobId].every((word) => typeof word === 'string') && Array.isArray(known);
 }
 
 /** Identifies a print key of a cluster. */
@@ -276,8 +291,22 @@ export class Ledger {
     return () => checks.forEach((check) => check());
   }
 
-  find(key: KeyOf): Promise<Entry | undefined> {
-    return this.#store.get<Entry>(this.#key(key));
+  /** The entry of a print key. Throws PRINT_OUTCOME_UNKNOWN for a damaged one: nobody knows whether it has printed. */
+  async find(key: KeyOf): Promise<Entry | undefined> {
+    const entry = await this.read(key);
+    if (entry !== 'damaged') return entry;
+    const { clusterId } = key;
+    throw new PrintingError(
+      'PRINT_OUTCOME_UNKNOWN',
+      phrase`The saved print key is damaged: check whether the printer has printed, then print with another key.`,
+      { outcome: 'unknown', ids: { clusterId } },
+    );
+  }
+
+  /** The same; `damaged`: it has another shape. */
+  async read(key: KeyOf): Promise<Entry | 'damaged' | undefined> {
+    const stored = await this.#store.get<unknown>(this.#key(key));
+    return stored === undefined || isEntry(stored) ? stored : 'damaged';
   }
 
   /** Writes an entry before the call. If it throws, nothing may be sent. */
@@ -370,7 +399,7 @@ export class Ledger {
 
   /** Keys whose printing is unknown. */
   async openKeys(): Promise<KeyOf[]> {
-    return (await this.#store.get<KeyOf[]>(this.#openIndex)) ?? [];
+    return readKeys(await this.#store.get<unknown>(this.#openIndex));
   }
 
   /** Removes a key from the index: it is settled, free again, or hopeless. False if it was not in the index. */
@@ -384,11 +413,11 @@ export class Ledger {
   }
 
   async #updateOpenKeys(change: (keys: KeyOf[]) => KeyOf[]): Promise<void> {
-    const changed = (current: KeyOf[] = []) => {
-      const keys = change(current);
+    const changed = (stored: unknown) => {
+      const keys = change(readKeys(stored));
       return keys.length > 0 ? keys : undefined;
     };
-    await this.#store.update(this.#openIndex, changed, { under: this.locks });
+    await this.#store.update<unknown>(this.#openIndex, changed, { under: this.locks });
   }
 
   /** Options for the outcome of an attempt: written even if another runtime holds the lock by now. */
@@ -408,6 +437,13 @@ export class Ledger {
 
   #key = ({ clusterId, printKey }: KeyOf) => ['print-key', ...this.scope, clusterId, printKey] as const;
 }
+
+/** The keys of a stored index; what has another shape is none. */
+const readKeys = (stored: unknown): KeyOf[] =>
+  list(stored).flatMap((entry) => {
+    const [clusterId, printKey] = [text(record(entry)?.clusterId), text(record(entry)?.printKey)];
+    return clusterId === null || printKey === null ? [] : [{ clusterId, printKey }];
+  });
 
 /** Work on the same ledger under a lock; it is cancelled if the lock is lost. */
 type UnderLock<T> = (held: Ledger, limit: Deadline) => Promise<T>;

@@ -60,6 +60,8 @@ export class Attempts {
   readonly #deadline: Deadline;
   readonly #lock: Lock | null;
   readonly #ledger: Ledger;
+  /** Attempts that are known not to have been sent, until that is written. */
+  readonly #unsent = new Set<string>();
   /** Copies that are being assigned, sent or settled, and their clusters. */
   readonly #sending = new Map<string, string>();
   /** Sends and settlements, which a close does not cut off. */
@@ -229,6 +231,7 @@ export class Attempts {
       const error = asPrintingError(thrown);
       if (error.code === 'PRINT_OUTCOME_UNKNOWN') return this.#lose(itemId, attempt);
       // After every other error of a dispatch, nothing was printed.
+      this.#unsent.add(nameOf(itemId, attempt));
       await this.#unassign(itemId, attempt);
       if (!departure.isWithdrawn) await this.#refused(itemId, attempt, jobId, error);
       return;
@@ -347,9 +350,11 @@ export class Attempts {
       if (attempt?.state !== 'assigned') return;
       const key = this.#keyOf(itemId, attempt);
       await this.#underKey(key, async (held, limit) => {
-        const entry = await held.find(key);
-        // Nothing is sent without an entry.
-        if (!entry) return this.#unassign(itemId, attempt);
+        const entry = await held.read(key);
+        // Nothing is sent without an entry, but one may be lost.
+        const mayBeSent = attempt.hasLeft === true && !this.#unsent.has(nameOf(itemId, attempt));
+        if (!entry && !mayBeSent) return this.#unassign(itemId, attempt);
+        if (!entry || entry === 'damaged') return this.#lose(itemId, attempt);
         if (entry.done) return this.#sent(itemId, attempt, entry.done);
         const found = await this.#queue.dispatcher.searchAgain(held, key, entry, limit).catch((thrown: unknown) => {
           const error = asPrintingError(thrown);
@@ -379,6 +384,7 @@ export class Attempts {
 
   async #unassign(itemId: string, attempt: Attempt): Promise<void> {
     await this.#write(itemId, (record) => changes.unassigned(record, attempt, this.#context));
+    this.#unsent.delete(nameOf(itemId, attempt));
   }
 
   // Follow
@@ -416,7 +422,8 @@ export class Attempts {
     const key = this.#keyOf(itemId, attempt);
     const listing = jobListReader.publish(status.clusterId, status);
     await dispatcher.settle(this.#ledger, key, listing, this.#deadline);
-    return (await this.#ledger.find(key))?.done?.clusterJobId ?? null;
+    const entry = await this.#ledger.read(key);
+    return entry === 'damaged' ? null : (entry?.done?.clusterJobId ?? null);
   }
 
   async #observeOpen(itemId: string, attempt: Attempt, id: string, status: ClusterStatus): Promise<void> {

@@ -258,6 +258,28 @@ describe('print/dispatcher', () => {
       assert.equal(service.count('print'), 1);
     });
 
+  for (const value of ['odd', 7, {}, { attempt: { id: 'x' } }, { done: { jobId: 'job' } }])
+    it(`prints no more with a key whose record is ${JSON.stringify(value)}, and says why`, async () => {
+      await loseAnswer('k');
+      await disk.put(['print-key', ...SCOPE, 'cluster', 'k'], value);
+      await assert.rejects(dispatch('k'), { code: 'PRINT_OUTCOME_UNKNOWN', message: /print key is damaged/ });
+      assert.equal(service.count('print'), 1);
+      // No poll can settle it.
+      assert.equal(await poll('k'), 'hopeless');
+      assert.deepEqual(await ledger.openKeys(), []);
+      await printed(dispatch('other'));
+      assert.equal(service.count('print'), 2);
+    });
+
+  for (const kind of ['open-prints', 'claims'])
+    for (const value of ['odd', 7, {}, [null, 7, { clusterJobId: 1 }]])
+      it(`prints although the saved ${kind} are ${JSON.stringify(value)}`, async () => {
+        await disk.put(kind === 'claims' ? ['claims', ...SCOPE, 'cluster', 'job'] : [kind, ...SCOPE], value);
+        assert.equal((await printed(dispatch('k'))).clusterJobId, 'p1');
+        assert.deepEqual(await ledger.claims.of('cluster', 'job'), ['p1']);
+        assert.deepEqual(await ledger.openKeys(), []);
+      });
+
   it('waits for its job’s lock no longer than its deadline', async () => {
     const slow = new Promise<Answer['data']>(() => undefined);
     print = () => slow;
