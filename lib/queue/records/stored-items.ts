@@ -137,8 +137,11 @@ export class StoredItems {
     this.#listed = [];
     await eachInTurn(left, async (itemId) => {
       const { length } = this.#known.get(itemId) ?? { length: 0 };
+      const key = this.store.keyOf('queue-item', this.queueId, itemId);
       // Throws for an item that can't be read now, or is one of a newer version.
-      if ((await this.store.get(this.store.keyOf('queue-item', this.queueId, itemId))) !== undefined) return;
+      if ((await this.store.get(key)) !== undefined) return;
+      // The past of an item that was set aside is needed to restore it.
+      if ((await this.store.get(['set-aside', ...key])) !== undefined) return;
       for (let at = length - 1; at >= 0; at--) await this.store.store.delete(this.#keyOf(itemId, at));
       this.#known.delete(itemId);
     }).catch(() => undefined);

@@ -105,6 +105,26 @@ describe('queue: odd records', () => {
     await begin();
   });
 
+  it('keeps what was printed of an item that it has set aside, and deletes it with an item that is gone', async () => {
+    await begin();
+    await one.add('a', { copies: 3 });
+    await all.pass(200);
+    const { itemId } = await one.item('a');
+    const past = () => all.shared.values('queue-past').size;
+    const before = past();
+    assert.ok(before > 0);
+    all.kill(one);
+    await change(itemKey(itemId), () => 'odd');
+    for (let restarts = 0; restarts < 2; restarts++) {
+      await begin();
+      assert.deepEqual([await keys(), past()], [[], before]);
+      all.kill(one);
+    }
+    await store().delete(['set-aside', ...itemKey(itemId)]);
+    await begin();
+    assert.equal(past(), 0);
+  });
+
   it('leaves an item of a newer version alone, says so once, and refuses its key', async () => {
     const { a, b } = await stored();
     for (const id of [a, b]) await change(itemKey(id), (value) => ({ ...value, version: 99, prints: 'of the future' }));
