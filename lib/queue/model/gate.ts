@@ -2,7 +2,7 @@ import { PrintingError } from '../../service/errors';
 import { isEndDecided, isOver, isPlateWaiting, occupiesPrinter } from '../../service/job-words';
 import type { PrintJob } from '../../service/print-job';
 import { phrase } from '../../words/sentence';
-import { hasBegun } from './item';
+import { firstNumber, hasBegun } from './item';
 import type { QueueRules } from './rules';
 
 /**
@@ -23,8 +23,8 @@ export interface PlateGate {
   printerId: string | null;
   clusterName: string | null;
   /**
-   * Number of its last closing, part of the ids of its events. They count from the time of the first sight, in seconds, so that
-   * a gate in the place of a lost or damaged one repeats no number.
+   * Number of its last closing, part of the ids of its events. They count from the time of the first sight (`firstNumber`), so
+   * that a gate in the place of a lost or damaged one repeats no number.
    */
   closings: number;
   /** Number of prints that have begun there, as far as anything has shown them. */
@@ -192,9 +192,6 @@ export function newGate(gateId: string, sight: Sight, isLost: boolean): PlateGat
   const last = isUnderWay ? undefined : past[0];
   return last ? closed(gate, last.clusterJobId ?? '', { outcome: 'unknown', source: 'earlier', at }) : gate;
 }
-
-/** Number before that of a gate's first closing; `at`: its first sight, ms since 1970. */
-const firstNumber = (at: number): number => Math.max(0, Math.floor(at / 1000));
 
 /** Ids and place of a gate's machine. */
 export type PlateIds = Pick<PlateGate, 'gateId' | 'ownIds' | 'hostGuid' | 'clusterId' | 'printerId'>;

@@ -178,6 +178,12 @@ export type LivedContext = ChangeContext & { lived: number };
 export const eventId = (queueId: string, type: QueueEventType, ...subject: (string | number | null)[]): string =>
   [queueId, type, ...subject].join('/');
 
+/**
+ * Number from which a new record counts occurrences for the ids of their events: the present time in seconds, so that a record in
+ * the place of a lost one repeats no id.
+ */
+export const firstNumber = (now: number): number => Math.max(0, Math.floor(now / 1000));
+
 /** Adds an event of the item. `occurrence` distinguishes events of one type; missing: it happens once per item. */
 export function withItemEvent(
   record: ItemRecord,

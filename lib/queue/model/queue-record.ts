@@ -1,7 +1,7 @@
 import { PrintingError } from '../../service/errors';
 import { phrase, type Sentence } from '../../words/sentence';
 import { isCleared, type PlateGate } from './gate';
-import { type ChangeContext, copiesIn, eventId, itemStateOf } from './item';
+import { type ChangeContext, copiesIn, eventId, firstNumber, itemStateOf } from './item';
 import { countParts } from './parts';
 import type { Prices, QueueRules } from './rules';
 import {
@@ -30,7 +30,7 @@ export interface QueueRecord {
   orders: Readonly<Record<string, { ends: number; reports: number }>>;
   /** The highest number of an `order.finished` among forgotten orders; missing before there are any. */
   reports?: number;
-  /** Whether a copy was active or waiting, and the number of `queue.idle` so far. */
+  /** Whether a copy was active or waiting, and the number of the last `queue.idle` (`firstNumber`); 0: there was none. */
   isBusy: boolean;
   idles: number;
   /** Items that ended before are not listed any more, ms since 1970. */
@@ -39,7 +39,7 @@ export interface QueueRecord {
   lived?: number;
   /** What printers refused a moment ago (`Refusals`); absent before there was any. */
   refusals?: StoredRefusals;
-  /** Materials of which something is missing, as told, and the number of `material.short`; absent before there was one. */
+  /** Materials of which something is missing, as told, and the number of the last `material.short`; absent before there was one. */
   materials?: { short: readonly string[]; reports: number };
   /** Events that no node has received yet, oldest first. */
   outbox: readonly QueueEventDraft[];
@@ -131,7 +131,7 @@ export function plateFollowed(
 export function busyFollowed(record: QueueRecord, isBusy: boolean, { queueId, now }: ChangeContext): QueueRecord {
   if (record.isBusy === isBusy) return record;
   if (isBusy) return { ...record, isBusy };
-  const idles = record.idles + 1;
+  const idles = (record.idles || firstNumber(now)) + 1;
   const id = eventId(queueId, 'queue.idle', idles);
   const idle = {
     id,
@@ -151,7 +151,7 @@ export function materialsFollowed(
   short: ReadonlyMap<string, MaterialForecast>,
   { queueId, now }: ChangeContext,
 ): QueueRecord {
-  const { short: before, reports } = record.materials ?? { short: [], reports: 0 };
+  const { short: before, reports } = record.materials ?? { short: [], reports: firstNumber(now) };
   const fresh = [...short].filter(([key]) => !before.includes(key));
   if (fresh.length === 0 && before.every((key) => short.has(key))) return record;
   const events = fresh.map(([key, value], at): QueueEventDraft => {

@@ -183,6 +183,39 @@ class LivedIn {
 }
 
 describe('queue: a record that is lost or damaged alone', () => {
+  for (const damage of [undefined, 'odd'])
+    it(`leaves the outcome of a print unknown whose key is ${damage ? 'damaged' : 'lost'} while its answer is on its way`, async () => {
+      const world = new LivedIn('automatic');
+      await world.live(MOMENTS['the answers to prints are on their way'] ?? assert.fail());
+      const { store } = world.all.shared.runtime();
+      for (const key of world.keys('print-key').filter((words) => !words.join().includes('old')))
+        if (damage) await store.put(key, damage);
+        else await store.delete(key);
+      await world.begin();
+      await world.all.pass(60);
+      assert.equal(await world.one.outcome('a'), 'waiting: unknown, unknown; 2 unknown, 1 waiting');
+      await world.one.settle('a', 'printed');
+      await world.all.pass(200);
+      assert.deepEqual(await world.finish(false), []);
+      assert.deepEqual(world.miscounted(false), []);
+      await world.all.close();
+    });
+
+  it('tells each occurrence of an idle queue under an id of its own, also after its own record was lost', async () => {
+    const world = new LivedIn('automatic');
+    const ids: string[] = [];
+    for (let round = 0; round < 2; round++) {
+      await world.begin();
+      await world.one.add(`${round}`, { jobId: 'job of old' });
+      await world.all.pass(90);
+      ids.push(...world.one.events.flatMap(({ id, type }) => (type === 'queue.idle' ? [id] : [])));
+      world.kill();
+      for (const key of world.keys('queue-state')) await world.all.shared.runtime().store.delete(key);
+    }
+    assert.equal(new Set(ids).size, 2, String(ids));
+    await world.all.close();
+  });
+
   it('puts no print on another one, none twice, and leaves no item without an end', async function () {
     this.timeout(120_000);
     const cases = fc.record({

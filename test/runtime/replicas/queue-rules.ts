@@ -208,13 +208,13 @@ export const QUEUE_RULES: Rule[] = [
       ...sentences(repeats(seen, eventLists(seen)), false),
       ...QUEUES.flatMap((queue) => {
         const events = [...eventsOf(seen, queue.id).keys()];
-        const idles = events.filter((id) => id.startsWith(`${queue.id}/queue.idle/`)).length;
-        const last = Math.max(
-          0,
-          ...events.filter((id) => id.includes('/queue.idle/')).map((id) => Number(id.split('/').at(-1))),
-        );
+        const idles = events
+          .filter((id) => id.startsWith(`${queue.id}/queue.idle/`))
+          .map((id) => Number(id.split('/').at(-1)));
+        // They are numbered one after the other.
+        const count = idles.length === 0 ? 0 : Math.max(...idles) - Math.min(...idles) + 1;
         return [
-          ...(last > idles ? [`only ${idles} of ${last} idle events came from ${queue.id}`] : []),
+          ...(count > idles.length ? [`only ${idles.length} of ${count} idle events came from ${queue.id}`] : []),
           ...falseEvents(seen, queue, events),
         ];
       }),
