@@ -395,7 +395,7 @@ export class PlateGates {
    */
   async hold(print: PrinterTarget, names: readonly string[]): Promise<ReturnType<typeof verdictOf>> {
     const known = this.#held.get(print);
-    if (known && this.#records.get(known.gateId) === known) return null;
+    if (known && this.#records.get(known.gateId) === known && !this.#isReplaced(known)) return null;
     // A gate that can't be read now may know it.
     if (this.unseen) return null;
     const [id = ''] = names;
@@ -415,13 +415,20 @@ export class PlateGates {
 
   /** The gates that a print without a verdict may have closed: the one that knows it, or else those of its place. */
   #gatesFor(target: PrinterTarget, names: readonly string[]): PlateGate[] {
-    const here = [...new Set([...this.#here(target.clusterId), ...this.#index.in(target.clusterId)])];
+    const here = this.#here(target.clusterId);
+    // A place whose printer has a gate of its own is no machine.
+    const all = [...here, ...this.all.filter((gate) => !this.#isReplaced(gate))];
     const isLast = ({ printing, ended }: PlateGate) => names.includes((printing ?? ended)?.id ?? '');
     const isKnown = (gate: PlateGate) => names.some((name) => knows(gate, name));
-    const found =
-      here.find(isLast) ?? this.all.find(isLast) ?? here.find(isKnown) ?? this.all.find(isKnown) ?? this.#aim(target);
+    const found = all.find(isLast) ?? all.find(isKnown) ?? this.#aim(target);
     if (found) return [found];
     return target.printerId === null ? this.#here(target.clusterId) : [];
+  }
+
+  /** Whether a gate was that of a place, until a status has shown its machine, which has another one. */
+  #isReplaced({ gateId, clusterId }: PlateGate): boolean {
+    const shown = gateId === clusterId ? this.#shown.get(clusterId) : undefined;
+    return shown !== undefined && ![...shown.values()].includes(gateId);
   }
 
   /** Number of prints that have begun on the machines of a cluster, by gate. */

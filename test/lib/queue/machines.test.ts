@@ -316,6 +316,29 @@ describe('queue: the plate of a machine', () => {
           assert.match(await one.outcome('a'), /^(waiting|active): rejected/);
         });
 
+        it('takes the verdict if the print has closed the place as well, before its machine was known', async () => {
+          const print = await lostAfterPrint();
+          const none = { hostGuid: null, printerId: null, clusterName: null, printing: null, clearedAt: null };
+          const end = { id: all.farm.prints[0]?.uuid, outcome: 'finished', source: 'settled', at: 1, stage: 'idle' };
+          const ended = { ...end, ...none, hasShownCleanup: false, hadShownCleanup: false, hasGap: false };
+          const place = {
+            version: 2,
+            gateId: 'C1',
+            ownIds: [],
+            clusterId: 'C1',
+            ...none,
+            ended,
+            closings: 1,
+            begun: 0,
+          };
+          await store().put(gateKey('C1'), { ...place, hasShownCleanup: false, known: [], verdicts: [] });
+          show();
+          await start(confirm);
+          await all.pass(20);
+          await one.judge(true, { print });
+          await isFinished();
+        });
+
         it('offers answers on the board that the queue accepts', async () => {
           const print = await lostAfterPrint();
           show();
