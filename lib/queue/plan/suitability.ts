@@ -175,6 +175,7 @@ function extruderMismatch(requirement: Requirement, printer: QueuePrinter, rules
     if (counts(found, rules)) return found;
   }
   for (let at = 0; at < materials.length; at++) {
+    if (materials[at] === null) continue;
     // A slot of another print core does not count, although it may hold the right material.
     const sources = extruders?.[at]?.sources.filter(
       ({ printCore }) => !counts(toolOf(requirement, at, printCore), rules),
@@ -191,8 +192,7 @@ const counts = (found: Mismatch | null, { match }: MatchRules): boolean =>
 
 /** Mismatch of an extruder's needs with the print cores that all its slots serve; one slot for its core is enough. */
 function slotsMismatch(requirement: Requirement, at: number, sources: readonly Source[]): Mismatch | null {
-  const found = sources.map(({ printCore }) => toolOf(requirement, at, printCore));
-  if (found.length === 0 || found.includes(null)) return null;
+  if (sources.length === 0 || sources.some(({ printCore }) => toolOf(requirement, at, printCore) === null)) return null;
   const core = sources[0]?.printCore ?? '';
   return known(
     'PRINT_CORE',
@@ -217,9 +217,10 @@ function coreMismatch(at: number, core: string | null, found: string | null): Mi
 
 /** Compares diameters where the file names no print core; an unknown one is no obstacle. */
 function nozzleMismatch(at: number, diameter: number | null, core: string | null): Mismatch | null {
+  if (diameter === null || core === null) return null;
   // The names of print cores end in it: `AA+ 0.4`.
-  const found = amount(core?.split(' ').at(-1));
-  if (diameter === null || core === null || found === null || found === diameter) return null;
+  const found = amount(core.split(' ').at(-1));
+  if (found === null || found === diameter) return null;
   return known(
     'PRINT_CORE',
     () => phrase`Extruder ${at + 1} needs a nozzle of ${diameter} mm; it has the print core ${core}.`,
@@ -284,15 +285,15 @@ export const isSameMaterial = (
 ): boolean => loaded !== null && compare(criteriaOf(need, rule, isNamed), loaded) === 'same';
 
 function compare(criteria: Criteria, loaded: Material | null): 'same' | 'different' | 'unknown' {
-  let [differs, isKnown] = [false, true];
+  let isKnown = true;
   for (const [member, loadedMember] of PAIRS) {
     const wanted = criteria[member];
     const found = loaded?.[loadedMember] ?? null;
     if (!wanted || (member === 'color' && found !== null && isCode(wanted) !== isCode(found))) continue;
-    isKnown &&= found !== null;
-    differs ||= found !== null && !isSame(wanted, found);
+    if (found === null) isKnown = false;
+    else if (!isSame(wanted, found)) return 'different';
   }
-  return differs ? 'different' : isKnown ? 'same' : 'unknown';
+  return isKnown ? 'same' : 'unknown';
 }
 
 /** Names a needed material, and what is in the extruder and in the slots that feed it. Slots are counted from 1. */
