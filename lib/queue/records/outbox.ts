@@ -102,17 +102,17 @@ export class Outbox {
   async leave(): Promise<void> {
     const lease = this.#lease;
     const telling = this.#source.telling();
-    if (lease === null || this.#claimed.size === 0 || !telling) return;
+    if (lease === null || !telling) return;
     const told = new Set([...this.#claimed].filter((id) => this.#delivered.has(id)));
-    await telling.settle(lease, told).then(
-      () => {
-        if (this.#lease !== lease) return;
-        this.#lease = null;
-        this.#claimed.clear();
-        this.#delivered.clear();
-      },
-      (thrown: unknown) => this.#source.failed(thrown),
-    );
+    try {
+      if (this.#claimed.size > 0) await telling.settle(lease, told);
+    } catch (thrown) {
+      return this.#source.failed(thrown);
+    }
+    if (this.#lease !== lease) return;
+    this.#lease = null;
+    this.#claimed.clear();
+    this.#delivered.clear();
   }
 
   /** Never rejects. */

@@ -122,6 +122,22 @@ describe('queue/events of several runtimes', () => {
       once('item.finished');
     });
 
+  for (const seconds of [20, 60])
+    it(`come once from a planner that lost its lease for ${seconds} s before its first event`, async () => {
+      one.memory.cutOff();
+      await all.clock.advance(seconds * 1_000);
+      one.memory.reconnect();
+      await all.pass(20);
+      void two.queue.close();
+      await all.pass(30);
+      await one.add('a');
+      await all.pass(400);
+      once('item.queued');
+      once('print.finished');
+      once('item.finished');
+      once('queue.idle');
+    });
+
   it('come once although the planner can’t write for a while after it told them', async () => {
     uponEvent(one, 'item.queued', () => one.memory.cutOff());
     await two.add('a');
