@@ -254,6 +254,11 @@ export class ClusterMemory extends StoredMemory {
     return { ...checkpoint, jobs, ...(highest && { plates: this.#plates, lived: this.#lived }) };
   }
 
+  /** Starts from a checkpoint that was not delivered, where there is none; the figures stay. */
+  begin(checkpoint: Checkpoint): void {
+    this.#set(checkpoint, this.status);
+  }
+
   /** Records an observation that no subscriber to events received. The checkpoint stays as it is. */
   recordUndelivered(seen: Observation, answers: ReadonlyMap<string, JobAnswer>): void {
     this.setStatus(seen.status);

@@ -72,6 +72,8 @@ export class Observer {
   #vanishedJobs: VanishedJobResolver | null = null;
   /** Checkpoint of undelivered observations, for subscribers that wait for the end of a job. */
   #undelivered: Checkpoint | null = null;
+  /** The present scope; null: nothing was loaded yet. */
+  #scope: ScopeMemory | null = null;
   /** State under the present scope. */
   #memory: ClusterMemory | null = null;
 
@@ -121,6 +123,7 @@ export class Observer {
         this.#memory = memory;
         this.#undelivered = null;
       }
+      this.#scope = under;
       if (!memory.loaded) await account.checkpoints.load(under, clusterId, memory);
       return memory;
     } catch (thrown) {
@@ -143,6 +146,17 @@ export class Observer {
   /** Drops the reference to the state after this runtime lost the cluster. */
   release(): void {
     this.#memory = null;
+  }
+
+  /**
+   * Begins with the last observation by any runtime, if no subscriber to events was there before. Call when one is: its
+   * first message may show the figures of that observation, so it must receive the events of all that happens afterwards.
+   */
+  begin(): void {
+    const memory = this.#memory;
+    if (!this.#scope || !memory?.loaded || memory.hasCheckpoint || !this.#undelivered) return;
+    memory.begin(this.#undelivered);
+    this.account.checkpoints.write(this.#scope, this.clusterId, memory);
   }
 
   /** Marks the next events as late, after the last subscriber to events has left. */
@@ -228,6 +242,7 @@ export class Observer {
     // Don't emit events that another runtime owns.
     const receivers = () => (lock === null ? [] : this.subscriptions.forEvents);
     const thresholds = receivers().map(({ events }) => events.thresholds);
+    if (thresholds.length > 0) this.begin();
     if (thresholds.length > 0 && memory.absorb(seen, thresholds)) {
       this.reset();
       return true;

@@ -78,6 +78,7 @@ export class Poller extends PollLoop<PollResult> {
     if (!this.isOurs && !this.isWaitedFor) this.#lastUpdateAt = now;
     if (this.isOurs) this.#subscriptions.add(subscriber, now, { known, by });
     else this.#subscriptions.addWaiting(subscriber, known);
+    if (this.isOurs && subscriber.events) this.#observer.begin();
     this.replan();
   }
 
@@ -101,6 +102,7 @@ export class Poller extends PollLoop<PollResult> {
    */
   startRegularPolls(polledAt: number | null, soon: number | null): void {
     const now = this.account.clock.monotonic();
+    // What the previous owner has shown stays: if it stored nothing, the events begin with it.
     this.#reset();
     this.#subscriptions.restart(now, polledAt, soon);
     this.#subscriptions.notifyAssigned(true);
@@ -110,6 +112,7 @@ export class Poller extends PollLoop<PollResult> {
   /** Stops the regular polls: another runtime makes them. */
   stopRegularPolls(): void {
     this.#reset();
+    this.#observer.reset();
     this.#observer.release();
     this.#lastUpdateAt = this.account.clock.monotonic();
     this.#subscriptions.stop();
@@ -298,7 +301,6 @@ export class Poller extends PollLoop<PollResult> {
 
   /** Drops state that became stale while another runtime polled. */
   #reset(): void {
-    this.#observer.reset();
     this.#predictions = this.#mark = null;
     this.failures.reset();
     this.reports.ownerChanged(this.clusterId);

@@ -339,6 +339,67 @@ describe('Watcher', () => {
     });
   });
 
+  describe('the events of a printer that only a queue has polled before', () => {
+    const history = (...ended: string[]) => answer({ recently_completed: ended.map((id) => job(id, 'finished')) });
+    const stored = () => account.store.get<Wire>(['checkpoint', ...account.scope, 'C1']);
+    /** A node starts just after a poll, so that its own first poll comes later. */
+    const watchSoon = async (clusterId: string | null) => {
+      account.watcher.hold('C1');
+      await clock.advance(2_000);
+      return account.watched(clusterId);
+    };
+
+    for (const watched of ['C1', null])
+      it(`include an end before the first poll of a node for ${watched ?? 'all printers'}`, async () => {
+        service.cluster('C1', history('old'));
+        const witness = await watchSoon(watched);
+        service.cluster('C1', history('short', 'old'));
+        await clock.advance(2 * MINUTE);
+        assert.deepEqual(witness.delivered(), ['job.finished short']);
+        assert.deepEqual(witness.lateness(), [['job.finished', false]]);
+      });
+
+    it('include no end before the last poll without a node', async () => {
+      service.cluster('C1');
+      account.watcher.hold('C1');
+      await clock.advance(MINUTE / 2);
+      service.cluster('C1', history('a'));
+      await clock.advance(MINUTE / 2 + 2_000);
+      const witness = await account.watched('C1');
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(witness.delivered(), []);
+    });
+
+    it('survive a process that is killed before the first poll of a node', async () => {
+      service.cluster('C1');
+      await watchSoon('C1');
+      const before = await stored();
+      await account.watcher.close();
+      await account.store.put(['checkpoint', ...account.scope, 'C1'], before);
+      account.start();
+      service.cluster('C1', history('short'));
+      const witness = await account.watched('C1');
+      await clock.advance(MINUTE);
+      assert.deepEqual(witness.delivered(), ['job.finished short']);
+    });
+
+    it('cost no write beyond the one of a first poll', async () => {
+      let writes = 0;
+      const put = account.store.put.bind(account.store);
+      account.store.put = (...given) => {
+        writes++;
+        return put(...given);
+      };
+      service.cluster('C1');
+      account.watcher.hold('C1');
+      await clock.advance(5 * MINUTE + 2_000);
+      assert.equal(writes, 0);
+      await account.watched('C1');
+      await clock.advance(5 * MINUTE);
+      assert.equal(writes, 1);
+    });
+  });
+
   describe('a mark of a plate gate', () => {
     const stored = () => account.store.get<Wire>(['checkpoint', ...account.scope, 'C1']);
     const mark = (...machines: string[]) => account.watcher.markGate(account.scope, 'C1', machines);

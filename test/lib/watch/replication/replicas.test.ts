@@ -495,6 +495,37 @@ describe('the replication among runtimes that watch one account', () => {
     });
   });
 
+  describe('the events of a cluster that a queue has polled before any node', () => {
+    const ends = () => replicas.delivered.map(({ type, job: about }) => `${type} ${about?.clusterJobId}`);
+    const endSoon = () => service.cluster('C0', answer({ recently_completed: [job('short', 'finished')] }));
+
+    beforeEach(() => service.cluster('C0'));
+
+    it('come from the next runtime if the first one is killed before its node’s first poll', async () => {
+      const [one, two] = [replicas.start(), replicas.start()];
+      one.account.watcher.hold('C0');
+      await clock.advance(2_000);
+      one.watch('C0', 10);
+      await clock.advance(1_000);
+      one.kill();
+      endSoon();
+      two.watch('C0', 10);
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(ends(), ['job.finished short']);
+    });
+
+    it('begin with the figures of the previous owner, which has no such node', async () => {
+      for (const replica of [replicas.start(), replicas.start()]) replica.account.watcher.hold('C0');
+      await clock.advance(10 * MINUTE + 2_000);
+      const other = otherThan(pollerOf('C0', 9 * MINUTE));
+      other.watch('C0');
+      endSoon();
+      await clock.advance(3 * MINUTE);
+      assert.deepEqual(pollersOf('C0', 11 * MINUTE), [other.name]);
+      assert.deepEqual(ends(), ['job.finished short']);
+    });
+  });
+
   describe('a cluster that moves to a new id', () => {
     const rebounds = () => replicas.delivered.filter(({ type }) => type === 'cluster.rebound');
     const move = () => {
