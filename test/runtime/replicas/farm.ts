@@ -156,14 +156,25 @@ export class Farm {
     return farm;
   }
 
-  /** Waits until every printer was seen: a print before that causes no events. */
+  /**
+   * Waits until every printer was seen, and its first state is stored: a print before that causes no events if another
+   * replica is the next to poll.
+   */
   async #seen(): Promise<void> {
     const wanted = this.#polls.size + 1;
     for (const end = Date.now() + FIRST; ; await pause(LOOK)) {
       const seen = new Set(this.#told.map(({ node, clusterId }) => `${node} ${clusterId}`));
-      if (seen.size >= wanted) return;
+      if (seen.size >= wanted && (await this.#areStored())) return;
       assert.ok(Date.now() < end, `only ${seen.size} of ${wanted} were seen:\n${this.log.slice(-20).join('\n')}`);
     }
+  }
+
+  async #areStored(): Promise<boolean> {
+    const rows = await this.sql<{ key: string }>(
+      `SELECT key FROM remote_printing.entries WHERE kind = 'checkpoint' AND content IS NOT NULL`,
+    );
+    const stored = new Set(rows.map(({ key }) => (JSON.parse(key) as string[]).at(-1)));
+    return [...this.#polls.keys()].every((clusterId) => stored.has(clusterId));
   }
 
   async stop(): Promise<void> {

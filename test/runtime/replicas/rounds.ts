@@ -7,6 +7,7 @@ import { Farm } from './farm';
 import { HAZARDS, KINDS } from './hazards';
 import { gaps, RULES, slowest } from './rules';
 import { QUEUES } from './size';
+import { tracesOf } from './traces';
 
 export interface RoundsOptions {
   seed: number;
@@ -40,6 +41,8 @@ export async function runRounds({ seed, rounds, say }: RoundsOptions): Promise<B
   try {
     for (const [at, wanted] of rounds.entries()) {
       const began = Date.now();
+      const logged = farm.log.length;
+      const all: string[] = [];
       const kinds = wanted ?? (chance.is(0.5) ? [chance.pick(KINDS)] : [chance.pick(KINDS), chance.pick(KINDS)]);
       const done = await round(farm, chance, `r${at + 1}`, kinds);
       const { seen, open } = await settle(farm, known);
@@ -53,11 +56,14 @@ export async function runRounds({ seed, rounds, say }: RoundsOptions): Promise<B
         if (fresh.length > 0) say(`  broken: ${rule.name}, ${fresh.length} times`);
         fresh.slice(0, SHOWN).forEach((sentence) => say(`    ${sentence}`));
         if (fresh.length === 0) continue;
+        all.push(...fresh);
         for (const { kind, replica, from, to } of farm.hazards.filter((hazard) => hazard.from >= began))
           say(`      ${kind} ${replica}: ${from} to ${to}`);
         for (const { from, to } of seen.stuck.filter((stretch) => stretch.to >= began))
           say(`      unfinished renewal: ${from} to ${to}`);
       }
+      if (all.length === 0) continue;
+      for (const line of await tracesOf(farm, seen, all, farm.log.slice(logged))) say(`    ${line}`);
     }
     summary(await farm.evidence(), say);
   } finally {
