@@ -18,6 +18,8 @@ interface Scenario {
   clusters: number;
   interval: number;
   watched: 'all' | 'singles' | 'both';
+  /** Whether a queue of each runtime polls all clusters, too. */
+  queued: boolean;
   latency: number;
   /** Length of the prints that follow each other on each cluster, s. */
   print: number;
@@ -44,6 +46,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   clusters: fc.integer({ min: 1, max: 7 }),
   interval: fc.constantFrom(10, 20, 60),
   watched: fc.constantFrom('all', 'singles', 'both'),
+  queued: fc.boolean(),
   latency: fc.constantFrom(0, 0.15, 3),
   print: fc.constantFrom(45, 130, 200),
   events: fc.array(event, { maxLength: 6 }),
@@ -56,6 +59,7 @@ const KNOWN: Scenario[] = [
   // A wait begins while the runtime may not poll, and its print ends before it may again.
   {
     ...{ runtimes: 1, clusters: 1, interval: 10, watched: 'all', latency: 0, print: 45, arrives: null, moves: null },
+    queued: false,
     events: [
       { time: 107, what: 'cut off', index: 0, length: 68 },
       { time: 182, what: 'the database goes', index: 0, length: 83 },
@@ -88,6 +92,7 @@ async function play(wanted: Scenario) {
   };
   for (const name of names) appear(name);
   const watch = (replica: Replica) => {
+    if (wanted.queued) for (const name of names) replica.account.watcher.hold(name);
     if (wanted.watched !== 'singles') replica.watch(null, wanted.interval);
     if (wanted.watched !== 'all') for (const name of names) replica.watch(name, wanted.interval);
   };
