@@ -39,11 +39,13 @@ export async function tracesOf(
         `told ${told.map(({ type, node, replica, at }) => `${type ?? ''} to ${node} of ${replica} at ${after(at)}`).join(', ')}`,
       ].join('; ');
     }),
-    ...(await storedOf(farm, words)),
-    ...(await holdersOf(farm)),
+    ...(await storedOf(farm, words).catch(unanswered)),
+    ...(await holdersOf(farm).catch(unanswered)),
     ...log.slice(-LINES),
   ];
 }
+
+const unanswered = (error: unknown): string[] => [`the database did not answer: ${String(error)}`];
 
 /** Stored values whose keys contain one of the words. */
 async function storedOf(farm: Pick<Farm, 'sql'>, words: ReadonlySet<string>): Promise<string[]> {
