@@ -304,17 +304,23 @@ const hasSameContents = (one: Checkpoint, other: Checkpoint): boolean =>
 
 /**
  * What a restart must know although no event was about it: an occurrence that has ended can recur, a job can leave the
- * lists, and the number of a spool identifies it in later events.
+ * lists, and the number of a spool identifies it in later events. The host shows a move to a new id, and the first poll may
+ * not know it yet.
  */
-const contentsOf = ({ jobs, ended, plates, printers, maintenance, newestAtFirst }: Checkpoint): unknown[] => [
-  newestAtFirst,
-  jobs.map(({ id, state, aborting }) => [id, state, aborting]),
-  ended.slice(-10).map(({ id }) => id),
-  plates.map(({ id }) => id),
-  maintenance.isDue,
-  printers.map(({ id, faults, extruders, slots = [] }) => [
-    id,
-    faults,
-    [...extruders, ...slots].map(({ loads }) => loads),
-  ]),
-];
+const contentsOf = (checkpoint: Checkpoint): unknown[] => {
+  const { name, hostGuid, newestAtFirst, jobs, ended, plates, maintenance, printers } = checkpoint;
+  return [
+    name,
+    hostGuid,
+    newestAtFirst,
+    jobs.map(({ id, state, aborting }) => [id, state, aborting]),
+    ended.slice(-10).map(({ id }) => id),
+    plates.map(({ id }) => id),
+    maintenance.isDue,
+    printers.map(({ id, faults, extruders, slots = [] }) => [
+      id,
+      faults,
+      [...extruders, ...slots].map(({ loads }) => loads),
+    ]),
+  ];
+};

@@ -514,6 +514,23 @@ describe('the replication among runtimes that watch one account', () => {
       assert.deepEqual(ends(), ['job.finished short']);
     });
 
+    it('begin without the host, which is stored once the list names it', async () => {
+      service.cluster('C0', answer({ recently_completed: [job('old', 'finished')] }));
+      const release = service.hold('listGate');
+      const [one, two] = [replicas.start(), replicas.start()];
+      two.watch(null, 10);
+      await clock.advance(1_000);
+      one.account.watcher.hold('C0');
+      await clock.advance(2_000);
+      one.watch('C0', 10);
+      await clock.advance(1_000);
+      const host = () => [...replicas.shared.values('checkpoint')].find(([key]) => key.includes('"C0"'))?.[1];
+      assert.equal((host() as { hostGuid: unknown }).hostGuid, null);
+      release();
+      await clock.advance(2 * MINUTE);
+      assert.equal((host() as { hostGuid: unknown }).hostGuid, 'G-C0');
+    });
+
     it('begin with the figures of the previous owner, which has no such node', async () => {
       for (const replica of [replicas.start(), replicas.start()]) replica.account.watcher.hold('C0');
       await clock.advance(10 * MINUTE + 2_000);
