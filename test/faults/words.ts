@@ -67,6 +67,8 @@ export class Words {
   readonly #added = new Map<string, string>();
   /** Attempts that a person has settled as printed, by item: the copy, and its last attempt. */
   readonly #settled = new Map<string, { copy: number; attempt: number }[]>();
+  /** Items of which a person may have rejected a part: the request names a plate. */
+  readonly #rejected = new Set<string>();
   /** Reasons to print an item once more, which people gave. */
   readonly #more = new Map<string, number>();
   /** Largest number of copies that each item may ever have had. */
@@ -108,11 +110,13 @@ export class Words {
     const itemId = this.#added.get(key);
     if (itemId !== undefined && itemId !== item.itemId) this.#break(`${key} is another item than its answer named`);
     for (let copy = 1; copy <= item.copies.total; copy++) {
-      const standing = item.prints.filter((print) => print.copy === copy && STANDING.includes(print.state));
+      const prints = item.prints.filter((print) => print.copy === copy);
+      const standing = prints.filter(({ state }) => STANDING.includes(state));
       if (standing.length > 1) this.#break(`${key}/${copy} has ${standing.length} attempts that stand for it`);
-      const settled = this.#settled.get(key)?.find((one) => one.copy === copy);
-      const last = item.prints.findLast((print) => print.copy === copy);
-      if (settled && last && last.attempt > settled.attempt)
+      const settled = this.#settled.get(key)?.findLast((one) => one.copy === copy);
+      if (!settled || !prints.some(({ attempt }) => attempt > settled.attempt)) continue;
+      const print = prints.find(({ attempt }) => attempt === settled.attempt);
+      if (!print || !this.#isRejected(key, print))
         this.#break(`${key}/${copy} is sent again, though it was settled as printed`);
     }
   }
@@ -162,10 +166,12 @@ export class Words {
       end(({ key, clusterId }) => key === null && (clusterId === request.clusterId || request.clusterId === null));
     if (request.kind === 'pause') end(({ key, clusterId }) => key === null && clusterId === request.clusterId);
     if (request.kind === 'plate' && !request.good) {
-      // Whose part it was, the person does not say.
+      // Whose part it was, the person does not say. It may be that of a print in doubt, which somebody settles later.
       end(({ kind }) => kind === 'remove');
-      this.#settled.clear();
-      for (const key of this.#fields.keys()) more(key);
+      for (const key of this.#fields.keys()) {
+        this.#rejected.add(key);
+        more(key);
+      }
     }
     if (request.kind === 'settle' && request.outcome === 'not-printed') more(request.key);
     if (request.kind === 'update') {
@@ -214,10 +220,15 @@ export class Words {
       return this.#break(`${key}/${copy} is in doubt after it was settled`);
     if (outcome === 'not-printed' && last.state === 'finished')
       this.#break(`${key}/${copy} is finished, though it was settled as not printed`);
-    if (outcome === 'printed' && last.state === 'finished')
-      this.#settled.set(key, [...(this.#settled.get(key) ?? []), { copy, attempt: last.attempt }]);
-    if (outcome === 'printed' && last.state === 'recalled')
-      this.#break(`${key}/${copy} is owed again, though it was settled as printed`);
+    if (outcome === 'not-printed') return;
+    if (last.state !== 'finished' && !this.#isRejected(key, last))
+      this.#break(`${key}/${copy} is ${last.state}, though it was settled as printed`);
+    this.#settled.set(key, [...(this.#settled.get(key) ?? []), { copy, attempt: last.attempt }]);
+  }
+
+  /** Whether a print is rejected, and a person may have said so. */
+  #isRejected(key: string, { state }: Pick<QueueItem['prints'][number], 'state'>): boolean {
+    return state === 'rejected' && this.#rejected.has(key);
   }
 
   /** Holds a later view of the printers against a confirmed plate, on which nothing has been printed since. */
