@@ -47,6 +47,15 @@ interface Quiet {
   late: number;
 }
 
+type NewQuiet = Pick<Quiet, 'kind' | 'what' | 'key'> & Partial<Quiet>;
+
+/** A request whose answer is open, and those that were open at the same time: nobody knows which of them came first. */
+interface Open {
+  request: Request;
+  machine: Machine;
+  beside: Request[];
+}
+
 /** Refusals after which nothing has changed. */
 const UNCHANGED = ['QUEUE_ITEM_BUSY', 'QUEUE_ITEM_NOT_FOUND', 'NOT_ACCEPTED', 'INVALID_INPUT'];
 /** States of attempts whose print may still show up. */
@@ -63,6 +72,7 @@ const CONNECTING = 3;
 export class Words {
   readonly #fields = new Map<string, Record<Field, Known>>();
   readonly #quiet: Quiet[] = [];
+  readonly #asked = new Set<Open>();
   /** Ids of the items whose `add` was answered, by key. */
   readonly #added = new Map<string, string>();
   /** Attempts that a person has settled as printed, by item: the copy, and its last attempt. */
@@ -85,15 +95,21 @@ export class Words {
   async ask<T>(request: Request, machine: Machine, work: () => Promise<T>): Promise<T> {
     const opened = this.#open(request);
     this.#weaken(request);
+    const others = [...this.#asked].filter((one) => one.machine.alive);
+    const open: Open = { request, machine, beside: others.map((one) => one.request) };
+    for (const { beside } of others) beside.push(request);
+    this.#asked.add(open);
     try {
       const answer = await work();
-      if (machine.alive) this.#answered(request, answer, machine);
+      if (machine.alive) this.#answered(open, answer);
       for (const close of opened) close(!machine.alive ? 'lost' : isMoot(request, answer) ? 'unchanged' : 'done');
       return answer;
     } catch (thrown) {
       const isUnchanged = machine.alive && UNCHANGED.includes(asPrintingError(thrown).code);
       for (const close of opened) close(isUnchanged ? 'unchanged' : 'lost');
       throw thrown;
+    } finally {
+      this.#asked.delete(open);
     }
   }
 
@@ -123,8 +139,9 @@ export class Words {
 
   /** A person has stopped the only print of an item, and the answer said that it was done: nothing is sent for it. */
   stopped(key: string): void {
+    const open = [...this.#asked].filter(({ machine }) => machine.alive).map(({ request }) => request);
     if ([...(this.#fields.get(key)?.copies.possible ?? [])].every((copies) => copies === 1))
-      this.#promise({ kind: 'stop', what: `the stop of ${key}`, key });
+      this.#promise({ kind: 'stop', what: `the stop of ${key}`, key }, open);
   }
 
   check(): void {
@@ -158,16 +175,10 @@ export class Words {
   /** Ends the promises that a request takes back: it may have its effect before its answer. */
   #weaken(request: Request): void {
     const to = this.world.next();
-    const end = (applies: (quiet: Quiet) => boolean) => {
-      for (const quiet of this.#quiet) if (quiet.to === Infinity && applies(quiet)) quiet.to = to;
-    };
+    for (const quiet of this.#quiet) if (quiet.to === Infinity && takesBack(request, quiet)) quiet.to = to;
     const more = (key: string, count = 1) => this.#more.set(key, (this.#more.get(key) ?? 0) + count);
-    if (request.kind === 'resume')
-      end(({ key, clusterId }) => key === null && (clusterId === request.clusterId || request.clusterId === null));
-    if (request.kind === 'pause') end(({ key, clusterId }) => key === null && clusterId === request.clusterId);
     if (request.kind === 'plate' && !request.good) {
       // Whose part it was, the person does not say. It may be that of a print in doubt, which somebody settles later.
-      end(({ kind }) => kind === 'remove');
       for (const key of this.#fields.keys()) {
         this.#rejected.add(key);
         more(key);
@@ -179,15 +190,15 @@ export class Words {
       if (typeof copies === 'number')
         this.#most.set(request.key, Math.max(copies, this.#most.get(request.key) ?? copies));
     }
-    if ('key' in request) end(({ kind, key }) => key === request.key && takesBack(request, kind));
   }
 
-  #answered(request: Request, answer: unknown, machine: Machine): void {
+  #answered({ request, machine, beside }: Open, answer: unknown): void {
     this.checked++;
+    const promise = (quiet: NewQuiet) => this.#promise(quiet, beside);
     if (request.kind === 'pause') {
       const { clusterId, until } = request;
       const what = `the pause of ${clusterId ?? 'the queue'}`;
-      this.#promise({ kind: 'pause', what, key: null, clusterId, until, late: Infinity });
+      promise({ kind: 'pause', what, key: null, clusterId, until, late: Infinity });
     }
     if (request.kind === 'add') return this.#known(request.key, answer as { item: QueueItem; duplicate: boolean });
     if (!('key' in request)) return;
@@ -203,13 +214,12 @@ export class Words {
     if (kind === 'remove' && item.copies.waiting + item.copies.held > 0)
       this.#break(`${key} has copies that wait after the answer to remove`);
     // An item that has ended needs no hold: a later reopening begins without one.
-    if (kind === 'remove' || (kind === 'hold' && item.held))
-      this.#promise({ kind, what: `${kind} of ${key}`, key, late });
+    if (kind === 'remove' || (kind === 'hold' && item.held)) promise({ kind, what: `${kind} of ${key}`, key, late });
     if (kind === 'update' && request.changes.held === true)
-      this.#promise({ kind: 'hold', what: `hold of ${key}`, key, late });
+      promise({ kind: 'hold', what: `hold of ${key}`, key, late });
     const { notBefore } = kind === 'update' ? request.changes : {};
     if (notBefore !== undefined && notBefore > machine.clock.now())
-      this.#promise({ kind: 'start', what: `the start of ${key}`, key, late, until: notBefore });
+      promise({ kind: 'start', what: `the start of ${key}`, key, late, until: notBefore });
     if (kind === 'settle') this.#settles(request, item);
   }
 
@@ -244,9 +254,11 @@ export class Words {
     this.see(item);
   }
 
-  #promise(quiet: Pick<Quiet, 'kind' | 'what' | 'key'> & Partial<Quiet>): void {
+  /** @param beside requests that were open at the same time */
+  #promise(quiet: NewQuiet, beside: readonly Request[]): void {
     const made = { from: this.world.next(), madeAt: this.world.time.elapsed, to: Infinity };
-    this.#quiet.push({ clusterId: null, until: null, late: 0, ...made, ...quiet });
+    const promised: Quiet = { clusterId: null, until: null, late: 0, ...made, ...quiet };
+    if (!beside.some((request) => takesBack(request, promised))) this.#quiet.push(promised);
   }
 
   /** Holds a print of the service against everything that was promised before. */
@@ -311,11 +323,16 @@ function wantedBy(request: Request): Partial<Record<Field, number | boolean>> {
   }
 }
 
-/** Whether a request takes back a promise about its item. */
-function takesBack(request: Request, promise: Quiet['kind']): boolean {
+/** Whether a request takes back a promise. */
+function takesBack(request: Request, { kind, key, clusterId }: Quiet): boolean {
+  if (request.kind === 'resume') return key === null && (clusterId === request.clusterId || request.clusterId === null);
+  if (request.kind === 'pause') return key === null && clusterId === request.clusterId;
+  // Whose part it was, the person does not say.
+  if (request.kind === 'plate') return kind === 'remove' && !request.good;
+  if (request.key !== key) return false;
   const changes = request.kind === 'update' ? request.changes : {};
-  if (promise === 'start') return changes.notBefore !== undefined;
-  if (promise === 'hold') return request.kind === 'release' || changes.held === false;
+  if (kind === 'start') return changes.notBefore !== undefined;
+  if (kind === 'hold') return request.kind === 'release' || changes.held === false;
   return ['release', 'retry', 'update'].includes(request.kind);
 }
 
