@@ -96,6 +96,8 @@ export class PlateGates {
   readonly #prefix: string;
   /** Gates of a newer version. */
   readonly #newer = new Set<string>();
+  /** Prints that may have ended on machines after these left their group, by gate, until that is written. */
+  readonly #unsettled = new Map<string, Set<string>>();
 
   constructor(deps: PlateGatesDeps) {
     this.#deps = deps;
@@ -117,7 +119,8 @@ export class PlateGates {
   /** The gate of a printer; undefined before its first sight, and while something seen of it is not written. */
   of(clusterId: string, printerId: string | null): PlateGate | undefined {
     const gateId = this.#shown.get(clusterId)?.get(printerId) ?? this.#placed({ clusterId, printerId })?.gateId;
-    return gateId === undefined || this.#unwritten.has(gateId) ? undefined : this.#records.get(gateId);
+    const isBehind = gateId === undefined || this.#unwritten.has(gateId) || this.#unsettled.has(gateId);
+    return isBehind ? undefined : this.#records.get(gateId);
   }
 
   /** Why some gate could not be read; null: each was. */
@@ -184,13 +187,17 @@ export class PlateGates {
     if (online === false || stale) return;
     const [only] = printers;
     if (printers.length === 1) this.#onlyIds.set(clusterId, only?.printerId ?? null);
+    const before = this.#shown.get(clusterId);
     const shown = this.#recognise(status);
+    const left = this.#leftOf(clusterId, before, shown);
     sightings.miss(
       this.#nameOf(clusterId),
       shown.map(({ gateId }) => this.#nameOf(gateId)),
     );
-    const unplaced = printers.length === 1 ? NONE_UNPLACED : this.#unplaced(status, shown);
-    const work: Promise<void>[] = [];
+    const isPlain = printers.length === 1 && left.length === 0;
+    const unplaced = isPlain ? NONE_UNPLACED : this.#unplaced(status, shown);
+    this.#noteUnsettled(left, unplaced);
+    const work = this.#unsettled.size === 0 ? [] : [this.#settleLeft(clusterId)];
     const replaced: PlateGate[] = [];
     for (const one of shown) {
       const { gateId, gate } = one;
@@ -232,6 +239,38 @@ export class PlateGates {
     }
     if (places.size > 0) this.#shown.set(clusterId, places);
     return found;
+  }
+
+  /** Gates of machines that the status before showed in a cluster, and that were seen nowhere since. */
+  #leftOf(
+    clusterId: string,
+    before: ReadonlyMap<string | null, string> | undefined,
+    shown: readonly Shown[],
+  ): string[] {
+    if (!before || shown.length === 0) return NO_GATES;
+    const isShown = (id: string) => shown.some(({ gateId, gate }) => gateId === id || gate?.gateId === id);
+    return [...before.values()].filter((id) => !isShown(id) && this.#records.get(id)?.clusterId === clusterId);
+  }
+
+  /** A print that ended in a group without anyone seeing where may lie on a machine that has left it since. */
+  #noteUnsettled(left: readonly string[], unplaced: ReadonlyMap<PrintJob, readonly string[]>): void {
+    for (const gateId of left)
+      for (const [{ clusterJobId }, knowing] of unplaced)
+        if (clusterJobId !== null && knowing.length === 0)
+          this.#unsettled.set(gateId, (this.#unsettled.get(gateId) ?? new Set()).add(clusterJobId));
+  }
+
+  /** Closes the gates after such prints. Rejects if that can't be written: then the next status tries again. */
+  async #settleLeft(clusterId: string): Promise<void> {
+    const now = this.#deps.clock.now();
+    for (const [gateId, ids] of this.#unsettled) {
+      if (this.#records.get(gateId)?.clusterId !== clusterId) continue;
+      const noted = [...ids];
+      await this.#update(gateId, (gate) => gate && noted.reduce((after, id) => settledBy(after, id, now), gate));
+      for (const id of noted) ids.delete(id);
+      if (ids.size === 0) this.#unsettled.delete(gateId);
+    }
+    this.#deps.changed();
   }
 
   #sightOf(
@@ -355,12 +394,21 @@ export class PlateGates {
   /**
    * Closes the gate of the machine on which a print of the queue has ended; of a group without a known one, those of all
    * members. Resolves when that is durable.
+   * @param begun of a print that nobody saw on a machine: those that were there when its outcome became unknown. Some of a group
+   * may have left since, and the one that is left lists all prints of its group.
    */
-  async close(target: PrinterTarget, id: string, outcome: Outcome): Promise<void> {
+  async close(target: PrinterTarget, id: string, outcome: Outcome, begun: Settled['begun'] = null): Promise<void> {
     const gate = this.#showing(target, id) ?? this.#aim(target);
+    if (!gate) return this.settle(target, { id, begun, couldTake: () => true });
     const now = this.#deps.clock.now();
-    if (gate) await this.#update(gate.gateId, (current) => closedBy(current ?? gate, id, outcome, now));
-    else await this.settle(target, { id, begun: null, couldTake: () => true });
+    await this.#update(gate.gateId, (current) => closedBy(current ?? gate, id, outcome, now));
+    const possible = Object.entries(begun ?? {});
+    if (possible.length < 2) return;
+    for (const [gateId, count] of possible)
+      await this.#update(gateId, (one) => {
+        const isOver = one && one.ended?.id !== id && isFollowed(one, id, count);
+        return isOver ? one : one && settledBy(one, id, now);
+      });
   }
 
   /** Closes the gate of the machine that showed a print; if none did, of every one that could have taken it. */
@@ -563,6 +611,7 @@ function unseenGate({ clusterId, printerId }: PrinterTarget, now: number): Plate
 }
 
 const NONE: readonly PrintJob[] = [];
+const NO_GATES: string[] = [];
 const NONE_UNPLACED: ReadonlyMap<PrintJob, readonly string[]> = new Map();
 
 /** Whether the printer's own status is that of a print, so that a missing job proves nothing. */

@@ -678,9 +678,11 @@ export class Attempts {
 
   async #closeGate(itemId: string, attempt: Attempt, outcome: Outcome, job: PrintJob | null): Promise<void> {
     const { data, queueId } = this.#queue;
-    const { clusterId, printerId } = attempt;
-    const target = { clusterId, printerId: printerId ?? job?.printerId ?? null };
-    await data.gates.close(target, printingId(queueId, itemId, attempt), outcome);
+    const { clusterId, startedAt, begun = null } = attempt;
+    const printerId = attempt.printerId ?? job?.printerId ?? null;
+    const isSeen = printerId !== null || startedAt !== null;
+    const id = printingId(queueId, itemId, attempt);
+    await data.gates.close({ clusterId, printerId }, id, outcome, isSeen ? null : begun);
   }
 
   /** Records the verdicts on parts, which people gave with their plates. Rejects if one can't be written. */

@@ -848,4 +848,69 @@ describe('queue: the plate of a machine', () => {
     await all.pass(120);
     assert.equal(writes, 0);
   });
+
+  describe('that has left its group', () => {
+    const startGroup = async (rules: Parameters<QueueFarm['start']>[0] = {}) => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
+      await start(rules);
+    };
+    /** A copy of unknown outcome at the group. Returns its job, as a history shows it. */
+    const loseInGroup = async (): Promise<Wire> => {
+      lose(all);
+      await one.add('a');
+      await all.pass(200);
+      assert.equal(await one.outcome('a'), 'blocked: unknown; 1 unknown');
+      all.farm.dispatch = 'accepted';
+      const [print] = all.farm.prints;
+      return at(String(print?.uuid), 'finished', 100, { cloud_job_id: print?.jobId });
+    };
+
+    for (const members of [['P1'], ['P1', 'P3']])
+      it(`is closed with the ${members.length} other(s) after a print that ended without a printer`, async () => {
+        all.farm.changes.set('C1', answer(group(...members, 'P2'))).set('C2', answer(OFFLINE));
+        await start();
+        const rest = members.length === 1 ? alone('P1') : group(...members);
+        const plates = Object.values(await see('C1', { ...rest, ...past(at('x', 'finished', 100)) }));
+        assert.deepEqual(plates, Array(members.length).fill('awaiting'));
+        assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+      });
+
+    it('is closed once the store can be written again', async () => {
+      await startGroup();
+      let isFull = true;
+      one.beforeUpdates(([kind, ...words]) => {
+        if (isFull && kind === 'queue-plate' && words.at(-1) === 'P2') throw new Error('The disk is full');
+      });
+      const left = alone('P1', past(at('x', 'finished', 100)));
+      await see('C1', left);
+      isFull = false;
+      await see('C1', left);
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+    });
+
+    it('stays open after a print that a member shows as its own', async () => {
+      await startGroup();
+      const printing = on('P1', at('x', 'printing', 50));
+      await see('C1', { ...group('P1', 'P2'), print_jobs: [printing] });
+      await see('C1', alone('P1', past(at('x', 'finished', 100))));
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+    });
+
+    it('stays open after later prints of the others', async () => {
+      await startGroup();
+      await see('C1', alone('P1'), alone('P1', past(at('x', 'finished', 100))));
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+    });
+
+    it('is closed by a print in doubt that ended, wherever it was seen meanwhile', async () => {
+      await startGroup();
+      const job = await loseInGroup();
+      await see('C1', alone('P1'));
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+      const left = alone('P1', past(job));
+      assert.deepEqual(await see('C1', left, left), { only: 'awaiting' });
+      assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+    });
+  });
 });
