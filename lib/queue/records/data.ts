@@ -87,7 +87,7 @@ export class QueueData {
   readonly #clock: Clock;
   readonly #owner: QueueDataOwner;
   readonly #usage = new Map<string, Usage>();
-  /** Printers to which attempts were assigned, by `printerKey`. */
+  /** Ids of the machines and clusters that attempts name. */
   readonly #named = new Set<string>();
   /** Item of each print that was sent, by the id of its printing, or its print key while that is unknown. */
   readonly #printings = new Map<string, string>();
@@ -119,7 +119,7 @@ export class QueueData {
     this.gates = new PlateGates({
       ...{ store: records, clock, interval, sightings: localChanges.sightings },
       hostOf: (clusterId) => watcher.clusterList.last?.get(clusterId)?.host?.printerId ?? null,
-      isNamed: (printer) => this.#named.has(printerKey(printer)),
+      isNamed: (id) => this.#named.has(id),
       awaitedAt: (printer) => this.#awaitedAt(printer),
       mark: (clusterId, machines) => watcher.markGate(scope, clusterId, machines),
       changed: owner.changed,
@@ -230,7 +230,7 @@ export class QueueData {
   /** Counts an attempt that was sent; its time once, when it has ended. */
   #count(itemId: string, attempt: Attempt): void {
     const { dispatchedAt, dispatchedLived = 0, startedLived = 0, seconds, copy, attempt: number } = attempt;
-    this.#named.add(printerKey(attempt));
+    for (const id of [attempt.printerId ?? attempt.clusterId, ...Object.keys(attempt.begun ?? {})]) this.#named.add(id);
     if (dispatchedAt === null) return;
     const startedAt = Math.max(dispatchedLived, startedLived);
     this.lived.see(startedAt);

@@ -44,8 +44,8 @@ interface PlateGatesDeps {
   interval: number;
   /** Host printer of a group, by the account's list; null: not known. */
   hostOf: (clusterId: string) => string | null;
-  /** Whether an attempt of the queue names a printer. */
-  isNamed: (printer: PrinterTarget) => boolean;
+  /** Whether an attempt of the queue names a machine by one of its ids or, where it was alone, by its cluster. */
+  isNamed: (id: string) => boolean;
   /** The print of the queue at a printer whose copy waits for its verdict, the latest; null: there is none. */
   awaitedAt: (printer: PrinterTarget) => string | null;
   /** Leaves a mark that a gate of these machines was written. */
@@ -341,14 +341,11 @@ export class PlateGates {
     const { ownId, hostGuid, clusterId } = machine;
     const marked = list(record(await store.get(store.checkpointKey(clusterId)))?.gates);
     if ([ownId, hostGuid, gateIdOf(machine)].some((id) => id !== null && marked.includes(id))) return true;
-    if (ownId !== null && isNamed({ clusterId, printerId: ownId })) return true;
+    if ([ownId, hostGuid].some((id) => id !== null && isNamed(id))) return true;
     if (this.#mayBeClosedHost(machine)) return true;
     // Of a group, the others may be meant.
     if (this.#index.in(clusterId).length > 0) return false;
-    return (
-      isNamed({ clusterId, printerId: null }) ||
-      (await store.get(store.keyOf('queue-printer', clusterId))) !== undefined
-    );
+    return isNamed(clusterId) || (await store.get(store.keyOf('queue-printer', clusterId))) !== undefined;
   }
 
   /** Whether a new member may be the host of its group under another id, and the host's plate is not clear. */

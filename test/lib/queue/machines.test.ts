@@ -912,5 +912,18 @@ describe('queue: the plate of a machine', () => {
       assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
       assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
     });
+
+    it('is closed if its record is lost, and an attempt in the group names it', async () => {
+      await startGroup({ gate: 'confirm' });
+      all.farm.lives.push([[0, 'queued']]);
+      await one.add('a');
+      await see('C1', { ...group('P1', 'P2'), print_jobs: [on('P2', at('print-1', 'printing', 50))] });
+      await see('C1', { ...group('P1', 'P2'), ...past(on('P2', at('print-1', 'finished', 100))) });
+      all.kill(one);
+      await store().delete(gateKey('P2'));
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
+      await start();
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+    });
   });
 });
