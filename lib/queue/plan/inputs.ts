@@ -7,7 +7,7 @@ import type { QueueRules } from '../model/rules';
 import type { ItemReason, ItemRecord, QueuePrinter, Reason } from '../model/types';
 import type { QueueData } from '../records/data';
 import type { ClusterViews, Refusals } from '../records/statuses';
-import { BoardCache, type BoardInput, configurationsOf, openByCluster, printerBoard } from './printers';
+import { BoardCache, type BoardInput, configurationsOf, openPrints, printerBoard } from './printers';
 
 /** An item that owes copies, as the plan sees it. */
 export interface PlanItem {
@@ -108,8 +108,8 @@ export class PlanInputs {
   readonly #refusals: Refusals;
   readonly #board = new BoardCache();
   readonly #itemCache = new ItemCache();
-  /** Open prints by cluster, as of a version of the items: each status needs them. */
-  #open = { version: -1, prints: openByCluster([]) };
+  /** Open prints, as of a version of the items: each status needs them. */
+  #open = { version: -1, prints: openPrints([]) };
 
   constructor(source: PlanSource, refusals: Refusals) {
     this.#source = source;
@@ -122,7 +122,7 @@ export class PlanInputs {
     const printers = this.#board.printers(board);
     const { paused } = data.state.record;
     let printing = 0;
-    for (const prints of board.open.values())
+    for (const prints of board.open.byCluster.values())
       for (const { attempt } of prints) if (attempt.state !== 'unknown' && !isStuck(attempt)) printing++;
     return {
       items: this.#itemCache.items(data, views, printers),
@@ -143,7 +143,7 @@ export class PlanInputs {
 
   /** The printers of a cluster as they would be without one copy of the queue, and without refusals. */
   printersWithout(itemId: string, copy: number, clusterId: string, now: number): QueuePrinter[] {
-    const open = openByCluster(this.#source.data.open.all, { itemId, copy });
+    const open = openPrints(this.#source.data.open.all, { itemId, copy });
     const refusals = { reasonOf: () => null };
     return printerBoard({ ...this.#boardInput(now), clusterIds: [clusterId], open, refusals });
   }
@@ -151,7 +151,7 @@ export class PlanInputs {
   #boardInput(now: number): BoardInput {
     const { data, views, rules, staleAfter } = this.#source;
     const { version } = data.items;
-    if (version !== this.#open.version) this.#open = { version, prints: openByCluster(data.open.all) };
+    if (version !== this.#open.version) this.#open = { version, prints: openPrints(data.open.all) };
     return {
       clusterIds: this.#source.clusterIds(),
       views,

@@ -5,7 +5,7 @@ import { isOver, isPlateWaiting, isUnderWay, occupiesPrinter } from '../../servi
 import { describeChange, describeReason, type PrintJob } from '../../service/print-job';
 import type { Fault, Printer } from '../../service/printer';
 import { phrase, type Sentence } from '../../words/sentence';
-import { plateOf } from '../model/gate';
+import { type PlateGate, plateOf } from '../model/gate';
 import { hasBegun, openAttempts } from '../model/item';
 import { printerIdOf } from '../model/machine';
 import { isPauseOver, type PauseState, type QueueRecord } from '../model/queue-record';
@@ -30,6 +30,13 @@ interface OpenPrint {
   attempt: Attempt;
 }
 
+/** The open prints of this queue. */
+export interface OpenPrints {
+  byCluster: ReadonlyMap<string, readonly OpenPrint[]>;
+  /** Those that were in doubt, by the plate gate of each machine that was there when the doubt began, wherever it is now. */
+  inDoubt: ReadonlyMap<string, readonly Attempt[]>;
+}
+
 /** Everything that decides whether a printer is free. */
 export interface BoardInput {
   clusterIds: readonly string[];
@@ -37,8 +44,7 @@ export interface BoardInput {
   gates: Pick<PlateGates, 'of'>;
   /** Why a copy could not go to a cluster a moment ago although it seemed free. */
   refusals: Pick<Refusals, 'reasonOf'>;
-  /** Open prints of this queue by cluster. */
-  open: ReadonlyMap<string, readonly OpenPrint[]>;
+  open: OpenPrints;
   pausedPrinters: QueueRecord['pausedPrinters'];
   /** Use by this queue, by `printerKey`. */
   usage: ReadonlyMap<string, { lastUsedAt: number; usedFor: number }>;
@@ -51,20 +57,25 @@ export interface BoardInput {
 
 type Obstacle = Reason<PrinterReason> | null;
 
-/** The open prints of items by cluster, without those of one copy. */
-export function openByCluster(
-  records: readonly ItemRecord[],
-  without?: { itemId: string; copy: number },
-): Map<string, OpenPrint[]> {
-  const found = new Map<string, OpenPrint[]>();
+/** The open prints of items, without those of one copy. */
+export function openPrints(records: readonly ItemRecord[], without?: { itemId: string; copy: number }): OpenPrints {
+  const byCluster = new Map<string, OpenPrint[]>();
+  const inDoubt = new Map<string, Attempt[]>();
   for (const record of records)
     for (const attempt of openAttempts(record)) {
       if (record.itemId === without?.itemId && attempt.copy === without.copy) continue;
-      const here = found.get(attempt.clusterId);
-      if (here) here.push({ record, attempt });
-      else found.set(attempt.clusterId, [{ record, attempt }]);
+      add(byCluster, attempt.clusterId, { record, attempt });
+      // One that a list has shown since may still be anywhere until its end is recorded, or its beginning seen.
+      if (attempt.state !== 'printing')
+        for (const gateId of Object.keys(attempt.begun ?? {})) add(inDoubt, gateId, attempt);
     }
-  return found;
+  return { byCluster, inDoubt };
+}
+
+function add<T>(lists: Map<string, T[]>, key: string, value: T): void {
+  const here = lists.get(key);
+  if (here) here.push(value);
+  else lists.set(key, [value]);
 }
 
 /** The queue's printers at one moment. */
@@ -76,7 +87,7 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
   if (!view || view.printers.length === 0)
     return [present(input, clusterId, view, null, view?.status.online === false ? OFFLINE : STALE)];
   const { status, printers } = view;
-  const open = input.open.get(clusterId) ?? [];
+  const open = input.open.byCluster.get(clusterId) ?? [];
   const foreign = foreignOf(foreignJobsOf(status, open));
   const all = printers.map((printer) =>
     present(input, clusterId, view, printer, foreign ?? obstacleOf(input, view, printer, open)),
@@ -175,10 +186,15 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
     [printer.status !== 'idle', BUSY],
     [pause !== undefined, pausedBy(pause?.reason ?? null)],
     [refusal !== null, refusal],
-    [own.some(({ state }) => state === 'unknown'), OUTCOME_UNKNOWN],
+    [own.some(({ state }) => state === 'unknown') || doubtsOf(input, clusterId, gate).length > 0, OUTCOME_UNKNOWN],
   ];
   return checks.find(([applies]) => applies)?.[1] ?? null;
 }
+
+/** Copies that a machine may have printed before it left their cluster. */
+const doubtsOf = ({ open }: BoardInput, clusterId: string, gate: PlateGate | undefined): readonly Attempt[] =>
+  open.inDoubt.get(gate?.gateId ?? '')?.filter((attempt) => attempt.clusterId !== clusterId) ?? NO_DOUBTS;
+const NO_DOUBTS: readonly Attempt[] = [];
 
 const isBusy = (jobs: readonly PrintJob[], own: readonly Attempt[], foreign: readonly PrintJob[]): boolean =>
   own.some(({ state }) => state !== 'unknown') ||
@@ -224,7 +240,7 @@ function pauseOf({ pausedPrinters, now }: BoardInput, printer: PrinterTarget): P
 function pausedUntilOf(input: BoardInput, printer: PrinterTarget): number {
   const pause = pauseOf(input, printer);
   if (!pause) return 0;
-  const isInDoubt = input.open
+  const isInDoubt = input.open.byCluster
     .get(printer.clusterId)
     ?.some(({ attempt }) => attempt.state === 'unknown' && [null, attempt.printerId].includes(printer.printerId));
   return isInDoubt ? Infinity : (pause.until ?? Infinity);
@@ -360,10 +376,11 @@ function factsOf(input: BoardInput, clusterId: string): unknown[] {
   if (!view) return [gates.of(clusterId, null)];
   const { status, printers, age } = view;
   const facts: unknown[] = [status, printers, age > staleAfter, refusals.reasonOf(clusterId)];
-  for (const { attempt } of open.get(clusterId) ?? []) facts.push(attempt);
+  for (const { attempt } of open.byCluster.get(clusterId) ?? []) facts.push(attempt);
   for (const printer of printers) {
     const target = { clusterId, printerId: printerIdOf(printer, view) };
-    facts.push(gates.of(clusterId, target.printerId), pauseOf(input, target), usage.get(printerKey(target)));
+    const gate = gates.of(clusterId, target.printerId);
+    facts.push(gate, pauseOf(input, target), usage.get(printerKey(target)), ...doubtsOf(input, clusterId, gate));
   }
   return facts;
 }

@@ -913,6 +913,20 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
     });
 
+    it('gets no print while a copy is in doubt that it may have printed', async () => {
+      await startGroup();
+      await loseInGroup();
+      await see('C1', alone('P1'));
+      await see('C2', alone('P2'));
+      await one.add('b', { copies: 2 });
+      await all.pass(60);
+      assert.equal(all.farm.sent.length, 1);
+      assert.deepEqual(await one.codes('b'), ['OUTCOME_UNKNOWN']);
+      await one.settle('a', 'not-printed');
+      await all.pass(60);
+      assert.ok(all.farm.sent.length > 1);
+    });
+
     it('is closed if its record is lost, and an attempt in the group names it', async () => {
       await startGroup({ gate: 'confirm' });
       all.farm.lives.push([[0, 'queued']]);
