@@ -140,14 +140,16 @@ const COLUMNS: readonly Mode[] = ['confirm', 'printer', 'automatic'];
 
 /** Whether the plate of a machine is clear for a queue with this mode. Everything that is not known is closed. */
 export function plateOf({ printing, ended }: Pick<PlateGate, 'printing' | 'ended'>, mode: Mode): Plate {
-  const row = printing || ended?.stage === 'leaving' ? 'underWay' : ended ? rowOf(ended) : 'untouched';
+  const row = printing ? 'underWay' : ended ? rowOf(ended) : 'untouched';
   return TABLE[row][COLUMNS.indexOf(mode)] ?? 'closed';
 }
 
 function rowOf(ended: EndedPrint): keyof typeof TABLE {
   const { outcome, source, stage, hasShownCleanup, hadShownCleanup, hasGap, clearedAt } = ended;
   const isFinished = outcome === 'finished';
+  // A person may be faster than the printer, whose status may take long to show the rest.
   if (clearedAt !== null) return 'confirmed';
+  if (stage === 'leaving') return 'underWay';
   if (source === 'earlier') return 'withHistory';
   if (source !== 'job') return 'unknown';
   if (stage !== 'idle') return isFinished ? 'finishedInCleanup' : 'unfinishedInCleanup';

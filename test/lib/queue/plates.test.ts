@@ -372,6 +372,19 @@ describe('queue/plates', () => {
       await assert.rejects(one.clear(false), { code: 'NOT_ACCEPTED' });
     });
 
+    it('is clear once a person clears it before the printer is free, which gets nothing until then', async () => {
+      one = all.start({ gate: 'confirm', printers: ['C1'] });
+      await see('C1', {}, under('a'), LEAVING);
+      await one.clear(true);
+      await one.add('b');
+      assert.deepEqual(await see('C1', LEAVING), ['clear']);
+      assert.deepEqual(await see('C1', { is_online: false, printers: [] }), ['clear']);
+      assert.deepEqual(one.types('plate'), ['plate.awaiting', 'plate.cleared']);
+      assert.deepEqual(all.farm.sent, []);
+      assert.deepEqual(await see('C1', past(FAILED_A)), ['clear']);
+      assert.equal(all.farm.sent.length, 1);
+    });
+
     it('is announced where the mode does not open it at once, also after another end than it seemed', async () => {
       one = all.start({ gate: 'automatic', printers: ['C1'] });
       await see('C1', {}, past(A));
