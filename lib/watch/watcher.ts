@@ -177,6 +177,11 @@ export class Watcher {
     if (under.markGate(clusterId, machines)) this.#guard(() => this.#checkpoints.writeMarks(under, clusterId));
   }
 
+  /** Whether some checkpoint that was loaded has the mark of a machine, which may have moved to another cluster since. */
+  isGateMarked(scope: Scope, machine: string): boolean {
+    return this.#memory.scope(scope).isGateMarked(machine);
+  }
+
   /** Calls `listener` after each status read, whichever watch caused the poll. Returns a function that removes it. */
   onObservation(listener: ObservationListener): () => void {
     this.#listeners.add(listener);

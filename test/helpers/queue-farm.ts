@@ -278,6 +278,10 @@ export class Runtime {
         farm.marks.set(clusterId, all);
         void store.put(['checkpoint', ...scope, clusterId], { gates: all });
       },
+      isGateMarked: (_: Scope, machine: string) =>
+        [...shared.values('checkpoint').values()].some((saved) =>
+          (saved as { gates?: string[] }).gates?.includes(machine),
+        ),
       onObservation: (listener: ObservationListener) => {
         listeners.add(listener);
         return () => listeners.delete(listener);

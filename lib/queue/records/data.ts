@@ -42,7 +42,7 @@ interface QueueDataParts {
   warn: (sentence: Sentence) => void;
   /** Interval of the shared polls, ms. */
   interval: number;
-  watcher: Pick<Watcher, 'clusterList' | 'markGate'>;
+  watcher: Pick<Watcher, 'clusterList' | 'markGate' | 'isGateMarked'>;
   meter?: QueueMeter | undefined;
 }
 
@@ -121,6 +121,7 @@ export class QueueData {
       hostOf: (clusterId) => watcher.clusterList.last?.get(clusterId)?.host?.printerId ?? null,
       isNamed: (id) => this.#named.has(id),
       awaitedAt: (printer) => this.#awaitedAt(printer),
+      isMarked: (machine) => watcher.isGateMarked(scope, machine),
       mark: (clusterId, machines) => watcher.markGate(scope, clusterId, machines),
       changed: owner.changed,
     });

@@ -48,6 +48,8 @@ interface PlateGatesDeps {
   isNamed: (id: string) => boolean;
   /** The print of the queue at a printer whose copy waits for its verdict, the latest; null: there is none. */
   awaitedAt: (printer: PrinterTarget) => string | null;
+  /** Whether a mark in another cluster's checkpoint says that a gate of a machine was written. */
+  isMarked: (machine: string) => boolean;
   /** Leaves a mark that a gate of these machines was written. */
   mark: (clusterId: string, machines: readonly string[]) => void;
   /** Called after a gate has changed, here or at another runtime. */
@@ -337,11 +339,11 @@ export class PlateGates {
 
   /** Whether a machine without a gate had one, which was lost. Rejects while the store can't be read. */
   async #isLost(machine: Machine): Promise<boolean> {
-    const { store, isNamed } = this.#deps;
+    const { store, isNamed, isMarked } = this.#deps;
     const { ownId, hostGuid, clusterId } = machine;
     const marked = list(record(await store.get(store.checkpointKey(clusterId)))?.gates);
     if ([ownId, hostGuid, gateIdOf(machine)].some((id) => id !== null && marked.includes(id))) return true;
-    if ([ownId, hostGuid].some((id) => id !== null && isNamed(id))) return true;
+    if ([ownId, hostGuid].some((id) => id !== null && (isNamed(id) || isMarked(id)))) return true;
     if (this.#mayBeClosedHost(machine)) return true;
     // Of a group, the others may be meant.
     if (this.#index.in(clusterId).length > 0) return false;

@@ -422,15 +422,22 @@ export class ScopeMemory {
 
   /** Machines of which a plate gate was written, by cluster. */
   readonly gates = new Map<string, readonly string[]>();
+  /** The same machines of all clusters: one may have moved to another cluster. */
+  readonly #marked = new Set<string>();
 
   constructor(readonly scope: Scope) {}
 
   /** Adds marks of plate gates. Returns false where they are known. */
   markGate(clusterId: string, machines: readonly string[]): boolean {
+    for (const machine of machines) this.#marked.add(machine);
     const known = this.gates.get(clusterId) ?? NONE;
     const marked = new Set([...known, ...machines]);
     if (marked.size > known.length) this.gates.set(clusterId, [...marked]);
     return marked.size > known.length;
+  }
+
+  isGateMarked(machine: string): boolean {
+    return this.#marked.has(machine);
   }
 
   /** Call on a return to this scope: another runtime may have written to it, even about a cluster that this one holds. */

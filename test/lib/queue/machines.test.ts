@@ -849,6 +849,19 @@ describe('queue: the plate of a machine', () => {
     assert.equal(writes, 0);
   });
 
+  describe('that has another cluster id', () => {
+    it('is closed if its record was lost, as the checkpoint of its former cluster names it', async () => {
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(OFFLINE));
+      await start();
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'clear' });
+      all.kill(one);
+      await store().delete(gateKey('P1'));
+      all.farm.changes.set('C1', answer(OFFLINE)).set('C2', answer(alone('P1')));
+      await start();
+      assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
+    });
+  });
+
   describe('that has left its group', () => {
     const startGroup = async (rules: Parameters<QueueFarm['start']>[0] = {}) => {
       all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));

@@ -422,6 +422,18 @@ describe('Watcher', () => {
       assert.deepEqual(witness.delivered(), ['job.queued b']);
     });
 
+    it('names its machine in each cluster, also after a start', async () => {
+      await account.watched('C1');
+      mark('P1');
+      await clock.advance(0);
+      await account.watcher.close();
+      account.start();
+      const isMarked = () => account.watcher.isGateMarked(account.scope, 'P1');
+      assert.equal(isMarked(), false);
+      await account.watched('C1');
+      assert.equal(isMarked(), true);
+    });
+
     it('stays in the checkpoint over its changes and over a start, and is written once', async () => {
       await account.watched('C1');
       mark('P1');
