@@ -110,10 +110,13 @@ export class People {
     );
   }
 
-  settle(key: string, copy: number, outcome: 'printed' | 'not-printed'): Promise<void> {
-    return this.ask({ kind: 'settle', key, copy, outcome }, (queue, deadline) =>
-      queue.settle({ queueKey: key }, { outcome, copy }, deadline),
-    );
+  /** @param uuids prints that have left the part, of which the answer makes certain */
+  settle(key: string, copy: number, outcome: 'printed' | 'not-printed', uuids: readonly string[] = []): Promise<void> {
+    return this.ask({ kind: 'settle', key, copy, outcome }, async (queue, deadline) => {
+      const settled = await queue.settle({ queueKey: key }, { outcome, copy }, deadline);
+      this.oracles.floor.settle(uuids);
+      return settled;
+    });
   }
 
   pause(clusterId: string | null, until: number | null): Promise<void> {
@@ -281,7 +284,7 @@ export class People {
     if (copies.failed > 0 || state === 'blocked') await this.change('retry', key);
     const named = prints.flatMap((print) => print.clusterJobId ?? []);
     for (const { copy, state: print, clusterJobId, clusterId } of prints) {
-      if (print !== 'unknown') continue;
+      if (print !== 'unknown' || !this.queue || !this.machine?.alive) continue;
       const made = this.world.printed.filter(
         ({ jobName, uuid }) =>
           jobName === `${key}.gcode` && (uuid === clusterJobId || (!named.includes(uuid) && !this.#settled.has(uuid))),
@@ -300,8 +303,7 @@ export class People {
       if (!hasPart && this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId))
         this.oracles.floor.clear(clusterId);
       for (const uuid of uuids) this.#settled.add(uuid);
-      if (hasPart) this.oracles.floor.settle(uuids);
-      await this.settle(key, copy, hasPart ? 'printed' : 'not-printed');
+      await this.settle(key, copy, hasPart ? 'printed' : 'not-printed', hasPart ? uuids : []);
     }
   }
 
