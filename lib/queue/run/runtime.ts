@@ -159,6 +159,8 @@ export class QueueRuntime {
   readonly #probes = new Rerun(() => this.#probe());
   readonly #endings: (() => void)[];
   readonly #held: HeldClusters;
+  /** List of printers, items and their version that the held clusters result from. */
+  #heldOf: readonly unknown[] = [];
   #loaded: QueueContext | null = null;
   #planning: Planning | null = null;
   /** Tenures that still have something under way. */
@@ -391,12 +393,22 @@ export class QueueRuntime {
     return [...this.#clusterIds, ...(open ?? [])];
   }
 
+  /** Keeps the queue's clusters on the shared polls, and no others. Most polls change nothing of them. */
+  #hold(): void {
+    const list = this.#parts.watcher.clusterList.last;
+    const items = this.#loaded?.data.items;
+    const of = [list, items, items?.version];
+    if (this.isClosed || of.every((one, at) => one === this.#heldOf[at])) return;
+    this.#heldOf = of;
+    this.#held.hold(this.#heldIds);
+  }
+
   /** Learns the account's printers, if the queue names none, and keeps those of the queue on the shared polls. */
   async #holdClusters(): Promise<void> {
     const { clusterList } = this.#parts.watcher;
     if (this.#parts.rules.printers.length === 0 && this.#parts.signIn.usable && !clusterList.last)
       await this.#deadline.wait(clusterList.read(LIST_FOR)).catch((thrown: unknown) => this.failed(thrown));
-    if (!this.isClosed) this.#held.hold(this.#heldIds);
+    this.#hold();
   }
 
   /** Reads the account's printers again and again: one that is connected later belongs to the queue, too. */
@@ -416,7 +428,7 @@ export class QueueRuntime {
     await this.#deadline.wait(watcher.clusterList.read(LIST_EVERY / 2)).catch(() => undefined);
     if (this.isClosed) return;
     const now = this.#clusterIds;
-    this.#held.hold(now);
+    this.#hold();
     if (now.length !== before.length || now.some((clusterId) => !before.includes(clusterId))) this.changed();
   }
 
@@ -463,7 +475,7 @@ export class QueueRuntime {
 
   /** Never rejects. */
   async #observe(status: ClusterStatus, requestedAt: number): Promise<void> {
-    if (!this.isClosed) this.#held.hold(this.#heldIds);
+    this.#hold();
     const { view, data } = this.#loaded ?? {};
     if (!view || !this.#held.has(status.clusterId) || !this.#views.see(status, requestedAt)) return;
     this.#checkReads();
