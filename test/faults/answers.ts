@@ -5,7 +5,7 @@ import { Chance } from './chance';
 import { Floor } from './floor';
 import { diskHazard, oneOfMany, serviceHazard, slowHazard, wireHazard, type Hazard } from './hazards';
 import { Life, SECOND } from './life';
-import { signIn, World } from './machine';
+import { signIn, WITHOUT_RENEWAL, World } from './machine';
 import { People } from './people';
 import { Words } from './words';
 
@@ -22,7 +22,7 @@ const ASKS = [
 /** Runs a print queue whose people ask for changes at all moments, most of all while a print is being sent. */
 export async function answersRun(seed: number): Promise<void> {
   const farm = [{ model: 'simulated_maker_one' }, { model: 'simulated_maker_duo', endWords: 'short' as const }];
-  const world = await World.make(seed, { farm, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  const world = await World.make(seed, { farm, accessTokenLifetime: WITHOUT_RENEWAL, timeFactor: FACTOR });
   await world.run(async () => {
     await signIn(world);
     await new AnswersRun(world, new Chance(seeded(seed + 4e6)), new Chance(seeded(seed + 7e6))).go();

@@ -22,7 +22,7 @@ import {
 } from './hazards';
 import { hostileAnswerHazard, hostileHazard, STORED } from './hostile';
 import { SAVING, SECOND } from './life';
-import { signIn, World } from './machine';
+import { signIn, WITHOUT_RENEWAL, World } from './machine';
 import { Share } from './share';
 import { Broken } from './trace';
 
@@ -79,7 +79,7 @@ interface Sent {
 export async function flowsRun(seed: number): Promise<void> {
   const world = await World.make(seed, {
     printers: 2,
-    accessTokenLifetime: 1e8,
+    accessTokenLifetime: WITHOUT_RENEWAL,
     timeFactor: FACTOR,
     storage: 'disk',
   });

@@ -20,6 +20,11 @@ import { Wire, type Host } from './below/wire';
 import { Broken, Trace } from './trace';
 
 export const ACCOUNT = 'account';
+/**
+ * Lifetime of access tokens in runs that renew none, s: longer than any clock of these runs is ahead. An answer to a renewal
+ * that is lost ends the sign-in, which only the runs about renewals expect.
+ */
+export const WITHOUT_RENEWAL = 1e9;
 const SECRET = 'secret of these tests';
 /** Folder for the files; in memory if possible, because thousands of runs flush thousands of files. */
 const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();

@@ -8,7 +8,7 @@ import { Chance } from './chance';
 import { awaitsCleanup, Floor } from './floor';
 import { serviceHazard, wireHazard } from './hazards';
 import { Life, SECOND } from './life';
-import { signIn, World } from './machine';
+import { signIn, WITHOUT_RENEWAL, World } from './machine';
 import { People } from './people';
 import { Words } from './words';
 
@@ -78,7 +78,7 @@ function farmOf(chance: Chance): NewCluster[] {
 export async function platesRun(seed: number): Promise<void> {
   // The farm has draws of its own: it comes before the world.
   const farm = farmOf(new Chance(seeded(seed + 3e6)));
-  const world = await World.make(seed, { farm, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  const world = await World.make(seed, { farm, accessTokenLifetime: WITHOUT_RENEWAL, timeFactor: FACTOR });
   await world.run(async () => {
     await signIn(world);
     await new PlatesRun(world).go();

@@ -19,7 +19,7 @@ import {
 } from './hazards';
 import { hostileAnswerHazard, hostileHazard, STORED } from './hostile';
 import { Life, SAVING, SECOND } from './life';
-import { signIn, World, type Machine } from './machine';
+import { signIn, WITHOUT_RENEWAL, World, type Machine } from './machine';
 import { Broken } from './trace';
 
 interface Message {
@@ -42,7 +42,7 @@ const GRACE = 1000;
 
 /** Sends messages with print keys while everything below them fails at times. */
 export async function printsRun(seed: number): Promise<void> {
-  const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8 });
+  const world = await World.make(seed, { printers: 2, accessTokenLifetime: WITHOUT_RENEWAL });
   await world.run(async () => {
     await signIn(world);
     await new PrintsRun(world).go();

@@ -21,7 +21,7 @@ import {
   type Hazard,
 } from './hazards';
 import { Life, SECOND } from './life';
-import { signIn, World, type Machine, type Printed } from './machine';
+import { signIn, WITHOUT_RENEWAL, World, type Machine, type Printed } from './machine';
 import { Floor } from './floor';
 import { type NamedPrint, type Parts, PartsOracle } from './parts';
 import { Broken } from './trace';
@@ -54,7 +54,11 @@ export const queueRun = (seed: number): Promise<void> => run(seed, false);
 export const partsRun = (seed: number): Promise<void> => run(seed, true);
 
 async function run(seed: number, hasParts: boolean): Promise<void> {
-  const world = await World.make(seed, { farm: farmOf(seed), accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  const world = await World.make(seed, {
+    farm: farmOf(seed),
+    accessTokenLifetime: WITHOUT_RENEWAL,
+    timeFactor: FACTOR,
+  });
   await world.run(async () => {
     await signIn(world);
     await new QueueRun(world, hasParts).go();

@@ -16,7 +16,7 @@ import {
 } from './hazards';
 import { hostileHazard } from './hostile';
 import { Life, SECOND } from './life';
-import { signIn, World, type Machine } from './machine';
+import { signIn, WITHOUT_RENEWAL, World, type Machine } from './machine';
 import { Broken } from './trace';
 import { Truth } from './truth';
 
@@ -40,7 +40,7 @@ interface ReportedEnd {
 export async function watchingRun(seed: number): Promise<void> {
   const world = await World.make(seed, {
     farm: [{}, { endWords: 'short', station: true }],
-    accessTokenLifetime: 1e8,
+    accessTokenLifetime: WITHOUT_RENEWAL,
     timeFactor: FACTOR,
   });
   await world.run(async () => {
@@ -113,8 +113,7 @@ class WatchingRun {
     if (chance.is(0.1)) this.#planLoss(chance.whole(0, horizon * 0.7));
     await world.time.pass(horizon);
     await life.recover();
-    // The sign-in scenario decides whether a lost answer to a renewal may cost the sign-in.
-    if (this.#isSignInLost || world.simulator.tokens.reuseDetections > 0) {
+    if (this.#isSignInLost) {
       await this.#checkLoss();
       this.#truth.stop();
       return life.leave();
