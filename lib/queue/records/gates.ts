@@ -65,6 +65,9 @@ interface Settled {
   couldTake: (printer: PrinterTarget) => boolean;
 }
 
+/** Where a print was sent and, if its outcome was unknown, the machines that were there then. */
+type PossiblyTaken = PrinterTarget & { begun?: Settled['begun'] | undefined };
+
 /** What a status shows of one machine; several printers without an id of their own count as one. */
 interface Shown {
   gateId: string;
@@ -412,9 +415,7 @@ export class PlateGates {
 
   /** Closes the gate of the machine that showed a print; if none did, of every one that could have taken it. */
   async settle(target: PrinterTarget, { id, begun, couldTake }: Settled): Promise<void> {
-    // The machines that were there when the doubt began, wherever they are now.
-    const then = Object.keys(begun ?? {}).flatMap((gateId) => this.#records.get(gateId) ?? []);
-    const there = then.length > 0 ? then : this.#here(target.clusterId);
+    const there = this.#there(target.clusterId, begun);
     const gate = this.#showing(target, id) ?? this.#named(target) ?? (there.length === 1 ? there[0] : undefined);
     const all = gate ? [gate] : there.filter(couldTake);
     const now = this.#deps.clock.now();
@@ -437,10 +438,10 @@ export class PlateGates {
    * Finds the gate of a print whose copy waits for its verdict, and has it name the print: one in the place of a lost or damaged
    * record does not know it. Resolves with the verdict if others have followed the print; null: it lies there, or nobody has
    * seen its machine since. Rejects if the gate can't be written.
-   * @param print its machine; the same object as long as nothing changes
+   * @param print its machine, and those that could have taken it; the same object as long as nothing changes
    * @param names all names of the print, its id first
    */
-  async hold(print: PrinterTarget, names: readonly string[]): Promise<ReturnType<typeof verdictOf>> {
+  async hold(print: PossiblyTaken, names: readonly string[]): Promise<ReturnType<typeof verdictOf>> {
     const known = this.#held.get(print);
     if (known && this.#records.get(known.gateId) === known && !this.#isReplaced(known)) return null;
     // A gate that can't be read now may know it.
@@ -460,16 +461,17 @@ export class PlateGates {
     return verdicts.includes(null) ? null : (verdicts[0] ?? null);
   }
 
-  /** The gates that a print without a verdict may have closed: the one that knows it, or else those of its place. */
-  #gatesFor(target: PrinterTarget, names: readonly string[]): PlateGate[] {
+  /** The gates that a print without a verdict may have closed: the one that knows it, or else those that could have taken it. */
+  #gatesFor({ begun = null, ...target }: PossiblyTaken, names: readonly string[]): PlateGate[] {
     const here = this.#here(target.clusterId);
     // A place whose printer has a gate of its own is no machine.
     const all = [...here, ...this.all.filter((gate) => !this.#isReplaced(gate))];
     const isLast = ({ printing, ended }: PlateGate) => names.includes((printing ?? ended)?.id ?? '');
     const isKnown = (gate: PlateGate) => names.some((name) => knows(gate, name));
-    const found = all.find(isLast) ?? all.find(isKnown) ?? this.#aim(target);
+    const found = all.find(isLast) ?? all.find(isKnown) ?? this.#named(target);
     if (found) return [found];
-    return target.printerId === null ? this.#here(target.clusterId) : [];
+    const there = this.#there(target.clusterId, begun);
+    return target.printerId === null || there.length === 1 ? there : [];
   }
 
   /** Whether a gate was that of a place, until a status has shown its machine, which has another one. */
@@ -544,6 +546,12 @@ export class PlateGates {
     const shown = this.#shown.get(clusterId);
     if (!shown) return this.#index.in(clusterId);
     return [...new Set(shown.values())].flatMap((gateId) => this.#records.get(gateId) ?? []);
+  }
+
+  /** Gates of the machines that were in a cluster when a doubt began, wherever they are now; else those of the cluster. */
+  #there(clusterId: string, begun: Settled['begun']): PlateGate[] {
+    const then = Object.keys(begun ?? {}).flatMap((gateId) => this.#records.get(gateId) ?? []);
+    return then.length > 0 ? then : this.#here(clusterId);
   }
 
   /** The gate of the machine that showed a print. */

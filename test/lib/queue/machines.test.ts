@@ -860,6 +860,23 @@ describe('queue: the plate of a machine', () => {
       await start();
       assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
     });
+
+    it('gets the verdict on a print that was settled in its group, after the records of the plates were lost', async () => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
+      await start({ gate: 'confirm' });
+      lose(all);
+      await one.add('a');
+      await all.pass(200);
+      await one.settle('a', 'printed');
+      assert.equal(await one.outcome('a'), 'active: finished; 1 active');
+      all.kill(one);
+      for (const gateId of ['P1', 'P2']) await store().delete(gateKey(gateId));
+      all.farm.changes.set('C1', answer(OFFLINE)).set('C2', answer(group('P1', 'P2')));
+      await start({ gate: 'confirm' });
+      assert.deepEqual(await see('C2', group('P1', 'P2')), { P1: 'awaiting', P2: 'awaiting' });
+      await one.clear(true, 'C2', 'P2');
+      assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+    });
   });
 
   describe('that has left its group', () => {
