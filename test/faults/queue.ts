@@ -597,11 +597,12 @@ class QueueRun {
   async #help({ itemId, queueKey, state, held, copies, prints, waitingFor }: QueueItem): Promise<void> {
     const target = { itemId };
     const key = queueKey ?? '';
-    if (waitingFor.some(({ code }) => code === 'UPLOAD')) return this.#remove(queueKey ?? '');
+    const has = (reason: string) => waitingFor.some(({ code }) => code === reason);
+    if (has('UPLOAD')) return this.#remove(queueKey ?? '');
     if (held || copies.held > 0)
       await this.#do({ kind: 'release', key }, (queue, deadline) => queue.release(target, deadline));
-    // A printer that was never seen could still suit, so that the item is not blocked.
-    const isRefused = this.hasParts && waitingFor.some(({ code }) => code === 'REFUSED');
+    // The service may not know one of the named printers. As that one could suit for all that is known, nothing is blocked.
+    const isRefused = has('REFUSED') && has('STALE');
     if (copies.failed > 0 || state === 'blocked' || isRefused)
       await this.#do({ kind: 'retry', key }, (queue, deadline) => queue.retry(target, deadline));
     for (const { copy, attempt, state: print, clusterJobId, clusterId } of prints) {
