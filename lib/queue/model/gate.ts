@@ -277,6 +277,10 @@ export function settledBy(gate: PlateGate, id: string, at: number): PlateGate {
 export const isFollowed = ({ printing, begun }: PlateGate, id: string, begunBefore: number): boolean =>
   begun > begunBefore || (printing !== null && printing.id !== id);
 
+/** Whether a machine has shown this print last. A history at its first sight may list the prints of others. */
+export const isLastPrint = ({ printing, ended }: PlateGate, id: string): boolean =>
+  printing?.id === id || (ended?.id === id && !UNSURE.includes(ended.source));
+
 /** Records that a person took the part of such a print off for the next one, and did not reject it. */
 export function acceptedBy(gate: PlateGate, id: string): PlateGate {
   const { verdicts } = gate;

@@ -16,6 +16,7 @@ import {
   holding,
   isCleared,
   isFollowed,
+  isLastPrint,
   judgesOf,
   type JudgedPrint,
   type Judgement,
@@ -554,9 +555,10 @@ export class PlateGates {
     return then.length > 0 ? then : this.#here(clusterId);
   }
 
-  /** The gate of the machine that showed a print. */
+  /** The gate of the machine that showed a print, which may have moved to another cluster since. */
   #showing({ clusterId }: PrinterTarget, id: string): PlateGate | undefined {
-    return [...this.#here(clusterId), ...this.#index.in(clusterId)].find((gate) => knows(gate, id));
+    const here = [...this.#here(clusterId), ...this.#index.in(clusterId)];
+    return here.find((gate) => knows(gate, id)) ?? this.all.find((gate) => isLastPrint(gate, id));
   }
 
   /** The gate of the printer with this id, also of one that its cluster does not show any more. */

@@ -861,6 +861,27 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
     });
 
+    it('is closed alone by its print, and not with the printer in its former place', async () => {
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
+      await start({ gate: 'confirm' });
+      await one.pause('C2');
+      all.farm.lives.push([[0, 'queued']]);
+      await one.add('a');
+      await see('C1', alone('P1', { print_jobs: [on('P1', at('print-1', 'printing', 50))] }));
+      assert.equal(await one.outcome('a'), 'active: printing; 1 active');
+      all.farm.isHidden = true;
+      const ended = alone('P1', past(on('P1', at('print-1', 'finished', 100))));
+      all.farm.changes.set('C1', answer(alone('P2'))).set('C2', answer(ended));
+      await all.pass(60);
+      assert.equal(await one.outcome('a'), 'blocked: unknown; 1 unknown');
+      assert.deepEqual(await see('C1', alone('P2')), { only: 'clear' });
+      await one.settle('a', 'printed');
+      assert.deepEqual(await see('C1', alone('P2')), { only: 'clear' });
+      assert.deepEqual(await see('C2', ended), { only: 'awaiting' });
+      await one.clear(true, 'C2');
+      assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+    });
+
     it('gets the verdict on a print that was settled in its group, after the records of the plates were lost', async () => {
       all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
       await start({ gate: 'confirm' });
