@@ -91,16 +91,22 @@ export function elementsOf(body: unknown, depth = 0): number | null {
   if (depth === ANSWER.depth) return null;
   let entries = 0;
   let inside = 0;
-  const all = body as Record<string, unknown>;
-  for (const name in all) {
-    entries++;
-    const value = all[name];
-    if (typeof value !== 'object' || value === null) continue;
-    const elements = elementsOf(value, depth + 1);
-    if (elements === null) return null;
-    inside += elements;
-  }
-  if (entries > ANSWER.entries && depth < 2 && Array.isArray(body)) return null;
+  // A loop over the names of a list costs three times as much.
+  if (Array.isArray(body)) {
+    if (body.length > ANSWER.entries && depth < 2) return null;
+    for (const value of body as unknown[]) {
+      const elements = elementsOf(value, depth + 1);
+      if (elements === null) return null;
+      entries++;
+      inside += elements;
+    }
+  } else
+    for (const name in body) {
+      const elements = elementsOf((body as Record<string, unknown>)[name], depth + 1);
+      if (elements === null) return null;
+      entries++;
+      inside += elements;
+    }
   return inside + Math.max(1, entries);
 }
 
