@@ -52,7 +52,7 @@ export class FileCalls {
     try {
       return await this.deadline.wait(result);
     } catch (thrown) {
-      if (running.get(this.#folder) === turn || waiting.includes(turn)) this.#abandon(turn, result, undo);
+      this.#abandon(turn, result, undo);
       throw thrown;
     }
   }
@@ -65,8 +65,10 @@ export class FileCalls {
 
   #abandon<T>(turn: Turn, result: Promise<T>, undo: ((late: T) => Promise<unknown>) | undefined): void {
     const at = waiting.indexOf(turn);
-    if (at >= 0) waiting.splice(at, 1);
-    else turn.abandoned = true;
+    // One that has not begun never does.
+    if (at >= 0) return void waiting.splice(at, 1);
+    turn.abandoned = true;
+    // It may have returned already, at the moment in which the deadline ended.
     if (undo) void track(result.then((late) => enter(this.#folder, () => undo(late)).result));
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { FileCalls, inTurn } from '../../../lib/files/file-calls';
+import { FileCalls, inTurn, tidied } from '../../../lib/files/file-calls';
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 
@@ -63,5 +63,39 @@ describe('files/file-calls', () => {
     assert.equal(await calls('a').run(() => Promise.resolve('read')), 'read');
     end();
     await Promise.all([...states, ...shares.map(({ result }) => result)]);
+  });
+
+  it('undoes a call that returns at the moment in which its deadline ends', async () => {
+    const closing = new AbortController();
+    const limit = new Deadline(new ManualClock(), { parent: closing.signal });
+    const undone: string[] = [];
+    let end: (handle: string) => void = () => undefined;
+    const opening = new FileCalls('/a/file', limit).run(
+      () => new Promise<string>((resolve) => (end = resolve)),
+      (late) => Promise.resolve(undone.push(late)),
+    );
+    end('handle');
+    void Promise.resolve().then(() => closing.abort(new Error('closed')));
+    await assert.rejects(opening, /closed/);
+    await settle();
+    assert.deepEqual(undone, ['handle']);
+  });
+
+  it('waits for no cleanup after a call that never began', async () => {
+    const first = held('a');
+    const closing = new AbortController();
+    const limit = new Deadline(new ManualClock(), { parent: closing.signal });
+    const second = new FileCalls('/a/file', limit).run(
+      () => Promise.resolve(),
+      () => Promise.resolve(),
+    );
+    closing.abort(new Error('closed'));
+    await assert.rejects(second, /closed/);
+    first.end();
+    await first.result;
+    let isTidied = false;
+    void tidied(new ManualClock()).then(() => (isTidied = true));
+    await settle();
+    assert.ok(isTidied);
   });
 });
