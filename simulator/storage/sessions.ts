@@ -56,8 +56,11 @@ export class Sessions {
         at += chunk.length;
       }
     } finally {
-      await file.truncate(wholeBlocks(Math.max(kept, at), total));
-      await file.close();
+      try {
+        await file.truncate(wholeBlocks(Math.max(kept, at), total));
+      } finally {
+        await file.close();
+      }
     }
   }
 
