@@ -60,6 +60,8 @@ const SEEN_WITHIN = 130_000;
 const LONG = (FACTOR * 400_000) / SECOND;
 /** Time after which somebody settles what a lost answer has left in doubt, once polls show the printers again, ms. */
 const SETTLED_AFTER = 30_000;
+/** Time within which a sound process writes what a status shows, ms. */
+const WRITTEN_WITHIN = 2 * SECOND;
 /** Time after which marks of the first gates are written, ms. */
 const MARKED_AFTER = 130_000;
 
@@ -96,6 +98,10 @@ class PlatesRun {
   readonly #people: People;
   /** Whether each poll shows what there is. */
   #isCalm = false;
+  /** GUIDs of electronics that a list has shown. */
+  readonly #listed = new Set<string>();
+  /** Ids of printers, and GUIDs of their electronics, under which a queue can know its machines. */
+  readonly #shown = new Set<string>();
 
   constructor(private readonly world: World) {
     const chance = (this.#chance = new Chance(world.random));
@@ -108,6 +114,23 @@ class PlatesRun {
     this.#life = new Life(world, chance, {
       open: (client, machine) => this.#people.open(client, machine),
       close: () => this.#people.close(),
+    });
+    world.wire.onArrival = (_, data) => this.#see(data.toString('latin1'));
+  }
+
+  /** Notes the ids that a list or a status shows. A status brings a machine together with its GUID of the list before it. */
+  #see(answer: string): void {
+    const { machine } = this.#life;
+    const isStatus = answer.includes('"print_jobs"');
+    const seen: string[] = [];
+    for (const { hostGuid, printers } of this.world.simulator.world.listed()) {
+      const shown = printers.flatMap(({ uuid }) => (isStatus && answer.includes(uuid) ? [uuid] : []));
+      seen.push(...shown, ...(shown.length > 0 && this.#listed.has(hostGuid) ? [hostGuid] : []));
+      if (answer.includes(hostGuid)) this.#listed.add(hostGuid);
+    }
+    if (!machine || !seen.some((id) => !this.#shown.has(id))) return;
+    this.world.time.after(WRITTEN_WITHIN, () => {
+      if (machine.alive) for (const id of seen) this.#shown.add(id);
     });
   }
 
@@ -225,8 +248,7 @@ class PlatesRun {
       case 'another printer id':
         return this.#rename(cluster);
       case 'other electronics':
-        if (!cluster.printers.some(({ uuid }) => uuid === NIL_UUID)) cluster.hostGuid = newId(chance);
-        return;
+        return this.#changeElectronics(cluster);
       case 'another name':
         return world.setName(clusterId, `Printer ${chance.whole(1, 99)}`);
       case 'a member leaves': {
@@ -371,9 +393,19 @@ class PlatesRun {
     this.#people.vanished.set(job.uuid, this.#floor.vanish(clusterId, job));
   }
 
-  /** A factory reset gives a printer another id. One that works has no time for it. */
-  #rename({ printers, queue, history }: Cluster): void {
+  /** Somebody changes the electronics of a printer. Nothing could find it if its own id were not known. */
+  #changeElectronics(cluster: Cluster): void {
+    if (cluster.printers.every(({ uuid }) => uuid !== NIL_UUID && this.#shown.has(uuid)))
+      cluster.hostGuid = newId(this.#chance);
+  }
+
+  /**
+   * A factory reset gives a printer another id. One that works has no time for it. Nothing could find it if its electronics
+   * were not known.
+   */
+  #rename({ printers, queue, history, hostGuid }: Cluster): void {
     const printer = printers[0];
+    if (!this.#shown.has(hostGuid)) return;
     if (!printer || printer.uuid === NIL_UUID || printers.length > 1 || isUsed(queue, printer)) return;
     const before = printer.uuid;
     printer.uuid = newId(this.#chance);
@@ -410,6 +442,8 @@ class PlatesRun {
     const [printer] = alone?.printers ?? [];
     const group = this.#clusters.find((other) => other !== alone && other.printers[0]?.uuid !== NIL_UUID);
     if (!alone || !printer || !group || this.#clusters.length < 2) throw new Error('no printer is free for it');
+    // In a group, only its own id names it.
+    if (!this.#shown.has(printer.uuid)) throw new Error('nobody knows its id yet');
     // Whether a printer shows that it waits for a clear plate does not change with its group.
     if ((alone.cleaning === 'none') !== (group.cleaning === 'none')) throw new Error('they are of another kind');
     world.removeCluster(alone.clusterId);
