@@ -273,6 +273,22 @@ export function settledBy(gate: PlateGate, id: string, at: number): PlateGate {
   return closed(gate, id, { outcome: 'finished', source: 'settled', at });
 }
 
+/**
+ * The gate once the service has named the print that a person has settled, and that ended there: a plate that was cleared for
+ * it stays clear. Nobody watched its end.
+ */
+export function named(gate: PlateGate, key: string, id: string): PlateGate {
+  const { ended, printing, known, verdicts, begun } = gate;
+  if (printing || ended?.id !== key || known.includes(id)) return gate;
+  return {
+    ...gate,
+    begun: begun + 1,
+    ended: { ...ended, id, source: 'job', hasGap: true },
+    known: [...known, id].slice(-KNOWN_KEPT),
+    verdicts: verdicts.map((verdict) => (verdict.id === key ? { ...verdict, id } : verdict)),
+  };
+}
+
 /** Whether a print that may have ended there was followed by another one. */
 export const isFollowed = ({ printing, begun }: PlateGate, id: string, begunBefore: number): boolean =>
   begun > begunBefore || (printing !== null && printing.id !== id);

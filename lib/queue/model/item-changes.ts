@@ -11,6 +11,7 @@ import {
   isBeingSent,
   isOpen,
   isStuck,
+  isUnnamed,
   itemStateOf,
   lastAttempt,
   type LivedContext,
@@ -420,6 +421,12 @@ function settledAs(
   const figures = { seconds: null, cost: null, used: [], reason: null };
   const end = { outcome: 'finished', at: context.now, printerId: null, ...figures } as const;
   return ended(marked, of, end, context);
+}
+
+/** Records the name of a print that a person has settled as printed. */
+export function named(record: ItemRecord, of: AttemptOf, clusterJobId: string): ItemRecord {
+  const found = findAttempt(record, of);
+  return found && isUnnamed(found) ? withAttempt(record, found, { clusterJobId }) : record;
 }
 
 /**

@@ -16,6 +16,10 @@ const OPEN: readonly AttemptState[] = ['assigned', 'dispatched', 'printing', 'un
 /** Whether an attempt occupies its printer. */
 export const isOpen = ({ state }: Attempt): boolean => OPEN.includes(state);
 
+/** Whether a person has settled an attempt as printed, and nothing has named its print yet. */
+export const isUnnamed = ({ settledAs, clusterJobId }: Attempt): boolean =>
+  settledAs === 'printed' && clusterJobId === null;
+
 export const openAttempts = ({ prints }: ItemRecord): Attempt[] => prints.filter(isOpen);
 
 /** The latest attempt of a copy. */

@@ -7,7 +7,7 @@ import { allToTheirEnds } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { Watcher } from '../../watch/watcher';
 import type { Sentence } from '../../words/sentence';
-import { awaitedPrints, isStuck, ItemIndex, openAttempts } from '../model/item';
+import { awaitedPrints, isStuck, isUnnamed, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
 import type { QueueRules } from '../model/rules';
@@ -364,6 +364,6 @@ interface Usage {
   usedFor: number;
 }
 
-/** Whether no status can change an attempt any more. */
-const isOver = ({ state }: Attempt): boolean =>
-  state === 'finished' || state === 'rejected' || state === 'failed' || state === 'aborted';
+/** Whether no status can change an attempt any more, not even its name. */
+const isOver = (attempt: Attempt): boolean => ENDED.includes(attempt.state) && !isUnnamed(attempt);
+const ENDED: readonly Attempt['state'][] = ['finished', 'rejected', 'failed', 'aborted'];

@@ -21,6 +21,7 @@ import {
   type JudgedPrint,
   type Judgement,
   mayHavePrinted,
+  named,
   newGate,
   observed,
   type Outcome,
@@ -460,6 +461,13 @@ export class PlateGates {
       if (verdicts.at(-1) === null) this.#held.set(print, after);
     }
     return verdicts.includes(null) ? null : (verdicts[0] ?? null);
+  }
+
+  /** Names the settled print on the plate of the machine that has shown its end. Rejects if that can't be written. */
+  async name(target: PrinterTarget, key: string, id: string): Promise<void> {
+    const gate = this.#aim(target);
+    if (gate && named(gate, key, id) !== gate)
+      await this.#update(gate.gateId, (current) => named(current ?? gate, key, id));
   }
 
   /** The gates that a print without a verdict may have closed: the one that knows it, or else those that could have taken it. */

@@ -3,7 +3,7 @@ import { type Dispatched, type KeyOf, Ledger } from '../../print/ledger';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
 import { type Feed, feedsOf } from '../../service/feeds';
-import { isEndDecided } from '../../service/job-words';
+import { isEndDecided, isPlateWaiting } from '../../service/job-words';
 import { describeReason, type PrintJob } from '../../service/print-job';
 import { type Lock, LockLostError } from '../../state/membership';
 import { eachInTurn } from '../../time/concurrency';
@@ -14,7 +14,7 @@ import { isGone } from '../../upload/send';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
 import { mayHavePrinted, type Outcome, type PlateVerdict } from '../model/gate';
-import { awaitedPrints, hasBegun, isOpen, lastAttempt, mayStart, openAttempts } from '../model/item';
+import { awaitedPrints, hasBegun, isOpen, isUnnamed, lastAttempt, mayStart, openAttempts } from '../model/item';
 import * as changes from '../model/item-changes';
 import { type AttemptOf, findAttempt } from '../model/item-changes';
 import { requirementOf } from '../model/requirement';
@@ -426,6 +426,31 @@ export class Attempts {
     return entry === 'damaged' ? null : (entry?.done?.clusterJobId ?? null);
   }
 
+  /**
+   * Names the prints that people have settled and that a status shows as ended, before the gates follow it: a plate that was
+   * cleared for such a print does not wait again. Never rejects: a plate of which less is known waits.
+   */
+  async name(status: ClusterStatus): Promise<void> {
+    await this.#name(status).catch((thrown: unknown) => this.#failed(thrown));
+  }
+
+  async #name(status: ClusterStatus): Promise<void> {
+    const { data, queueId } = this.#queue;
+    const past = [...status.history, ...status.jobs.filter((job) => endOf(job) !== 'ended' || isPlateWaiting(job))];
+    for (const { itemId, prints, files } of data.concernedBy(status))
+      for (const attempt of prints.filter((one) => isUnnamed(one) && one.clusterId === status.clusterId)) {
+        const { jobId } = files[attempt.file] ?? {};
+        const isPossible = (job: PrintJob) => job.jobId === jobId && !data.printOf(job.clusterJobId ?? '');
+        if (!past.some(isPossible)) continue;
+        const id = await this.#findPrint(itemId, attempt, status);
+        const job = past.find(({ clusterJobId }) => clusterJobId === id);
+        if (id === null || !job) continue;
+        const printer = { clusterId: status.clusterId, printerId: memberOf(job, status) };
+        await data.gates.name(printer, attemptKey(queueId, itemId, attempt), id);
+        await this.#change(itemId, (record) => changes.named(record, attempt, id));
+      }
+  }
+
   async #observeOpen(itemId: string, attempt: Attempt, id: string, status: ClusterStatus): Promise<void> {
     const listed = status.jobs.find(({ clusterJobId }) => clusterJobId === id);
     const past = status.history.find(({ clusterJobId }) => clusterJobId === id);
@@ -725,6 +750,7 @@ export class Attempts {
     const { views, data, clock } = this.#queue;
     const requestedAt = clock.monotonic();
     const status = await views.read(clusterId, deadline);
+    await this.name(status);
     await data.gates.observe(status, requestedAt);
     return status;
   }

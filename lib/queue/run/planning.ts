@@ -70,6 +70,7 @@ export class Planning {
 
   /** Follows a status. Never rejects. */
   async observe(status: ClusterStatus, requestedAt: number): Promise<void> {
+    await this.#attempts.name(status);
     try {
       // A gate closes before the end of its print is recorded.
       await this.#queue.data.gates.observe(status, requestedAt);

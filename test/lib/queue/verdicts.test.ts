@@ -166,6 +166,41 @@ describe('queue/verdicts', () => {
     assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
   });
 
+  for (const gate of ['confirm', 'printer', 'automatic'] as const)
+    it(`clear a plate in the mode ${gate} for a settled print that shows up under its name later`, async () => {
+      one = await all.begin({ printers: ['C1'], gate });
+      Object.assign(all.farm, { dispatch: 'lost', isHidden: true });
+      await one.add('a');
+      await all.pass(300);
+      await one.pause();
+      await one.settle('a', 'printed');
+      await one.clear(true);
+      all.farm.isHidden = false;
+      await all.pass(100);
+      assert.equal((await one.printers())[0]?.plate, 'clear');
+      assert.equal(await judges(), all.farm.prints[0]?.uuid);
+      assert.deepEqual(one.types('plate'), ['plate.awaiting', 'plate.cleared']);
+      assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+      await one.clear(false);
+      assert.equal(await one.outcome('a'), 'waiting: rejected; 1 waiting, 1 rejected');
+    });
+
+  it('do not concern a settled print that goes on under its name afterwards', async () => {
+    one = await all.begin({ printers: ['C1'], gate: 'confirm' });
+    Object.assign(all.farm, { dispatch: 'lost', isHidden: true });
+    all.farm.lives.push([
+      [0, 'printing'],
+      [400, 'finished'],
+    ]);
+    await one.add('a');
+    await all.pass(300);
+    await one.settle('a', 'printed');
+    await one.clear(true);
+    all.farm.isHidden = false;
+    await all.pass(150);
+    assert.equal((await one.printers())[0]?.plate, 'awaiting');
+  });
+
   it('on a copy in doubt or a failed one concern that attempt alone, and come too late once it is settled', async () => {
     one = await all.begin({ gate: 'automatic' });
     Object.assign(all.farm, { dispatch: 'lost', isHidden: true });
