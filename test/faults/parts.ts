@@ -36,6 +36,8 @@ export class PartsOracle {
   readonly #wanted = new Map<string, Wanted[]>();
   /** Numbers of good parts that a print may have, as far as the answers say. */
   readonly #verdicts = new Map<string, Set<number>>();
+  /** Prints whose only verdict may not count, because its answer was an error or got lost: the next print accepts them whole. */
+  readonly #unanswered = new Set<string>();
   /** Order of the last thing that a person said about a print. */
   #saidAt = -1;
   #broken: Broken | undefined;
@@ -90,11 +92,16 @@ export class PartsOracle {
     this.#saidAt = this.world.next();
     try {
       await work();
-      if (machine.alive && isNamed) this.#verdicts.set(name, new Set([goodParts]));
+      if (machine.alive && isNamed) {
+        this.#verdicts.set(name, new Set([goodParts]));
+        this.#unanswered.delete(name);
+      }
     } catch (thrown) {
       const { code } = asPrintingError(thrown);
       // A refused verdict changes nothing.
-      if (machine.alive && (code === 'NOT_ACCEPTED' || code === 'NOT_FOUND') && isFirst) known.delete(goodParts);
+      const isRefused = machine.alive && (code === 'NOT_ACCEPTED' || code === 'NOT_FOUND');
+      if (isFirst && isRefused) known.delete(goodParts);
+      else if (isFirst) this.#unanswered.add(name);
       throw thrown;
     } finally {
       this.#saidAt = this.world.next();
@@ -141,10 +148,12 @@ export class PartsOracle {
     const wanted = this.#wanted.get(key)?.at(-1)?.most ?? 0;
     if (parts.wanted > wanted) this.#break(`${key} wants ${parts.wanted} parts, but at most ${wanted} were asked for`);
     for (const { copy, attempt, goodParts, perPrint, state: ended } of prints) {
-      const said = this.#verdicts.get(`${item.itemId}/${copy}/${attempt}`);
+      const name = `${item.itemId}/${copy}/${attempt}`;
+      const said = this.#verdicts.get(name);
+      const mayBeWhole = this.#unanswered.has(name) && goodParts === perPrint;
       if (goodParts !== null && goodParts > perPrint)
         this.#break(`${key}/${copy}/${attempt} has more parts than it makes`);
-      if (said?.size === 1 && ended !== 'recalled' && goodParts !== null && !said.has(goodParts))
+      if (said?.size === 1 && ended !== 'recalled' && goodParts !== null && !said.has(goodParts) && !mayBeWhole)
         this.#break(`${key}/${copy}/${attempt} has ${goodParts} good parts, but was judged with ${[...said].join()}`);
     }
   }
