@@ -1,7 +1,5 @@
 import type { Client } from '../../lib/client';
 import type { PrintQueue } from '../../lib/queue/print-queue';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { QueueEvent, QueueExplanation, QueueItem } from '../../lib/queue/model/types';
 import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { asPrintingError } from '../../lib/service/errors';
@@ -24,6 +22,7 @@ import { Life, SECOND } from './life';
 import { signIn, WITHOUT_RENEWAL, World, type Machine, type Printed } from './machine';
 import { Floor } from './floor';
 import { type NamedPrint, type Parts, PartsOracle } from './parts';
+import { Share } from './share';
 import { Broken } from './trace';
 import { type Request, Words } from './words';
 
@@ -126,6 +125,8 @@ const endOf = ({ status, timeElapsed, timeTotal }: EndedPrint, { endWords }: Pic
 class QueueRun {
   readonly #chance: Chance;
   readonly #life: Life;
+  /** Files of people, which a killed process leaves open. */
+  readonly #share: Share;
   /** Numbers of the clusters. */
   readonly #numbers: readonly number[];
   readonly #rules: QueueRules;
@@ -169,6 +170,7 @@ class QueueRun {
       ),
     );
     if (hasParts) world.onPrinted.push((printed) => void this.#checkOwed(printed));
+    this.#share = new Share(world);
     this.#life = new Life(world, chance, {
       open: (client, machine) => this.#open(client, machine),
       close: () => (this.#queue = undefined),
@@ -199,6 +201,8 @@ class QueueRun {
     await this.#finish();
     await this.#check();
     await life.leave();
+    if (life.crashes === 0) this.#share.checkLeft(() => false);
+    this.#share.unmount();
   }
 
   /**
@@ -278,11 +282,8 @@ class QueueRun {
 
   /** The same part in a file that needs nothing of the station. */
   #alternative(key: string): string {
-    const folder = this.world.place(`other-${key}`);
-    mkdirSync(folder, { recursive: true });
-    const path = join(folder, `${key}.gcode`);
-    writeFileSync(path, `;TIME:500\n${`;other ${key}\n`.repeat(40)}G28\n`);
-    return path;
+    const bytes = Buffer.from(`;TIME:500\n${`;other ${key}\n`.repeat(40)}G28\n`);
+    return this.#share.place(`other-${key}`, `${key}.gcode`, bytes);
   }
 
   /** Makes a request of a person, whose refusal is one more fact of life. */
