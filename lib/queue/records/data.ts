@@ -81,6 +81,8 @@ export class QueueData {
   readonly withDeadline = new ItemIndex(mayBeLate);
   /** Items with files about which the service may state facts. */
   readonly unread = new ItemIndex(isUnread);
+  /** Items with prints that a person has settled, and that nothing has named yet. */
+  readonly unnamed = new ItemIndex(({ prints }) => prints.some(isUnnamed));
   /** Items with attempts that a status may concern: open ones, and those that could still show up. */
   readonly #unsettled = new ItemIndex(({ prints }) => !prints.every(isOver));
   readonly #queueId: string;
@@ -222,8 +224,8 @@ export class QueueData {
     if (!after)
       for (const attempt of known)
         for (const name of namesOf(this.#queueId, itemId, attempt)) this.#printings.delete(name);
-    const { open, withEvents, blocked, awaiting, withDeadline, unread } = this;
-    for (const index of [open, withEvents, blocked, awaiting, withDeadline, unread, this.#unsettled])
+    const { open, withEvents, blocked, awaiting, withDeadline, unread, unnamed } = this;
+    for (const index of [open, withEvents, blocked, awaiting, withDeadline, unread, unnamed, this.#unsettled])
       index.update(itemId, after);
     if (this.#isLoaded) this.#owner.changed();
   }
@@ -364,6 +366,6 @@ interface Usage {
   usedFor: number;
 }
 
-/** Whether no status can change an attempt any more, not even its name. */
-const isOver = (attempt: Attempt): boolean => ENDED.includes(attempt.state) && !isUnnamed(attempt);
-const ENDED: readonly Attempt['state'][] = ['finished', 'rejected', 'failed', 'aborted'];
+/** Whether no status can change an attempt any more. */
+const isOver = ({ state }: Attempt): boolean =>
+  state === 'finished' || state === 'rejected' || state === 'failed' || state === 'aborted';

@@ -431,13 +431,14 @@ export class Attempts {
    * cleared for such a print does not wait again. Never rejects: a plate of which less is known waits.
    */
   async name(status: ClusterStatus): Promise<void> {
-    await this.#name(status).catch((thrown: unknown) => this.#failed(thrown));
+    if (this.#queue.data.unnamed.all.length > 0)
+      await this.#name(status).catch((thrown: unknown) => this.#failed(thrown));
   }
 
   async #name(status: ClusterStatus): Promise<void> {
     const { data, queueId } = this.#queue;
     const past = [...status.history, ...status.jobs.filter((job) => endOf(job) !== 'ended' || isPlateWaiting(job))];
-    for (const { itemId, prints, files } of data.concernedBy(status))
+    for (const { itemId, prints, files } of data.unnamed.all)
       for (const attempt of prints.filter((one) => isUnnamed(one) && one.clusterId === status.clusterId)) {
         const { jobId } = files[attempt.file] ?? {};
         const isPossible = (job: PrintJob) => job.jobId === jobId && !data.printOf(job.clusterJobId ?? '');
