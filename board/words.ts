@@ -41,7 +41,7 @@ const DATE = { dateStyle: 'short', timeStyle: 'short' } as const;
 const formats = new Map<Intl.DateTimeFormatOptions, Intl.DateTimeFormat>();
 
 function formatted(at: Date, options: Intl.DateTimeFormatOptions): string {
-  // A format throws for what is no time.
+  // A format throws for an invalid time.
   if (Number.isNaN(at.getTime())) return '–';
   const format = formats.get(options) ?? new Intl.DateTimeFormat(language, options);
   formats.set(options, format);

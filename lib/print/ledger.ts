@@ -171,7 +171,7 @@ class Claims {
     ['claims', ...this.scope, clusterId, jobId] as const;
 }
 
-/** The claims of a stored record; what has another shape claims nothing, as if it were lost. */
+/** The claims of a stored record; an entry of another shape is left out, as if it were lost. */
 const readClaims = (stored: unknown): Claim[] =>
   list(stored).filter(
     (claim) => text(record(claim)?.clusterJobId) !== null && text(record(claim)?.attempt) !== null,
@@ -291,7 +291,7 @@ export class Ledger {
     return () => checks.forEach((check) => check());
   }
 
-  /** The entry of a print key. Throws PRINT_OUTCOME_UNKNOWN for a damaged one: nobody knows whether it has printed. */
+  /** The entry of a print key. Throws PRINT_OUTCOME_UNKNOWN for a damaged one, which may have printed. */
   async find(key: KeyOf): Promise<Entry | undefined> {
     const entry = await this.read(key);
     if (entry !== 'damaged') return entry;
@@ -438,7 +438,7 @@ export class Ledger {
   #key = ({ clusterId, printKey }: KeyOf) => ['print-key', ...this.scope, clusterId, printKey] as const;
 }
 
-/** The keys of a stored index; what has another shape is none. */
+/** The keys of a stored index; an entry of another shape is left out. */
 const readKeys = (stored: unknown): KeyOf[] =>
   list(stored).flatMap((entry) => {
     const [clusterId, printKey] = [text(record(entry)?.clusterId), text(record(entry)?.printKey)];

@@ -177,7 +177,7 @@ class FlowsRun {
     world.trace.add('all is well again');
     await this.#settled();
     await world.time.pass(RECOVERY);
-    // What ends after this moment may not be reported before the next poll.
+    // A print that ends after this moment may be reported only after the next poll.
     const ended = this.#endedPrints();
     await world.time.pass(REPORTED_WITHIN);
     this.#checkMessages(ended);

@@ -393,7 +393,7 @@ class PlatesRun {
     this.#people.vanished.set(job.uuid, this.#floor.vanish(clusterId, job));
   }
 
-  /** Somebody changes the electronics of a printer. Nothing could find it if its own id were not known. */
+  /** A technician replaces the electronics of a printer, whose own id then identifies it. */
   #changeElectronics(cluster: Cluster): void {
     if (cluster.printers.every(({ uuid }) => uuid !== NIL_UUID && this.#shown.has(uuid)))
       cluster.hostGuid = newId(this.#chance);

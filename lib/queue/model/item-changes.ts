@@ -107,7 +107,7 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
     (copies ?? 0) > record.copies || (parts !== undefined && parts.wanted > (record.parts?.wanted ?? Infinity));
   const changed: ItemRecord = {
     ...record,
-    // Whoever wants more of an item than it had wants it again.
+    // A person who wants more of a removed item wants it again.
     isRemoved: record.isRemoved && !isMore,
     ...defined({
       ...{ orderId: changes.orderId, owner: changes.owner, costCode: changes.costCode, require, copies, priority },

@@ -102,7 +102,7 @@ export class Poller extends PollLoop<PollResult> {
    */
   startRegularPolls(polledAt: number | null, soon: number | null): void {
     const now = this.account.clock.monotonic();
-    // What the previous owner has shown stays: if it stored nothing, the events begin with it.
+    // The last observation of the previous owner stays: if the owner stored nothing, the events begin with it.
     this.#reset();
     this.#subscriptions.restart(now, polledAt, soon);
     this.#subscriptions.notifyAssigned(true);

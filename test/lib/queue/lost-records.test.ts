@@ -10,7 +10,7 @@ const KINDS = [
   ...['print-key', 'open-prints', 'claims', 'checkpoint'],
 ];
 const MODES = ['confirm', 'printer', 'automatic'] as const;
-/** What becomes of a record: undefined: it is gone. */
+/** The damages of a record; undefined: it is gone. */
 const DAMAGES = [undefined, 'odd', null, {}, []];
 
 /** Prints that begin half a minute after they were sent. */
@@ -97,7 +97,7 @@ class LivedIn {
     farm.isHidden = false;
   }
 
-  /** Somebody takes the parts off that have ended, and prints something else there. */
+  /** A person takes the finished parts off, and prints another file there by hand. */
   printByHand(): void {
     for (const clusterId of this.all.farm.clusters.keys()) {
       const parts = this.#partsOn(clusterId);
@@ -137,7 +137,7 @@ class LivedIn {
         if (isRemoved) await does('remove');
         else if (held || copies.held > 0) await does('release');
         else if (copies.failed > 0 || state === 'blocked') await does('retry');
-        // What a poll can settle, it has settled by then.
+        // By then, the polls have settled each print that they can settle.
         for (const { state: print, copy, clusterId } of round > 3 ? prints : []) {
           if (print !== 'unknown') continue;
           const { farm } = this.all;
