@@ -3,7 +3,7 @@ import type { ClusterStatus } from '../service/cluster';
 import { PrintingError } from '../service/errors';
 import { isUnderWay } from '../service/job-words';
 import type { StateStore } from '../state/store';
-import { type Clock, sleep } from '../time/clock';
+import type { Clock } from '../time/clock';
 import { closed, type Deadline } from '../time/deadline';
 import { guard } from '../time/guard';
 import type { ListedCluster } from '../watch/checkpoints/memory';
@@ -12,6 +12,7 @@ import type { Watcher } from '../watch/watcher';
 import { phrase, type Sentence } from '../words/sentence';
 import { shown } from '../words/shown';
 import { type Announcement, Announcements } from './announcements';
+import { CommandTurns } from './command-turns';
 import { type Command, COMMANDS, discoveryOf } from './discovery';
 import { Handovers } from './handovers';
 import { deviceId, Topics } from './identity';
@@ -77,10 +78,6 @@ const CONTRADICT = 60_000;
 /** Intervals without a status after which another runtime may have published the printer. */
 const GAP = 1.5;
 
-/** Longest time for which a command waits for a runtime that does it, and between two looks at the owner, ms. */
-const HANDED_OVER = 60_000;
-const LOOK_AGAIN = 1_000;
-
 /** Events that wait until their printer is announced, as nobody would receive them; the oldest are dropped. */
 const HELD = 500;
 
@@ -112,8 +109,7 @@ export class Bridge {
   #cancel: (() => void) | null = null;
   /** Whether the node that publishes is connected; null: nothing tells. */
   #isConnected: boolean | null = null;
-  /** Commands that no runtime has taken yet, by topic, the oldest first. */
-  readonly #untaken = new Map<string, AbortController[]>();
+  readonly #turns: CommandTurns;
   /** Null: not read yet. */
   #strays: Stray[] | null = null;
   /** The last list that lacked the only printer of the node. */
@@ -125,6 +121,7 @@ export class Bridge {
     this.#options = options;
     const { clock, picture, store, nodeId, watcher } = options;
     this.#announcements = new Announcements(store, nodeId);
+    this.#turns = new CommandTurns(clock, this.#closing.signal);
     this.#remnants = new Remnants(store, nodeId);
     this.#handovers = watcher.membership && new Handovers({ store, nodeId, clock, membership: watcher.membership });
     this.#pictures =
@@ -189,7 +186,7 @@ export class Bridge {
    */
   async command({ id, topic, payload, isRetained }: Extract<Input, { kind: 'command' }>): Promise<void> {
     const { controls, act } = this.#options;
-    if (payload === '') return this.#untaken.get(topic)?.shift()?.abort();
+    if (payload === '') return this.#turns.taken(topic);
     if (isRetained) return this.#empty(topic);
     const clusterId = await this.#turn(id, topic).catch((error: unknown) => {
       this.#empty(topic);
@@ -258,34 +255,13 @@ export class Bridge {
     return new Set([...this.#options.watcher.polled()].map(({ clusterId }) => clusterId));
   }
 
-  /**
-   * The cluster of a command, null if there is none, undefined if another runtime does the command: each one receives it. The
-   * one that polls the printer does it, and empties the topic first. The others wait for that, as the printer may be passing
-   * to one of them. Throws TIMEOUT, and the errors of the list of printers.
-   */
+  /** The cluster of a command that this runtime does; see `CommandTurns.wait`. */
   async #turn(id: string, topic: string): Promise<string | null | undefined> {
-    const { clock, watcher } = this.#options;
-    const known = [...this.#devices.values()].find((device) => device.id === id)?.clusterId;
-    if (watcher.membership === null || (known !== undefined && this.#ours().has(known))) return this.#clusterOf(id);
-    // At once, since the empty message may come while the list is read.
-    const taken = new AbortController();
-    this.#untaken.set(topic, [...(this.#untaken.get(topic) ?? []), taken]);
-    const isOver = AbortSignal.any([taken.signal, this.#closing.signal]);
-    try {
-      const clusterId = await this.#clusterOf(id);
-      if (clusterId === null) return null;
-      for (let waited = 0; waited < HANDED_OVER; waited += LOOK_AGAIN) {
-        if (taken.signal.aborted) return undefined;
-        if (this.#ours().has(clusterId)) return clusterId;
-        await sleep(clock, LOOK_AGAIN, isOver).catch(() => undefined);
-        this.#closing.signal.throwIfAborted();
-      }
-      throw new PrintingError('TIMEOUT', phrase`No Node-RED polls the printer at present: try again later.`);
-    } finally {
-      const left = this.#untaken.get(topic)?.filter((one) => one !== taken) ?? [];
-      if (left.length > 0) this.#untaken.set(topic, left);
-      else this.#untaken.delete(topic);
-    }
+    const find = () => this.#clusterOf(id);
+    if (this.#options.watcher.membership === null) return find();
+    const known = this.#deviceOf(id)?.clusterId;
+    const isOurs = (clusterId: string) => this.#ours().has(clusterId);
+    return known !== undefined && isOurs(known) ? known : this.#turns.wait(topic, find, isOurs);
   }
 
   async #see(status: ClusterStatus): Promise<void> {
@@ -353,6 +329,10 @@ export class Bridge {
     if (!isAnnounced) await this.#save(device);
   }
 
+  #deviceOf(id: string): Device | undefined {
+    return [...this.#devices.values()].find((device) => device.id === id);
+  }
+
   /** The device of a cluster; null while its host is not known. */
   async #device(clusterId: string, hostGuid: string | null): Promise<Device | null> {
     const known = this.#devices.get(clusterId);
@@ -360,7 +340,7 @@ export class Bridge {
     const id = await this.#identify(clusterId, hostGuid);
     if (id === null) return null;
     // The printer came back under another cluster id.
-    const moved = [...this.#devices.values()].find((device) => device.id === id);
+    const moved = this.#deviceOf(id);
     if (moved) {
       this.#devices.delete(moved.clusterId);
       this.#pictures?.drop(moved.clusterId);
@@ -504,7 +484,7 @@ export class Bridge {
 
   /** Whether a printer that was announced is none of those that the node publishes. */
   #isStray({ id, clusterId }: Announcement, list: ReadonlyMap<string, ListedCluster> | null): boolean {
-    if ([...this.#devices.values()].some((device) => device.id === id)) return false;
+    if (this.#deviceOf(id)) return false;
     if (this.#options.only !== null) return true;
     if (!list) return false;
     for (const listed of list.values()) if (deviceId(listed.clusterId, listed.hostGuid) === id) return false;
@@ -546,7 +526,7 @@ export class Bridge {
   /** The cluster of a device; null if there is none. Throws the errors of the list of printers. */
   async #clusterOf(id: string): Promise<string | null> {
     const { watcher, only } = this.#options;
-    const known = [...this.#devices.values()].find((device) => device.id === id);
+    const known = this.#deviceOf(id);
     if (known) return known.clusterId;
     const find = (list: ReadonlyMap<string, ListedCluster> | null) => {
       for (const { clusterId, hostGuid } of list?.values() ?? [])
