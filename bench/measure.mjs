@@ -4,9 +4,11 @@ import { createConnection } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /**
- * Report of the probe in a Node.js process: processor time of all its threads (s), delays of its event loop (ms),
- * number of written state files of the pack, and the heap after garbage collection (MiB).
- * @typedef {{ cpu: number, delays: { p50: number, p99: number, max: number }, writes: number, heap: number }} Probed
+ * Report of the probe in a Node.js process: processor time of all its threads (s), delays of its event loop and the longest
+ * stop that the process itself caused (ms), number of written state files of the pack, and the heap after garbage
+ * collection (MiB).
+ * @typedef {{ p50: number, p99: number, max: number }} Delays
+ * @typedef {{ cpu: number, delays: Delays, stop: number, writes: number, heap: number }} Probed
  * @typedef {object} Figures
  * @property {number} seconds
  * @property {number} growth of resident memory, from just before to its peak, MiB

@@ -9,6 +9,38 @@ const { runInNewContext } = require('node:vm');
 const delay = monitorEventLoopDelay({ resolution: 1 });
 const ms = (/** @type {number} */ nanoseconds) => nanoseconds / 1e6;
 
+/** Interval of the timer that finds stops, ms: a stop is found at most this much too long. */
+const TICK = 5;
+
+/**
+ * Finds the longest stop of the event loop (ms) that this process itself causes: the time that the thread only waited for a
+ * processor, because other processes had them, does not count. Where the system does not tell that time, it counts.
+ */
+function stops() {
+  /** @type {number | null} */
+  let schedule = null;
+  try {
+    schedule = fs.openSync('/proc/thread-self/schedstat', 'r');
+  } catch {
+    // Another system.
+  }
+  const read = Buffer.alloc(80);
+  const waited = () =>
+    schedule === null ? 0 : ms(Number(read.toString('latin1', 0, fs.readSync(schedule, read, 0, 80, 0)).split(' ')[1]));
+  let last = { at: performance.now(), waited: waited() };
+  let longest = 0;
+  const timer = setInterval(() => {
+    const now = { at: performance.now(), waited: waited() };
+    longest = Math.max(longest, now.at - last.at - (now.waited - last.waited));
+    last = now;
+  }, TICK);
+  return () => {
+    clearInterval(timer);
+    if (schedule !== null) fs.closeSync(schedule);
+    return longest;
+  };
+}
+
 /** Number of the pack's state files moved into place, through either file system interface. */
 let writes = 0;
 for (const api of [fs, fs.promises]) {
@@ -44,12 +76,14 @@ createServer({ allowHalfOpen: true }, (connection) => {
   profiler?.post('Profiler.start');
   delay.reset();
   delay.enable();
+  const longestStop = stops();
   connection.write(' ');
   connection.resume().on('end', () => {
     delay.disable();
+    const stop = longestStop();
     const { user, system } = process.cpuUsage(begun);
     const delays = { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };
-    const figures = { cpu: (user + system) / 1e6, delays, writes: writes - before, heap: heap() / 2 ** 20 };
+    const figures = { cpu: (user + system) / 1e6, delays, stop, writes: writes - before, heap: heap() / 2 ** 20 };
     profiler?.post('Profiler.stop', (_error, result) => {
       fs.writeFileSync(`${process.env['BENCH_PROFILE']}.${process.pid}.cpuprofile`, JSON.stringify(result.profile));
     });
