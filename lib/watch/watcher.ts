@@ -14,7 +14,7 @@ import { phrase, type Sentence } from '../words/sentence';
 import { CheckpointStore, SOLE_OWNER } from './checkpoints/checkpoint-store';
 import { type ScopeMemory, WatchMemory } from './checkpoints/memory';
 import { ClusterList } from './polling/cluster-list';
-import { KeepPolling } from './polling/poller';
+import { type HoldListener, KeepPolling } from './polling/poller';
 import { Pollers } from './polling/pollers';
 import { PollPlan, Scheduler } from './polling/scheduler';
 import { intervalOf, SHORTEST } from './polling/timing';
@@ -73,7 +73,12 @@ export class Watcher {
       clock,
       signal,
       () => this.#coordinator?.ownership.isListElsewhere ?? false,
-      (error) => this.#scheduler.pause(pauseAfter(error)),
+      {
+        failed: (error) => this.#scheduler.pause(pauseAfter(error)),
+        received: (list) => {
+          for (const poller of this.#pollers.values()) if (list.has(poller.clusterId)) poller.listedAgain();
+        },
+      },
     );
     this.#scheduler = new Scheduler({
       clock,
@@ -161,10 +166,13 @@ export class Watcher {
     return waiter.ended;
   }
 
-  /** Keeps a cluster polled without a watch, for observation listeners. Returns a function that stops it. */
-  hold(clusterId: string): () => void {
+  /**
+   * Keeps a cluster polled without a watch, for observation listeners; `listener` receives what these polls find without a
+   * status. Returns a function that stops it.
+   */
+  hold(clusterId: string, listener: HoldListener | null = null): () => void {
     if (this.#closing.signal.aborted) return () => undefined;
-    const keepPolling = new KeepPolling(this.#pollers.of(clusterId), this.jobEndInterval);
+    const keepPolling = new KeepPolling(this.#pollers.of(clusterId), this.jobEndInterval, { listener });
     return () => keepPolling.end();
   }
 

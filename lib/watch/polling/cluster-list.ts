@@ -37,14 +37,14 @@ export class ClusterList {
 
   /**
    * @param isElsewhere whether another runtime reads the list regularly and publishes it (`setRemote`)
-   * @param onFailure called with the failure of each read, whoever asked for it
+   * @param reports `failed`: receives the failure of each read, whoever asked for it; `received`: each list, as it arrives
    */
   constructor(
     private readonly service: ApiClient,
     private readonly clock: Clock,
     private readonly signal: AbortSignal,
     private readonly isElsewhere: () => boolean = () => false,
-    private readonly onFailure: (error: PrintingError) => void = () => undefined,
+    private readonly reports: { failed(error: PrintingError): void; received(list: List): void } | null = null,
   ) {}
 
   /** The last list read, however old. */
@@ -63,6 +63,7 @@ export class ClusterList {
   setRemote(clusters: readonly ListedCluster[]): void {
     this.#list = new Map(clusters.map((cluster) => [cluster.clusterId, cluster]));
     this.#asOf = -Infinity;
+    this.reports?.received(this.#list);
   }
 
   /**
@@ -113,13 +114,14 @@ export class ClusterList {
       this.#list = await underDeadline(this.clock, { ms: LONGEST, parent: this.signal }, (deadline) =>
         readList(this.service, { deadline, ...(lock && { lock }) }, listed),
       );
-      this.#asOf = begunAt;
-      return this.#list;
     } catch (error) {
       this.#failedAt = this.clock.monotonic();
-      this.onFailure(asPrintingError(error));
+      this.reports?.failed(asPrintingError(error));
       throw error;
     }
+    this.#asOf = begunAt;
+    this.reports?.received(this.#list);
+    return this.#list;
   }
 }
 

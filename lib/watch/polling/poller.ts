@@ -53,6 +53,11 @@ export class Poller extends PollLoop<PollResult> {
     return this.failures.isFailing;
   }
 
+  /** Since when the service does not know the cluster, as in `FailedPolls`; null: it may know it. */
+  get missingSince(): number | null {
+    return this.failures.missingSince;
+  }
+
   /** Whether a subscriber watches this cluster alone. */
   get isWatched(): boolean {
     return this.#subscriptions.some(({ wants, paused }) => wants === 'cluster' && !paused);
@@ -145,6 +150,7 @@ export class Poller extends PollLoop<PollResult> {
   #show(status: ClusterStatus, age: number): void {
     const { account, clusterId } = this;
     this.#readAt = this.#lastUpdateAt = account.clock.monotonic();
+    this.failures.recordSuccess();
     this.reports.observed(clusterId, status, this.#readAt - age);
     this.#subscriptions.show({ clusterId, status, raw: null, error: null });
     this.replan();
@@ -165,6 +171,13 @@ export class Poller extends PollLoop<PollResult> {
     this.failures.recordSuccess();
     if (!this.isOurs) return;
     this.#subscriptions.wake(this.account.clock.monotonic(), isFailing);
+    this.replan();
+  }
+
+  /** Polls a missing cluster soon. Call when the list shows it again. */
+  listedAgain(): void {
+    if (this.missingSince === null) return;
+    this.wake();
     this.replan();
   }
 
@@ -307,28 +320,42 @@ export class Poller extends PollLoop<PollResult> {
   }
 }
 
+/** Receives what the polls of a cluster find that show no status of it. */
+export interface HoldListener {
+  /** The service does not know the cluster. `since`: as in `FailedPolls`; Infinity: the cluster has another id. */
+  missing(since: number): void;
+  /** The status was not found, but the list has the cluster; `status`: the last known one, with `online` of the list. */
+  listed(status: ClusterStatus): void;
+}
+
 /** Subscriber that only keeps a cluster polled, also under a new id. `forOthers`: other runtimes wait for its polls. */
 export class KeepPolling implements Subscriber {
   readonly events = null;
   readonly wants;
   readonly paused = false;
+  readonly #listener: HoldListener | null;
 
   constructor(
     private poller: Poller,
     readonly interval: number,
-    { forOthers = false } = {},
+    { forOthers = false, listener = null }: { forOthers?: boolean; listener?: HoldListener | null } = {},
   ) {
     this.wants = forOthers ? null : ('wait' as const);
+    this.#listener = listener;
     poller.add(this);
   }
 
-  onPoll(): void {
-    // The results reach observation listeners.
+  /** The statuses reach observation listeners. */
+  onPoll({ status, raw, error }: PollResult): void {
+    const { missingSince } = this.poller;
+    if (missingSince !== null) this.#listener?.missing(missingSince);
+    else if (error === null && raw === null && status?.stale) this.#listener?.listed(status);
   }
 
   moveTo(poller: Poller): void {
     this.poller = poller;
     poller.add(this, { known: true });
+    this.#listener?.missing(Infinity);
   }
 
   end(): void {

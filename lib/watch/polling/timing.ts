@@ -199,9 +199,14 @@ export interface FailedPoll {
   lacksToken: boolean;
 }
 
+/** Polls in a row that do not find a cluster, after which it is missing. A single odd list proves nothing. */
+const NOT_FOUND = 2;
+
 /** Failed polls in a row of one poller, and the time of the next try. */
 export class FailedPolls {
   #count = 0;
+  /** Polls that did not find the cluster, without one between them that did, and the start of the first, monotonic ms. */
+  #notFound = { count: 0, since: 0 };
   /** Earliest time of the next try, monotonic ms. */
   retryAt = 0;
 
@@ -212,18 +217,31 @@ export class FailedPolls {
     return this.#count > 0;
   }
 
+  /**
+   * The service does not know the cluster: start of the first poll that did not find it, monotonic ms. Null: it does, or too
+   * few polls have asked it. Other failures say nothing about that.
+   */
+  get missingSince(): number | null {
+    return this.#notFound.count >= NOT_FOUND ? this.#notFound.since : null;
+  }
+
   /** Records a failure. A late token doesn't lengthen the backoff. */
   record({ start, error, lacksToken }: FailedPoll, interval: number): void {
     if (!lacksToken || !this.isFailing) this.#count++;
-    const { retryAfter } = error;
+    const { code, retryAfter } = error;
+    if (code === 'NOT_FOUND') {
+      const { count, since } = this.#notFound;
+      this.#notFound = { count: count + 1, since: count === 0 ? start : since };
+    }
     this.retryAt = start + retryPoll({ interval, failures: this.#count, retryAfter }, this.random);
   }
 
   recordSuccess(): void {
-    this.#count = 0;
+    this.#count = this.#notFound.count = 0;
   }
 
   reset(): void {
-    this.#count = this.retryAt = 0;
+    this.recordSuccess();
+    this.retryAt = 0;
   }
 }

@@ -26,7 +26,7 @@ export interface JobEnd {
   job: PrintJob | null;
   /** Cluster that the print ended on; a new id where the cluster moved to one. */
   clusterId?: string;
-  /** The account's list lacks the cluster: the print may still be running. */
+  /** The service does not know the cluster any more: the print may still be running. */
   isDisconnected?: true;
 }
 
@@ -41,8 +41,6 @@ const OUTCOMES: Record<EndType, JobEnd['outcome']> = {
 const PATIENCE = 120_000;
 /** Timeout for reading the record, ms. */
 const LONGEST = 30_000;
-/** Polls in a row without the cluster in the list that end the wait. A single odd list proves nothing. */
-const NOT_LISTED = 2;
 
 interface JobEndContext {
   account: Pick<PollingAccount, 'service' | 'clock' | 'signal'>;
@@ -69,8 +67,6 @@ export class JobEndWaiter implements Subscriber {
   #wasMissing = false;
   /** The job in the history of the last status. */
   #past: PrintJob | undefined;
-  /** Polls in a row that did not find the cluster. */
-  #notListed = 0;
   #resolve!: (end: JobEnd) => void;
   #reject!: (reason: Error) => void;
 
@@ -106,7 +102,6 @@ export class JobEndWaiter implements Subscriber {
     const { clusterJobId } = this;
     const jobs = status?.jobs ?? [];
     const ahead = jobs.findIndex((entry) => entry.clusterJobId === clusterJobId);
-    this.#notListed = 0;
     // Without a checkpoint, the history alone shows an end that other polls missed.
     this.#past = status?.history.find((entry) => entry.clusterJobId === clusterJobId);
     if (jobs[ahead]) this.#reportProgress(jobs[ahead], ahead);
@@ -116,7 +111,7 @@ export class JobEndWaiter implements Subscriber {
   #pollFailed(isNotFound: boolean): void {
     if (!this.#isDone) this.#guarded(() => this.options.onStale?.());
     if (!isNotFound) return;
-    if (++this.#notListed >= NOT_LISTED) this.#end('job.ended', null, { isDisconnected: true });
+    if (this.poller.missingSince !== null) this.#end('job.ended', null, { isDisconnected: true });
     else this.#readRecordInTime();
   }
 
