@@ -146,14 +146,23 @@ export class QueueView {
     return Math.min(Infinity, ...pauses.map(({ until }) => (until !== null && until > now ? until : Infinity)));
   }
 
-  /** Whether a copy of an item could be printed by some printer, as far as is known. */
+  /**
+   * Whether a copy of an item could be printed by some printer, as far as is known. Before every printer was seen, it is what
+   * the record says, unless one that was seen could take the item.
+   */
   canBePlanned(record: ItemRecord): boolean {
-    if (!this.#planned.isComplete || this.#positionOf(record) !== null) return true;
+    if (!this.#planned.isComplete) return !record.blocked.is || this.#isTakenBySeen(record);
+    if (this.#positionOf(record) !== null) return true;
     const now = this.#now;
     const isLater =
       (record.notBefore !== null && record.notBefore > now) || isModelPending(record, this.#source.data.lived.now);
     if (isLater || countCopies(record).waiting === 0 || awaitsRelease(record)) return true;
     return this.#explainer.isPrintable(record.itemId);
+  }
+
+  #isTakenBySeen({ itemId }: ItemRecord): boolean {
+    const { views } = this.#source;
+    return this.#planned.planner.canTake(itemId, ({ clusterId }) => views.get(clusterId) !== undefined);
   }
 
   /** Counts over all items, made once for each plan. */
@@ -408,8 +417,7 @@ export class QueueView {
       if (isPlannable && isKnown) certain += counts.waiting;
       isCertain &&= isKnown || !isPlannable;
       active += counts.active;
-      if (isKnown && (state === 'blocked') !== record.blocked.is)
-        (record.blocked.is ? toUnblock : toBlock).push(record);
+      if ((state === 'blocked') !== record.blocked.is) (record.blocked.is ? toUnblock : toBlock).push(record);
     }
     const isBusy = active + certain > 0 ? true : isCertain ? false : null;
     return { waiting, active, toBlock, toUnblock, isBusy };

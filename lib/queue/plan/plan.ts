@@ -382,6 +382,18 @@ export class Planner {
     return turn !== undefined && this.#isPlannable(turn);
   }
 
+  /** Whether some printer of a kind could take an item in the last plan. */
+  canTake(itemId: string, isOfKind: (printer: QueuePrinter) => boolean): boolean {
+    const turn = this.#byItem.get(itemId);
+    if (!turn || !this.#isPlannable(turn)) return false;
+    const { printers } = this.#fleet;
+    return turn.files.some((file) =>
+      file.group.suitable.some(
+        (at) => isOfKind(printers[at] as QueuePrinter) && accepts(turn.item, file, at, this.#fleet),
+      ),
+    );
+  }
+
   plan(input: PlanInput): Plan {
     const { choices, order, nextAt } = this.decide(input);
     return {

@@ -63,6 +63,33 @@ describe('queue/print-queue', () => {
       assert.equal(all.farm.count('storedJob'), 1 + 12);
     });
 
+    it('an item over a restart, until a printer that could take it was seen', async () => {
+      const loaded = (guid: string) => ({
+        ...{ uuid: 'P', status: 'idle', enabled: true },
+        configuration: [{ extruder_index: 0, material: { guid, material: 'PLA' } }],
+      });
+      all.farm.metadata.set('job', {
+        machine_variant: 'Maker',
+        extruders: [{ extruder_index: 0, material: { guid: 'blue' }, material_volume: 9 }],
+      });
+      for (const clusterId of ['C1', 'C2']) all.farm.changes.set(clusterId, { printers: [loaded('red')] });
+      await begin({ material: 'guid' });
+      await one.add('a');
+      await all.pass(20);
+      assert.deepEqual([(await stateOf())[0], one.types('item.')], ['blocked', ['item.queued', 'item.blocked']]);
+      all.kill(one);
+      one = all.start({ material: 'guid' });
+      await all.clock.advance(MINUTE);
+      assert.equal((await stateOf())[0], 'blocked');
+      all.poll('C1');
+      await all.clock.advance(MINUTE);
+      assert.deepEqual([(await stateOf())[0], one.types('item.')], ['blocked', []]);
+      all.farm.changes.set('C1', { printers: [loaded('blue')] });
+      all.poll('C1');
+      await all.clock.advance(1000);
+      assert.deepEqual([(await stateOf())[0], one.types('item.')], ['active', ['item.unblocked']]);
+    });
+
     it('an item whose file is gone from the service, and no printer', async () => {
       await begin({ printers: ['C1'] });
       await one.add('a', { held: true });
