@@ -77,6 +77,7 @@ const printerOf = (nth, isFree = nth % 10 === 0) => ({
   lastUsedAt: NOW - (mixed(nth, 'used') % 86_400_000),
   usedFor: nth,
   pausedUntil: 0,
+  isMissing: false,
   freeAt: isFree ? null : NOW + (mixed(nth, 'end') % 7200) * 1000,
 });
 

@@ -42,7 +42,7 @@ interface Planned {
   planner: Planner;
   input: PlanInput;
   plan: Plan;
-  /** Whether every printer of the queue was seen, so that what none of them can print is known. */
+  /** Whether every printer of the queue was seen, or is missing, so that what none of them can print is known. */
   isComplete: boolean;
   /** When time alone may change it, ms since 1970; Infinity: never. */
   until: number;
@@ -346,7 +346,7 @@ export class QueueView {
     );
   }
 
-  /** Whether every printer was seen since the start. */
+  /** Whether every printer was seen since the start, or is missing. */
   get isComplete(): boolean {
     return this.#planned.isComplete;
   }
@@ -455,7 +455,8 @@ export class QueueView {
     const now = this.#now;
     const input = this.#inputs.make(now);
     const plan = this.#planner.plan(input);
-    const isComplete = clusterIds.length > 0 && clusterIds.every((clusterId) => views.get(clusterId) !== undefined);
+    const isKnown = (clusterId: string) => views.get(clusterId) !== undefined || views.isMissing(clusterId);
+    const isComplete = clusterIds.length > 0 && clusterIds.every(isKnown);
     const nextAt = plan.nextAt > now ? plan.nextAt : Infinity;
     const until = Math.min(nextAt, this.pauseEndsAt, now + this.refusals.wait);
     return { planner: this.#planner, input, plan, isComplete, until };

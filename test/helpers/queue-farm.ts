@@ -24,6 +24,7 @@ import type { Key, PutOptions, Scope } from '../../lib/state/store';
 import { isoTime } from '../../lib/time/clock';
 import { underDeadline, type Deadline } from '../../lib/time/deadline';
 import type { JobEnd } from '../../lib/watch/views/job-end-waiter';
+import type { HoldListener } from '../../lib/watch/polling/poller';
 import type { ObservationListener, Watcher } from '../../lib/watch/watcher';
 import { phrase } from '../../lib/words/sentence';
 import { ManualClock } from './manual-clock';
@@ -160,6 +161,8 @@ class Farm extends ScriptedService {
     if (endpoint === 'storedJob')
       return { job_id: jobId, job_name: jobId, status: 'uploaded', metadata: this.metadata.get(jobId) };
     if (endpoint === 'clusterStatus' && this.unreadable.has(clusterId)) throw lost();
+    if (endpoint === 'clusterStatus' && !this.clusters.has(clusterId))
+      throw new PrintingError('NOT_FOUND', phrase`Unknown.`, { statusCode: 404, outcome: 'refused' });
     if (endpoint === 'clusterStatus') return Promise.resolve(this.onRead()).then(() => this.status(clusterId));
     if (endpoint !== 'print') throw new Error(endpoint);
     const refused = this.refusing.get(clusterId) ?? this.refusing.get(jobId);
@@ -233,6 +236,10 @@ export class Runtime {
   readonly followed = new Set<Followed>();
   /** Clusters that the queue keeps on the polls. */
   readonly held = new Set<string>();
+  /** Of each of these, what receives polls without a status. */
+  readonly holdListeners = new Map<string, HoldListener | null>();
+  /** When the polls of a cluster began not to find it, and how many there were. */
+  readonly #notFound = new Map<string, { since: number; count: number }>();
   readonly memory: SharedRuntime;
   readonly queue: PrintQueue;
   /** Whether it does not reach the service; polls by other runtimes still arrive. */
@@ -267,8 +274,9 @@ export class Runtime {
         },
         read: async () => (last = listAll()),
       },
-      hold: (clusterId: string) => {
+      hold: (clusterId: string, listener: HoldListener | null = null) => {
         held.add(clusterId);
+        this.holdListeners.set(clusterId, listener);
         return () => held.delete(clusterId);
       },
       markGate: (scope: Scope, clusterId: string, machines: readonly string[]) => {
@@ -404,7 +412,16 @@ export class Runtime {
     return (await this.ask((queue) => queue.explainQueue())).printers;
   }
 
+  /** A poll that did not find a held cluster: after the second one in a row it is missing. */
+  miss(clusterId: string): void {
+    if (!this.held.has(clusterId)) return;
+    const { since, count } = this.#notFound.get(clusterId) ?? { since: this.#clock.monotonic(), count: 0 };
+    this.#notFound.set(clusterId, { since, count: count + 1 });
+    if (count > 0) this.holdListeners.get(clusterId)?.missing(since);
+  }
+
   poll(clusterId: string, status: ReturnType<typeof readClusterStatus>): void {
+    this.#notFound.delete(clusterId);
     for (const listener of this.listeners) listener(clusterId, status, this.#clock.monotonic());
     for (const one of this.followed) {
       const isListed = [...status.jobs, ...status.history].some((job) => job.clusterJobId === one.clusterJobId);
@@ -468,6 +485,9 @@ export class QueueFarm {
     for (let left = seconds; left > 0; left -= 10) {
       await this.clock.advance(10 * SECOND);
       for (const clusterId of this.farm.clusters.keys()) this.poll(clusterId);
+      for (const runtime of this.runtimes)
+        for (const clusterId of runtime.held)
+          if (!this.farm.clusters.has(clusterId) && !this.farm.unreadable.has(clusterId)) runtime.miss(clusterId);
     }
     await this.clock.advance(SECOND);
   }

@@ -52,6 +52,7 @@ export const printer = (clusterId: string, state: Partial<QueuePrinter> = {}): Q
   usedFor: 0,
   freeAt: null,
   pausedUntil: 0,
+  isMissing: false,
   ...state,
 });
 

@@ -130,6 +130,44 @@ describe('nodes/print-queue: at the simulator', () => {
     assert.equal(flow.statuses('node').at(-1)?.text, 'status.idle');
   });
 
+  describe('blocks an item whose only printer the service does not know', () => {
+    const head = ['FLAVOR:Griffin', 'TARGET_MACHINE.NAME:Simulated Maker One', 'PRINT.TIME:600'];
+    const payload = [';START_OF_HEADER', ...head.map((line) => `;${line}`), ';END_OF_HEADER', 'G28\n'].join('\n');
+    const waitFor = 'queued';
+    const blocked = async () => {
+      const event = await time.until(events.find(({ topic }) => topic === 'item.blocked'));
+      await time.settled();
+      assert.deepEqual(
+        types().filter((type) => type?.startsWith('item.')),
+        ['item.queued', 'item.blocked'],
+      );
+      const status = flow.statuses('node').at(-1);
+      assert.deepEqual([status?.fill, status?.text], ['red', 'status.blockedBy.NO_PRINTER']);
+      const { item } = event.payload as { item: QueueItem };
+      return item.waitingFor.map(({ code }) => code).join();
+    };
+
+    it('as it belongs to another workspace', async () => {
+      const stranger = simulator.world.clusters().at(-1)!.clusterId;
+      const known = simulator.world.clusters()[0]!.clusterId;
+      await deploy({ waitFor }, {}, { printers: JSON.stringify([known, stranger]) });
+      flow.send('node', { payload, filename: 'cube.gcode', require: { printers: [stranger] } });
+      assert.equal(await blocked(), 'NO_PRINTER,NOT_CHOSEN,STALE');
+    });
+
+    it('as it has got another cluster id', async () => {
+      const { world } = simulator;
+      const { clusterId } = world.clusters()[0]!;
+      world.setEnabled(clusterId, false);
+      await deploy({ waitFor }, {}, { printers: JSON.stringify([clusterId]) });
+      flow.send('node', { payload, filename: 'cube.gcode' });
+      await time.until(answers.at(0));
+      await time.settled();
+      world.rebind(clusterId);
+      assert.equal(await blocked(), 'NO_PRINTER,STALE');
+    });
+  });
+
   it('answers late after a restart', async () => {
     flow.send('node', { payload: GCODE, filename: 'cube.gcode', topic: 'mine' });
     await time.until(events.find(({ topic }) => topic === 'print.started'));

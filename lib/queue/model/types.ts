@@ -678,6 +678,8 @@ export interface QueuePrinter {
   clusterName: string | null;
   /** Its own name: in a group, its members share `clusterName`. */
   printerName: string | null;
+  /** Whether the service does not know it: it can print nothing, and nothing of it is known any more. */
+  isMissing: boolean;
   /** Null members are unknown, such as those of a printer that is offline since the first sight. */
   model: string | null;
   extruders: readonly Feed[] | null;

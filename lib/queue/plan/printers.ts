@@ -22,7 +22,7 @@ import {
 } from '../model/types';
 import type { PlateGates } from '../records/gates';
 import type { ClusterView, ClusterViews, Refusals } from '../records/statuses';
-import { mismatchOf } from './suitability';
+import { mismatchOf, UNKNOWN_PRINTER } from './suitability';
 
 /** An open attempt of the queue, with its item. */
 interface OpenPrint {
@@ -40,7 +40,7 @@ export interface OpenPrints {
 /** Everything that decides whether a printer is free. */
 export interface BoardInput {
   clusterIds: readonly string[];
-  views: Pick<ClusterViews, 'get' | 'materialOf'>;
+  views: Pick<ClusterViews, 'get' | 'isMissing' | 'materialOf'>;
   gates: Pick<PlateGates, 'of'>;
   /** Why a copy could not go to a cluster a moment ago although it seemed free. */
   refusals: Pick<Refusals, 'reasonOf'>;
@@ -84,8 +84,11 @@ export const printerBoard = (input: BoardInput): QueuePrinter[] =>
 
 function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
   const view = input.views.get(clusterId);
-  if (!view || view.printers.length === 0)
-    return [present(input, clusterId, view, null, view?.status.online === false ? OFFLINE : STALE)];
+  const isMissing = input.views.isMissing(clusterId);
+  if (!view || view.printers.length === 0) {
+    const obstacle = isMissing ? MISSING : view?.status.online === false ? OFFLINE : STALE;
+    return [present(input, clusterId, view, null, obstacle)];
+  }
   const { status, printers } = view;
   const open = input.open.byCluster.get(clusterId) ?? [];
   const foreign = foreignOf(foreignJobsOf(status, open));
@@ -119,7 +122,9 @@ function present(
   printer: Printer | null,
   obstacle: Obstacle,
 ): QueuePrinter {
-  const { gates, usage, rules, now } = input;
+  const { gates, usage, rules, now, views } = input;
+  const isMissing = views.isMissing(clusterId);
+  const known = isMissing ? null : printer;
   const printerId = printer && view ? printerIdOf(printer, view) : null;
   const { lastUsedAt = null, usedFor = 0 } = usage.get(printerKey({ clusterId, printerId })) ?? {};
   const job = view?.status.jobs.find((one) => isUnderWay(one) && (printerId === null || one.printerId === printerId));
@@ -130,9 +135,10 @@ function present(
     // After a start, a printer whose status can't be read yet is known by its gate alone.
     clusterName: view?.status.name ?? gates.of(clusterId, printerId)?.clusterName ?? null,
     printerName: printer?.name ?? null,
-    model: printer?.model ?? null,
-    extruders: printer && knownFeedsOf(printer),
-    buildPlate: printer?.buildPlate?.type ?? null,
+    isMissing,
+    model: known?.model ?? null,
+    extruders: known && knownFeedsOf(known),
+    buildPlate: known?.buildPlate?.type ?? null,
     tags: rules.tags.get(clusterId) ?? [],
     obstacle,
     lastUsedAt,
@@ -173,6 +179,7 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
     [isBusy(jobs, own, foreign) || gate?.printing?.isUnlisted === true, busyWith(jobs, status.online === true)],
     [foreign.some((job) => !isPlateWaiting(job)), foreignOf(foreign)],
     [gate !== undefined && plateOf(gate, input.rules.gate) !== 'open', PLATE],
+    [input.views.isMissing(clusterId), MISSING],
     [status.online !== true || printer.status === 'unreachable' || printer.status === 'booting', OFFLINE],
     [age > input.staleAfter || status.stale, STALE],
     [jobs.some(isPlateWaiting), PLATE_THERE],
@@ -279,6 +286,7 @@ const PLATE_THERE = {
   sentence: phrase`The printer asks for a clear plate: confirm it at the printer.`,
 } as const;
 const OFFLINE = { code: 'OFFLINE', sentence: phrase`The printer is offline.` } as const;
+const MISSING = { code: 'STALE', sentence: UNKNOWN_PRINTER } as const;
 const STALE = { code: 'STALE', sentence: phrase`The printer was not seen lately.` } as const;
 const DISABLED = {
   code: 'DISABLED',
@@ -373,9 +381,10 @@ function decisive({ freeAt: _freeAt, ...printer }: QueuePrinter): object {
 function factsOf(input: BoardInput, clusterId: string): unknown[] {
   const { views, gates, refusals, open, usage, staleAfter } = input;
   const view = views.get(clusterId);
-  if (!view) return [gates.of(clusterId, null)];
+  const isMissing = views.isMissing(clusterId);
+  if (!view) return [isMissing, gates.of(clusterId, null)];
   const { status, printers, age } = view;
-  const facts: unknown[] = [status, printers, age > staleAfter, refusals.reasonOf(clusterId)];
+  const facts: unknown[] = [isMissing, status, printers, age > staleAfter, refusals.reasonOf(clusterId)];
   for (const { attempt } of open.byCluster.get(clusterId) ?? []) facts.push(attempt);
   for (const printer of printers) {
     const target = { clusterId, printerId: printerIdOf(printer, view) };

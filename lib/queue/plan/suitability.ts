@@ -9,10 +9,13 @@ import type { QueueRules } from '../model/rules';
 import type { QueuePrinter, Reason, Suitability } from '../model/types';
 
 /** Why a printer does not suit a requirement. */
-export interface Mismatch extends Reason<Suitability> {
+export interface Mismatch extends Reason<Suitability | 'STALE'> {
   /** Whether only missing knowledge about the printer speaks against it. */
   isUnknown: boolean;
 }
+
+/** Why a printer that the service does not know suits nothing: the sentence of its answer. */
+export const UNKNOWN_PRINTER = phrase`The service does not know ${phrase`the printer`}: check the ID and the workspace.`;
 
 /** How strictly printers are compared. */
 type MatchRules = Pick<QueueRules, 'match' | 'material'>;
@@ -151,7 +154,8 @@ export function lowMaterial(volumes: Requirement['volumes'], printer: QueuePrint
 
 const hasSlots = ({ sources }: Feed): boolean => sources.some(({ slot }) => slot !== null);
 
-function modelMismatch({ models }: Requirement, { model }: QueuePrinter, strict: boolean): Mismatch | null {
+function modelMismatch({ models }: Requirement, { model, isMissing }: QueuePrinter, strict: boolean): Mismatch | null {
+  if (isMissing) return known('STALE', () => UNKNOWN_PRINTER);
   if (models === null || models.length === 0) return null;
   const wanted = () => models.join(', ');
   if (model === null)
@@ -347,7 +351,7 @@ const isSame = (one: string, other: string): boolean => one === other || plainTe
 /** A mismatch whose sentence is made on demand: most are never shown. */
 class LazyMismatch implements Mismatch {
   constructor(
-    readonly code: Suitability,
+    readonly code: Mismatch['code'],
     readonly isUnknown: boolean,
     private readonly say: () => Sentence,
   ) {}
@@ -357,8 +361,8 @@ class LazyMismatch implements Mismatch {
   }
 }
 
-const known = (code: Suitability, say: () => Sentence): Mismatch => new LazyMismatch(code, false, say);
-const unknown = (code: Suitability, say: () => Sentence): Mismatch => new LazyMismatch(code, true, say);
+const known = (code: Mismatch['code'], say: () => Sentence): Mismatch => new LazyMismatch(code, false, say);
+const unknown = (code: Mismatch['code'], say: () => Sentence): Mismatch => new LazyMismatch(code, true, say);
 
 /**
  * The printers of a plan. Printers of the same configuration are of one kind, so that a requirement is compared with
@@ -454,10 +458,10 @@ export class Fleet {
   }
 
   #kindOf(printer: QueuePrinter): number {
-    const { model, extruders, buildPlate, tags } = printer;
+    const { isMissing, model, extruders, buildPlate, tags } = printer;
     // The rest of the material and the state of the printer are no part of its kind.
     const tools = extruders?.map(({ printCore, sources }) => [printCore, ...sources.map(toolKey)]);
-    const key = JSON.stringify([model, tools, buildPlate, tags]);
+    const key = JSON.stringify([isMissing, model, tools, buildPlate, tags]);
     let kind = this.#kindsByKey.get(key);
     if (kind === undefined) {
       kind = this.samples.length;
@@ -477,6 +481,7 @@ const toolKey = ({ slot, printCore, material }: Source) => [
 
 /** Whether a printer consists of the same objects as before, as one that only began or ended a print. */
 const haveSameParts = (one: QueuePrinter, other: QueuePrinter): boolean =>
+  one.isMissing === other.isMissing &&
   one.extruders === other.extruders &&
   one.tags === other.tags &&
   one.model === other.model &&

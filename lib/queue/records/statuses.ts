@@ -46,6 +46,8 @@ interface ClusterViewsDeps {
 export class ClusterViews {
   readonly #deps: ClusterViewsDeps;
   readonly #seen = new Map<string, Seen>();
+  /** Clusters that the service does not know. */
+  readonly #missing = new Set<string>();
   readonly #materials = new Map<string, MaterialNeed>();
   /** Reads that have failed since the last one that did not, monotonic, ms. */
   #failure: { first: number; last: number } | null = null;
@@ -76,10 +78,35 @@ export class ClusterViews {
     const { clusterId } = status;
     const before = this.#seen.get(clusterId);
     if (before && requestedAt < before.at) return false;
+    this.#missing.delete(clusterId);
     const printers = status.printers.length > 0 ? status.printers : (before?.printers ?? []);
     this.#seen.set(clusterId, { status, printers, at: requestedAt });
     for (const { extruders, slots } of status.printers)
       for (const { material } of [...extruders, ...slots]) this.#learn(material);
+    return true;
+  }
+
+  /** Whether the service does not know a cluster: what was seen of it before is no longer there. */
+  isMissing(clusterId: string): boolean {
+    return this.#missing.has(clusterId);
+  }
+
+  /** Records that the service does not know a cluster; false if that is no news. `since`: as in `HoldListener`. */
+  lose(clusterId: string, since: number): boolean {
+    const { at = -Infinity } = this.#seen.get(clusterId) ?? {};
+    if (at > since || this.#missing.has(clusterId)) return false;
+    this.#missing.add(clusterId);
+    return true;
+  }
+
+  /** Records that the account's list has a cluster whose status is not found; false if that is no news. */
+  list(status: ClusterStatus): boolean {
+    const { clusterId, online } = status;
+    const before = this.#seen.get(clusterId);
+    const wasMissing = this.#missing.delete(clusterId);
+    if (before?.status.stale && before.status.online === online) return wasMissing;
+    const { printers, at } = before ?? { printers: status.printers, at: -Infinity };
+    this.#seen.set(clusterId, { status: { ...(before?.status ?? status), online, stale: true }, printers, at });
     return true;
   }
 

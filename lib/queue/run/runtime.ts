@@ -7,6 +7,7 @@ import { Rerun, settledWithin } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
 import { guard } from '../../time/guard';
 import { RetryTimer, retryUntil } from '../../time/retry';
+import type { HoldListener } from '../../watch/polling/poller';
 import type { Watcher } from '../../watch/watcher';
 import { phrase } from '../../words/sentence';
 import { openAttempts } from '../model/item';
@@ -22,7 +23,10 @@ import { Planning } from './planning';
 class HeldClusters {
   readonly #releases = new Map<string, () => void>();
 
-  constructor(private readonly watcher: Pick<Watcher, 'hold'>) {}
+  constructor(
+    private readonly watcher: Pick<Watcher, 'hold'>,
+    private readonly listenerOf: (clusterId: string) => HoldListener,
+  ) {}
 
   has(clusterId: string): boolean {
     return this.#releases.has(clusterId);
@@ -32,7 +36,8 @@ class HeldClusters {
   hold(clusterIds: readonly string[]): void {
     const wanted = new Set(clusterIds);
     for (const clusterId of wanted)
-      if (!this.#releases.has(clusterId)) this.#releases.set(clusterId, this.watcher.hold(clusterId));
+      if (!this.#releases.has(clusterId))
+        this.#releases.set(clusterId, this.watcher.hold(clusterId, this.listenerOf(clusterId)));
     for (const [clusterId, release] of this.#releases)
       if (!wanted.has(clusterId)) {
         this.#releases.delete(clusterId);
@@ -136,7 +141,7 @@ const RELOAD = { first: 1_000, longest: 30_000 };
 const REPEAT = { first: 2_000, longest: 60_000 };
 /** Age up to which the list of printers suffices at the start, ms. */
 const LIST_FOR = 600_000;
-/** Time between two reads of the list, where the queue may use every printer of the account, ms. */
+/** Time between two reads of the list, where it shows printers that no poll does, ms. */
 const LIST_EVERY = 120_000;
 /** Longest wait for the sends under way, before the planning is given up, ms. */
 const LEFT_WITHIN = 10_000;
@@ -171,7 +176,7 @@ export class QueueRuntime {
   #couldRead = true;
   #storeError: PrintingError | null = null;
   #disarm: (() => void) | undefined;
-  #endReading: () => void = () => undefined;
+  #endReading: (() => void) | null = null;
   /** Monotonic, ms. */
   #changedAt = -Infinity;
 
@@ -182,10 +187,13 @@ export class QueueRuntime {
     this.#outbox = outbox;
     this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
     this.#repeats = new RetryTimer(clock, REPEAT);
-    this.#held = new HeldClusters(watcher);
+    const failed = (thrown: unknown) => this.failed(thrown);
+    this.#held = new HeldClusters(watcher, (clusterId) => ({
+      missing: guard((since: number) => this.#lose(clusterId, since), failed),
+      listed: guard((status: ClusterStatus) => this.#list(status), failed),
+    }));
     const identityOf = (clusterId: string) => watcher.clusterList.last?.get(clusterId) ?? null;
     this.#views = new ClusterViews({ service, clock, identityOf });
-    const failed = (thrown: unknown) => this.failed(thrown);
     this.#endings = [
       watcher.onObservation(guard((_, status, requestedAt) => this.#observe(status, requestedAt), failed)),
       signIn.onChange(
@@ -205,7 +213,7 @@ export class QueueRuntime {
       changed: () => this.#beginTenure(),
     });
     void this.#load();
-    if (parts.rules.printers.length === 0) this.#readListOn();
+    this.#readListOn();
   }
 
   get isClosed(): boolean {
@@ -307,7 +315,7 @@ export class QueueRuntime {
     this.#held.hold([]);
     this.#repeats.stop();
     this.#disarm?.();
-    this.#endReading();
+    this.#endReading?.();
     this.#endTenure();
     this.#loaded?.data.close();
     await Promise.all(this.#ending);
@@ -411,11 +419,19 @@ export class QueueRuntime {
     this.#hold();
   }
 
-  /** Reads the account's printers again and again: one that is connected later belongs to the queue, too. */
+  /**
+   * Reads the account's printers again and again, as long as the list may show one that no poll does: it is connected later
+   * and belongs to the queue, too, or its polls are rare, as the service did not know it.
+   */
   #readListOn(): void {
-    this.#endReading = this.#parts.clock.after(LIST_EVERY, () => {
+    const { rules, clock } = this.#parts;
+    const { printers } = rules;
+    const isNeeded = printers.length === 0 || printers.some((clusterId) => this.#views.isMissing(clusterId));
+    if (this.isClosed || this.#endReading || !isNeeded) return;
+    this.#endReading = clock.after(LIST_EVERY, () => {
       void this.#readList().finally(() => {
-        if (!this.isClosed) this.#readListOn();
+        this.#endReading = null;
+        this.#readListOn();
       });
     });
   }
@@ -485,6 +501,16 @@ export class QueueRuntime {
     await this.#planning?.observe(status, requestedAt);
     if (isNews) this.changed();
     else view.refresh();
+  }
+
+  #lose(clusterId: string, since: number): void {
+    if (!this.#views.lose(clusterId, since)) return;
+    this.#readListOn();
+    this.changed();
+  }
+
+  #list(status: ClusterStatus): void {
+    if (this.#views.list(status)) this.changed();
   }
 
   /** Finds out whether nothing can be written, or a single record can't be: that stops nothing else. Never rejects. */
