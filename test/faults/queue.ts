@@ -602,9 +602,7 @@ class QueueRun {
     if (has('UPLOAD')) return this.#remove(queueKey ?? '');
     if (held || copies.held > 0)
       await this.#do({ kind: 'release', key }, (queue, deadline) => queue.release(target, deadline));
-    // The service may not know one of the named printers. As that one could suit for all that is known, nothing is blocked.
-    const isRefused = has('REFUSED') && has('STALE');
-    if (copies.failed > 0 || state === 'blocked' || isRefused)
+    if (copies.failed > 0 || state === 'blocked')
       await this.#do({ kind: 'retry', key }, (queue, deadline) => queue.retry(target, deadline));
     for (const { copy, attempt, state: print, clusterJobId, clusterId } of prints) {
       if (print !== 'unknown') continue;
