@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { answer } from '../events/observations';
+import { Replicas } from './replicas';
 import { broken, limited, ScriptedAccount } from './scripted-account';
 
 const MINUTE = 60_000;
@@ -98,6 +99,27 @@ describe('Watcher: a held cluster', () => {
     service.cluster('C1');
     await account.watcher.clusterList.read(0);
     assert.ok((await toldAfter(MINUTE)).includes('C1 seen'));
+  });
+
+  it('is missing at each of several runtimes by its own polls, until the one that polls it has read it', async () => {
+    const replicas = new Replicas();
+    const found: string[][] = [];
+    for (const replica of [replicas.start(), replicas.start()]) {
+      const here: string[] = [];
+      found.push(here);
+      replica.account.watcher.onObservation((id) => void here.push(`${id} seen`));
+      replica.account.watcher.hold('C1', {
+        missing: () => void here.push('missing'),
+        listed: () => void here.push('listed'),
+      });
+    }
+    await replicas.clock.advance(30 * MINUTE);
+    for (const here of found) assert.deepEqual([...new Set(here.splice(0))], ['missing']);
+    replicas.service.cluster('C1');
+    await replicas.clock.advance(30 * MINUTE);
+    for (const here of found)
+      assert.deepEqual([...new Set(here.slice(here.indexOf('C1 seen')))], ['C1 seen'], here.join());
+    for (const replica of replicas.all) await replica.close();
   });
 
   it('is told nothing after its release', async () => {
