@@ -35,6 +35,8 @@ import { Refusals } from './records/statuses';
 export interface ViewSource extends PlanSource {
   queueId: string;
   clock: Clock;
+  /** Whether it is certain that the queue has no other clusters. */
+  areListed: () => boolean;
 }
 
 /** The present plan, and what made it. */
@@ -456,7 +458,7 @@ export class QueueView {
     const input = this.#inputs.make(now);
     const plan = this.#planner.plan(input);
     const isKnown = (clusterId: string) => views.get(clusterId) !== undefined || views.isMissing(clusterId);
-    const isComplete = clusterIds.length > 0 && clusterIds.every(isKnown);
+    const isComplete = clusterIds.length > 0 && this.#source.areListed() && clusterIds.every(isKnown);
     const nextAt = plan.nextAt > now ? plan.nextAt : Infinity;
     const until = Math.min(nextAt, this.pauseEndsAt, now + this.refusals.wait);
     return { planner: this.#planner, input, plan, isComplete, until };

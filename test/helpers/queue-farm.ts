@@ -64,6 +64,8 @@ export const OFFLINE = { is_online: false, printers: [], print_jobs: [], recentl
 class Farm extends ScriptedService {
   /** Printers of the account, and what the list says about them. */
   readonly clusters = new Map<string, object>(['C1', 'C2'].map((id) => [id, {}]));
+  /** Those that the list lacks although they are there. */
+  readonly unlisted = new Set<string>();
   readonly prints: FarmPrint[] = [];
   /** Lives of the next prints; those after them last a minute. */
   readonly lives: Life[] = [];
@@ -263,7 +265,10 @@ export class Runtime {
     shared.runtimes.add(this.memory);
     const { listeners, followed, memory } = this;
     const { store } = memory;
-    const listAll = () => new Map([...farm.clusters.keys()].map((id) => [id, listed(farm, id)]));
+    const listAll = () => {
+      const ids = [...farm.clusters.keys()].filter((id) => !farm.unlisted.has(id));
+      return new Map(ids.map((id) => [id, listed(farm, id)]));
+    };
     let last = listAll();
     this.readList = () => void (last = listAll());
     const { held } = this;

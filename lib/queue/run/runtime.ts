@@ -46,6 +46,21 @@ class HeldClusters {
   }
 }
 
+/** The clusters of the account's list, for a queue that may use all of them. */
+class ListedClusters {
+  /** Whether the last list has all clusters of the one before: a single odd list proves nothing. */
+  isCertain = true;
+  #list: ReadonlyMap<string, unknown> | null = null;
+
+  /** Ids of a list; null: none was read. */
+  idsOf(list: ReadonlyMap<string, unknown> | null): readonly string[] {
+    if (list !== this.#list)
+      this.isCertain = [...(this.#list?.keys() ?? [])].every((clusterId) => list?.has(clusterId));
+    this.#list = list;
+    return [...(list?.keys() ?? [])];
+  }
+}
+
 /** The one item of the membership: the right to plan. */
 const PLANNING = 'planning';
 
@@ -164,6 +179,7 @@ export class QueueRuntime {
   readonly #probes = new Rerun(() => this.#probe());
   readonly #endings: (() => void)[];
   readonly #held: HeldClusters;
+  readonly #listed = new ListedClusters();
   /** List of printers, items and their version that the held clusters result from. */
   #heldOf: readonly unknown[] = [];
   #loaded: QueueContext | null = null;
@@ -382,6 +398,7 @@ export class QueueRuntime {
     const context = {
       ...{ ...parts, data, views: this.#views, staleAfter: 2 * parts.interval, failed },
       clusterIds: () => this.#clusterIds,
+      areListed: () => this.#listed.isCertain,
       obstacle: () => this.obstacle,
       changed: () => this.changed(),
     };
@@ -390,7 +407,7 @@ export class QueueRuntime {
 
   get #clusterIds(): readonly string[] {
     const { printers } = this.#parts.rules;
-    return printers.length > 0 ? printers : [...(this.#parts.watcher.clusterList.last?.keys() ?? [])];
+    return printers.length > 0 ? printers : this.#listed.idsOf(this.#parts.watcher.clusterList.last);
   }
 
   /** The queue's clusters, and those at which it has prints although it does not use them any more. */
@@ -440,12 +457,13 @@ export class QueueRuntime {
   async #readList(): Promise<void> {
     const { watcher, signIn } = this.#parts;
     if (!this.#loaded || !signIn.usable || !this.lease.isOurs) return;
-    const before = this.#clusterIds;
+    const [before, { isCertain }] = [this.#clusterIds, this.#listed];
     await this.#deadline.wait(watcher.clusterList.read(LIST_EVERY / 2)).catch(() => undefined);
     if (this.isClosed) return;
     const now = this.#clusterIds;
     this.#hold();
-    if (now.length !== before.length || now.some((clusterId) => !before.includes(clusterId))) this.changed();
+    const isSame = now.length === before.length && now.every((clusterId) => before.includes(clusterId));
+    if (!isSame || isCertain !== this.#listed.isCertain) this.changed();
   }
 
   /** Begins a tenure of this runtime as the planner, if it is the one. */

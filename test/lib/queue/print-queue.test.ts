@@ -119,6 +119,24 @@ describe('queue/print-queue', () => {
     assert.deepEqual([...one.held], []);
   });
 
+  it('blocks no item because a single list lacks a printer, where it may use every printer of the account', async () => {
+    all.farm.metadata.set('job', { machine_variant: 'Maker' });
+    await begin({ printers: [] });
+    await one.pause('C2');
+    await one.add('a', { require: { printers: ['C2'] } });
+    const lists = async (...lacking: boolean[]) => {
+      for (const isLacking of lacking) {
+        if (isLacking) all.farm.unlisted.add('C2');
+        else all.farm.unlisted.clear();
+        await all.pass(120);
+      }
+      return one.types('item.');
+    };
+    assert.deepEqual(await lists(true, false, true, false), ['item.queued']);
+    assert.deepEqual(await lists(true, true), ['item.queued', 'item.blocked']);
+    assert.deepEqual(await lists(false), ['item.queued', 'item.blocked', 'item.unblocked']);
+  });
+
   it('prefers what the service states about a file to what the file states, for every item of it', async () => {
     all.farm.changes.set('C1', { printers: [{ uuid: 'P', status: 'idle', machine_variant: 'Maker' }] });
     await begin({ printers: ['C1'], match: 'strict' });
