@@ -462,7 +462,8 @@ export class QueueRuntime {
     if (this.isClosed) return;
     const now = this.#clusterIds;
     this.#hold();
-    const isSame = now.length === before.length && now.every((clusterId) => before.includes(clusterId));
+    const known = new Set(before);
+    const isSame = now.length === before.length && now.every((clusterId) => known.has(clusterId));
     if (!isSame || isCertain !== this.#listed.isCertain) this.changed();
   }
 
