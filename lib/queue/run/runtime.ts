@@ -529,7 +529,8 @@ export class QueueRuntime {
   }
 
   #list(status: ClusterStatus): void {
-    if (this.#views.list(status)) this.changed();
+    // A cluster that has moved is polled under its new id, which may not be of this queue.
+    if (this.#held.has(status.clusterId) && this.#views.list(status)) this.changed();
   }
 
   /** Finds out whether nothing can be written, or a single record can't be: that stops nothing else. Never rejects. */
