@@ -289,6 +289,10 @@ export function named(gate: PlateGate, key: string, id: string): PlateGate {
   };
 }
 
+/** Whether a machine has shown a print. */
+export const knows = ({ printing, ended, known }: PlateGate, id: string): boolean =>
+  printing?.id === id || ended?.id === id || known.includes(id);
+
 /** Whether a print that may have ended there was followed by another one. */
 export const isFollowed = ({ printing, begun }: PlateGate, id: string, begunBefore: number): boolean =>
   begun > begunBefore || (printing !== null && printing.id !== id);

@@ -24,16 +24,17 @@ import {
 import type { Judgement } from './gate';
 import { goodPartsOf, isNeeded, owing, owingInFront, perPrintOf, withPerPrint } from './parts';
 import type { QueueRules } from './rules';
-import type {
-  Attempt,
-  CopyState,
-  ItemChanges,
-  ItemFile,
-  ItemRecord,
-  NamedCopy,
-  Recall,
-  Settlement,
-  UsedMaterial,
+import {
+  type Attempt,
+  type CopyState,
+  type ItemChanges,
+  type ItemFile,
+  type ItemRecord,
+  machinesOf,
+  type NamedCopy,
+  type Recall,
+  type Settlement,
+  type UsedMaterial,
 } from './types';
 import { recordedUse, usedOf } from './usage';
 
@@ -280,8 +281,14 @@ export const findAttempt = (record: ItemRecord, of: AttemptOf): Attempt | undefi
       copy === of.copy && attempt === of.attempt && clusterId === of.clusterId && assignedAt === of.assignedAt,
   );
 
+/** Changes that note the machines of a print. */
+interface MachineContext extends ChangeContext {
+  /** Number of prints that have begun on the machines of a cluster, and on others that were there, by plate gate. */
+  begunOn: (clusterId: string, others?: readonly string[]) => Readonly<Record<string, number>>;
+}
+
 /** Assigns a waiting copy; the record itself if the copy does not wait. */
-export function assigned(record: ItemRecord, print: AssignedPrint, { now }: ChangeContext): ItemRecord {
+export function assigned(record: ItemRecord, print: AssignedPrint, { now, begunOn }: MachineContext): ItemRecord {
   const { copy } = print;
   if (record.touched[copy] !== undefined || copy > record.copies) return record;
   const attempt: Attempt = {
@@ -301,6 +308,7 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now }: Chan
     counts: false,
     recall: null,
     settledAs: null,
+    machines: Object.keys(begunOn(print.clusterId)),
   };
   return owing(withCopy({ ...record, prints: [...record.prints, attempt] }, copy, 'active'));
 }
@@ -344,15 +352,12 @@ const dispatchTimes = ({ dispatchedAt, dispatchedLived }: Attempt, { now, lived 
   dispatchedAt === null ? { dispatchedAt: now, dispatchedLived: lived } : { dispatchedAt, dispatchedLived };
 
 /** Records that it is unknown whether the print exists, or whether it began. */
-export function unknown(
-  record: ItemRecord,
-  of: AttemptOf,
-  context: ChangeContext & { begunIn: (clusterId: string) => Readonly<Record<string, number>> },
-): ItemRecord {
+export function unknown(record: ItemRecord, of: AttemptOf, context: MachineContext): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found) || found.state === 'unknown') return record;
-  const begun = context.begunIn(found.clusterId);
-  const after = withCopy(withAttempt(record, found, { state: 'unknown', begun }), of.copy, 'unknown');
+  const begun = context.begunOn(found.clusterId, machinesOf(found));
+  const changed = withAttempt(record, found, { state: 'unknown', machines: undefined, begun });
+  const after = withCopy(changed, of.copy, 'unknown');
   return withPrintEvent(after, context, 'print.unknown', found);
 }
 
@@ -370,7 +375,7 @@ export function started(
   const known = dispatched(record, of, clusterJobId, context);
   const now = findAttempt(known, of) as Attempt;
   const times = { startedAt: now.startedAt ?? context.now, startedLived: now.startedLived ?? context.lived };
-  const changed = { printerId: printerId ?? now.printerId, ...times, recall: null };
+  const changed = { printerId: printerId ?? now.printerId, ...times, recall: null, machines: undefined };
   const after = withAttempt(known, now, { ...changed, state: 'printing' });
   return withPrintEvent(withCopy(after, of.copy, 'active'), context, 'print.started', now);
 }

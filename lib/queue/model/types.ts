@@ -603,7 +603,9 @@ export interface Attempt {
   recall: Recall | null;
   /** A person's verdict on its unknown outcome; null: none. */
   settledAs: 'printed' | 'not-printed' | null;
-  /** Prints that had begun on the machines of its cluster when its outcome became unknown, by plate gate. */
+  /** Plate gates of the machines that can take it, from its assignment until it begins or is in doubt; absent in older records. */
+  machines?: readonly string[] | undefined;
+  /** Prints that had begun on those machines when its outcome became unknown, by plate gate. */
   begun?: Readonly<Record<string, number>>;
 }
 
@@ -669,6 +671,11 @@ export const namesOf = (
   itemId: string,
   attempt: Pick<Attempt, 'copy' | 'attempt' | 'clusterJobId'>,
 ): string[] => [...(attempt.clusterJobId === null ? [] : [attempt.clusterJobId]), attemptKey(queueId, itemId, attempt)];
+
+/** Plate gates of the machines of which one may have taken a print, wherever these are now. */
+export const machinesOf = ({ machines, begun }: Pick<Attempt, 'machines' | 'begun'>): readonly string[] =>
+  machines ?? (begun ? Object.keys(begun) : NO_MACHINES);
+const NO_MACHINES: readonly string[] = [];
 
 /** A printer, as the plan sees it at one moment. */
 export interface QueuePrinter {

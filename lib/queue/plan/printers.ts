@@ -5,7 +5,7 @@ import { isOver, isPlateWaiting, isUnderWay, occupiesPrinter } from '../../servi
 import { describeChange, describeReason, type PrintJob } from '../../service/print-job';
 import type { Fault, Printer } from '../../service/printer';
 import { phrase, type Sentence } from '../../words/sentence';
-import { type PlateGate, plateOf } from '../model/gate';
+import { knows, type PlateGate, plateOf } from '../model/gate';
 import { hasBegun, openAttempts } from '../model/item';
 import { printerIdOf } from '../model/machine';
 import { isPauseOver, type PauseState, type QueueRecord } from '../model/queue-record';
@@ -14,6 +14,7 @@ import type { QueueRules } from '../model/rules';
 import {
   type Attempt,
   type ItemRecord,
+  machinesOf,
   printerKey,
   type PrinterReason,
   type PrinterTarget,
@@ -33,8 +34,8 @@ interface OpenPrint {
 /** The open prints of this queue. */
 export interface OpenPrints {
   byCluster: ReadonlyMap<string, readonly OpenPrint[]>;
-  /** Those that were in doubt, by the plate gate of each machine that was there when the doubt began, wherever it is now. */
-  inDoubt: ReadonlyMap<string, readonly Attempt[]>;
+  /** Those that nobody has seen to begin, by the plate gate of each machine that may have taken them, wherever it is now. */
+  byMachine: ReadonlyMap<string, readonly Attempt[]>;
 }
 
 /** Everything that decides whether a printer is free. */
@@ -60,16 +61,15 @@ type Obstacle = Reason<PrinterReason> | null;
 /** The open prints of items, without those of one copy. */
 export function openPrints(records: readonly ItemRecord[], without?: { itemId: string; copy: number }): OpenPrints {
   const byCluster = new Map<string, OpenPrint[]>();
-  const inDoubt = new Map<string, Attempt[]>();
+  const byMachine = new Map<string, Attempt[]>();
   for (const record of records)
     for (const attempt of openAttempts(record)) {
       if (record.itemId === without?.itemId && attempt.copy === without.copy) continue;
       add(byCluster, attempt.clusterId, { record, attempt });
       // One that a list has shown since may still be anywhere until its end is recorded, or its beginning seen.
-      if (attempt.state !== 'printing')
-        for (const gateId of Object.keys(attempt.begun ?? {})) add(inDoubt, gateId, attempt);
+      if (attempt.state !== 'printing') for (const gateId of machinesOf(attempt)) add(byMachine, gateId, attempt);
     }
-  return { byCluster, inDoubt };
+  return { byCluster, byMachine };
 }
 
 function add<T>(lists: Map<string, T[]>, key: string, value: T): void {
@@ -170,9 +170,10 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
   const printerId = printerIdOf(printer, view);
   const isAlone = printerId === null;
   const jobs = status.jobs.filter((job) => (isAlone || job.printerId === printerId) && isShown(job));
-  const own = open.map(({ attempt }) => attempt).filter((attempt) => isAlone || attempt.printerId === printerId);
-  const foreign = jobs.filter((job) => !own.some((attempt) => attempt.clusterJobId === job.clusterJobId));
+  const here = open.map(({ attempt }) => attempt).filter((attempt) => isAlone || attempt.printerId === printerId);
+  const foreign = jobs.filter((job) => !here.some((attempt) => attempt.clusterJobId === job.clusterJobId));
   const gate = input.gates.of(clusterId, printerId);
+  const own = [...here, ...broughtAlong(input, clusterId, gate)];
   const pause = pauseOf(input, { clusterId, printerId });
   const refusal = input.refusals.reasonOf(clusterId);
   const checks: [boolean, Obstacle][] = [
@@ -193,15 +194,18 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
     [printer.status !== 'idle', BUSY],
     [pause !== undefined, pausedBy(pause?.reason ?? null)],
     [refusal !== null, refusal],
-    [own.some(({ state }) => state === 'unknown') || doubtsOf(input, clusterId, gate).length > 0, OUTCOME_UNKNOWN],
+    [own.some(({ state }) => state === 'unknown'), OUTCOME_UNKNOWN],
   ];
   return checks.find(([applies]) => applies)?.[1] ?? null;
 }
 
-/** Copies that a machine may have printed before it left their cluster. */
-const doubtsOf = ({ open }: BoardInput, clusterId: string, gate: PlateGate | undefined): readonly Attempt[] =>
-  open.inDoubt.get(gate?.gateId ?? '')?.filter((attempt) => attempt.clusterId !== clusterId) ?? NO_DOUBTS;
-const NO_DOUBTS: readonly Attempt[] = [];
+/** Open prints that a machine may have taken before it left their cluster. Of one that it has shown, its gate tells the rest. */
+const broughtAlong = ({ open }: BoardInput, clusterId: string, gate: PlateGate | undefined): readonly Attempt[] =>
+  (gate && open.byMachine.get(gate.gateId))?.filter(
+    (attempt) =>
+      attempt.clusterId !== clusterId && (attempt.clusterJobId === null || !knows(gate, attempt.clusterJobId)),
+  ) ?? NOTHING;
+const NOTHING: readonly Attempt[] = [];
 
 const isBusy = (jobs: readonly PrintJob[], own: readonly Attempt[], foreign: readonly PrintJob[]): boolean =>
   own.some(({ state }) => state !== 'unknown') ||
@@ -257,10 +261,11 @@ function pausedUntilOf(input: BoardInput, printer: PrinterTarget): number {
  * Whether the service may choose a member of a group although its plate is not known to be clear: the printer is idle, no
  * job occupies it, and it does not ask for a clear plate itself.
  */
-function isUncleared({ gates, rules }: BoardInput, view: ClusterView, { status, printerId }: Printer): boolean {
+function isUncleared(input: BoardInput, view: ClusterView, { status, printerId }: Printer): boolean {
   const { clusterId, jobs } = view.status;
-  const gate = gates.of(clusterId, printerId);
-  const isClosed = !gate || plateOf(gate, rules.gate) !== 'open';
+  const gate = input.gates.of(clusterId, printerId);
+  const isOpen = gate && plateOf(gate, input.rules.gate) === 'open';
+  const isClosed = !isOpen || broughtAlong(input, clusterId, gate).length > 0;
   const isTaken = jobs.some((job) => job.printerId === printerId && (occupiesPrinter(job) || isPlateWaiting(job)));
   return status === 'idle' && isClosed && !isTaken;
 }
@@ -389,7 +394,7 @@ function factsOf(input: BoardInput, clusterId: string): unknown[] {
   for (const printer of printers) {
     const target = { clusterId, printerId: printerIdOf(printer, view) };
     const gate = gates.of(clusterId, target.printerId);
-    facts.push(gate, pauseOf(input, target), usage.get(printerKey(target)), ...doubtsOf(input, clusterId, gate));
+    facts.push(gate, pauseOf(input, target), usage.get(printerKey(target)), ...broughtAlong(input, clusterId, gate));
   }
   return facts;
 }

@@ -14,6 +14,7 @@ import type { QueueRules } from '../model/rules';
 import {
   type Attempt,
   type ItemRecord,
+  machinesOf,
   namesOf,
   printerKey,
   type PrinterTarget,
@@ -233,7 +234,7 @@ export class QueueData {
   /** Counts an attempt that was sent; its time once, when it has ended. */
   #count(itemId: string, attempt: Attempt): void {
     const { dispatchedAt, dispatchedLived = 0, startedLived = 0, seconds, copy, attempt: number } = attempt;
-    for (const id of [attempt.printerId ?? attempt.clusterId, ...Object.keys(attempt.begun ?? {})]) this.#named.add(id);
+    for (const id of [attempt.printerId ?? attempt.clusterId, ...machinesOf(attempt)]) this.#named.add(id);
     if (dispatchedAt === null) return;
     const startedAt = Math.max(dispatchedLived, startedLived);
     this.lived.see(startedAt);

@@ -20,6 +20,7 @@ import {
   judgesOf,
   type JudgedPrint,
   type Judgement,
+  knows,
   mayHavePrinted,
   named,
   newGate,
@@ -489,9 +490,10 @@ export class PlateGates {
     return shown !== undefined && ![...shown.values()].includes(gateId);
   }
 
-  /** Number of prints that have begun on the machines of a cluster, by gate. */
-  begunIn(clusterId: string): Record<string, number> {
-    return Object.fromEntries(this.#here(clusterId).map(({ gateId, begun }) => [gateId, begun]));
+  /** Number of prints that have begun on the machines of a cluster, and on others that were there, by gate. */
+  begunOn(clusterId: string, others: readonly string[] = []): Record<string, number> {
+    const all = [...this.#here(clusterId), ...others.flatMap((gateId) => this.#records.get(gateId) ?? [])];
+    return Object.fromEntries(all.map(({ gateId, begun }) => [gateId, begun]));
   }
 
   /**
@@ -639,7 +641,3 @@ const verdictOn = (id: string, gates: readonly PlateGate[]): PlateVerdict | unde
   gates
     .flatMap(({ verdicts }) => verdicts.filter((verdict) => verdict.id === id && verdict.at > 0))
     .reduce<PlateVerdict | undefined>((last, verdict) => (last && last.at >= verdict.at ? last : verdict), undefined);
-
-/** Whether a gate has shown a print. */
-const knows = ({ printing, ended, known }: PlateGate, id: string): boolean =>
-  printing?.id === id || ended?.id === id || known.includes(id);

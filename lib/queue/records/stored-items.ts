@@ -368,6 +368,7 @@ const isAttempt = shapeOf({
   counts: isFlag,
   recall: orNull(isRecall),
   settledAs: orNull(oneOf('printed', 'not-printed')),
+  machines: orMissing(listOf(isText)),
   begun: orMissing(mapOf(isCount)),
   dispatchedLived: orMissing(isNumber),
   startedLived: orMissing(isNumber),

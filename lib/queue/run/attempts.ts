@@ -808,7 +808,7 @@ export class Attempts {
       now: clock.now(),
       lived: data.lived.now,
       rules,
-      begunIn: (clusterId: string) => data.gates.begunIn(clusterId),
+      begunOn: (clusterId: string, others?: readonly string[]) => data.gates.begunOn(clusterId, others),
     };
   }
 }

@@ -882,6 +882,58 @@ describe('queue: the plate of a machine', () => {
       assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
     });
 
+    for (const [what, again] of [
+      ['', () => Promise.resolve()],
+      [', also after a restart', restart],
+    ] as const)
+      it(`gets nothing while nobody knows the end of the print that it has got before${what}`, async () => {
+        all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(OFFLINE));
+        await start();
+        all.farm.isHidden = true;
+        await one.add('a');
+        await all.pass(60);
+        assert.equal(await one.outcome('a'), 'active: dispatched; 1 active');
+        all.farm.unreadable.add('C1');
+        await again();
+        assert.deepEqual(await see('C2', alone('P1')), { only: 'clear' });
+        await one.add('b');
+        await all.pass(60);
+        assert.equal(all.farm.sent.length, 1);
+        assert.deepEqual((await one.printers()).map(({ code }) => code).at(-1), 'BUSY');
+        await all.pass(1_100);
+        assert.equal(await one.outcome('a'), 'blocked: unknown; 1 unknown');
+        assert.deepEqual((await one.printers()).map(({ code }) => code).at(-1), 'OUTCOME_UNKNOWN');
+        await one.settle('a', 'printed');
+        assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
+        assert.equal(all.farm.sent.length, 1);
+        await one.clear(true, 'C2');
+        assert.equal(all.farm.sent.length, 2);
+      });
+
+    it('keeps prints from the group that it has joined while nobody knows the end of its own', async () => {
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
+      await start();
+      await one.pause('C2');
+      all.farm.isHidden = true;
+      await one.add('a');
+      await all.pass(60);
+      all.farm.unreadable.add('C1');
+      assert.deepEqual(await see('C2', group('P2', 'P1')), { P2: 'clear', P1: 'clear' });
+      await one.resume('C2');
+      await one.add('b');
+      await all.pass(60);
+      assert.equal(all.farm.sent.length, 1);
+      const codes = (await one.printers()).map(({ code, printerId }) => [printerId, code]);
+      assert.deepEqual(codes.slice(1), [
+        ['P2', 'PLATE_NOT_CLEARED'],
+        ['P1', 'BUSY'],
+      ]);
+      const job = at('print-1', 'finished', 100);
+      await see('C2', { ...group('P2', 'P1'), ...past(on('P1', job)) });
+      await one.clear(true, 'C2', 'P1');
+      assert.equal(all.farm.sent.length, 2);
+    });
+
     it('gets the verdict on a print that was settled in its group, after the records of the plates were lost', async () => {
       all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
       await start({ gate: 'confirm' });
