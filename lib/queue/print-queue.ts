@@ -26,7 +26,6 @@ import {
   namesOf,
   type PrinterReason,
   printerKey,
-  printingId,
   type QueueItem,
   type QueuePrinter,
   type QueueReading,
@@ -160,7 +159,7 @@ export class PrintQueue implements api.QueueApi {
     const own = item && known ? namesOf(this.#parts.queueId, item.itemId, known) : [];
     const names = judges === undefined ? own : [judges].filter((name) => !print || own.includes(name));
     const verdict = { good, parts: goodParts, names: print || judges !== undefined ? names : null };
-    await this.#runtime.written(deadline.wait(data.gates.confirm(printer, verdict, (id) => judgedPrint(data, id))));
+    await this.#runtime.written(deadline.wait(data.plates.confirm(printer, verdict, (id) => judgedPrint(data, id))));
     return view.explanation();
   }
 
@@ -286,8 +285,7 @@ export class PrintQueue implements api.QueueApi {
           const printer = view.input.printers.find((one) => printerKey(one) === printerKey(target));
           return !printer || mismatchOf(needs, printer, rules)?.code !== 'MODEL';
         };
-        const id = printingId(queueId, record.itemId, attempt);
-        await data.gates.settle(attempt, { id, begun: attempt.begun ?? null, couldTake });
+        await data.plates.settle(attempt, namesOf(queueId, record.itemId, attempt), couldTake);
       }
   }
 

@@ -1024,6 +1024,8 @@ const OTHERS: Record<string, string> = {
   'queue/records/outbox.*': 'keeps records',
   'queue/model/queue-record.*': 'compares ids',
   'queue/records/gates.*': 'keeps records',
+  'queue/records/gate-records.*': 'keeps records',
+  'queue/records/printed-plates.*': 'keeps records',
   'queue/model/rank.*': 'gets ranks of its own',
   'queue/records/records.*': 'writes records',
   'queue/records/sightings.*': 'compares ids',

@@ -60,7 +60,7 @@ const timeOf = (ms: number | null | undefined): string | null =>
 // Plates
 
 function plates({ data, rules, queueId }: QueueContext, printers: readonly BoardPrinter[]): Need[] {
-  const told = data.gates.verdicts();
+  const told = data.plates.verdicts();
   const seen = new Set<string>();
   return printers.flatMap((printer) => {
     const { clusterId, printerId, judges } = printer;

@@ -293,6 +293,9 @@ export function named(gate: PlateGate, key: string, id: string): PlateGate {
 export const knows = ({ printing, ended, known }: PlateGate, id: string): boolean =>
   printing?.id === id || ended?.id === id || known.includes(id);
 
+/** Whether a gate replaces a lost or damaged record, and nothing has shown since what closed it. */
+export const replacesLost = ({ ended }: PlateGate): boolean => ended?.source === 'lost' || ended?.source === 'damaged';
+
 /** Whether a print that may have ended there was followed by another one. */
 export const isFollowed = ({ printing, begun }: PlateGate, id: string, begunBefore: number): boolean =>
   begun > begunBefore || (printing !== null && printing.id !== id);

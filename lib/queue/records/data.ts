@@ -23,9 +23,11 @@ import {
 } from '../model/types';
 import type { EventAges } from './event-ages';
 import { isUnread } from './facts';
+import { GateRecords } from './gate-records';
 import { PlateGates } from './gates';
 import { ItemStore, Reservations } from './items';
 import { LivedTime } from './lived';
+import { PrintedPlates } from './printed-plates';
 import { type LocalChanges, PLANNER, QueueStore, Records } from './records';
 import { SharedReads } from './shared-reads';
 import { readQueue } from './stored-queue';
@@ -65,6 +67,7 @@ interface QueueDataOwner {
 export class QueueData {
   readonly items: ItemStore;
   readonly gates: PlateGates;
+  readonly plates: PrintedPlates;
   readonly state: SavedQueue;
   readonly reservations: Reservations;
   readonly telling: Telling;
@@ -86,6 +89,7 @@ export class QueueData {
   readonly unnamed = new ItemIndex(({ prints }) => prints.some(isUnnamed));
   /** Items with attempts that a status may concern: open ones, and those that could still show up. */
   readonly #unsettled = new ItemIndex(({ prints }) => !prints.every(isOver));
+  readonly #gateRecords: GateRecords;
   readonly #queueId: string;
   readonly #clock: Clock;
   readonly #owner: QueueDataOwner;
@@ -119,14 +123,20 @@ export class QueueData {
       changed: (before, after) => this.#changed(before, after),
       waited: (ms) => meter?.waited(queueId, ms),
     });
+    this.#gateRecords = new GateRecords({
+      ...{ store: records, clock, changed: owner.changed },
+      mark: (clusterId, machines) => watcher.markGate(scope, clusterId, machines),
+    });
     this.gates = new PlateGates({
-      ...{ store: records, clock, interval, sightings: localChanges.sightings },
+      ...{ records: this.#gateRecords, store: records, clock, interval, sightings: localChanges.sightings },
       hostOf: (clusterId) => watcher.clusterList.last?.get(clusterId)?.host?.printerId ?? null,
       isNamed: (id) => this.#named.has(id),
-      awaitedAt: (printer) => this.#awaitedAt(printer),
       isMarked: (machine) => watcher.isGateMarked(scope, machine),
-      mark: (clusterId, machines) => watcher.markGate(scope, clusterId, machines),
       changed: owner.changed,
+    });
+    this.plates = new PrintedPlates({
+      ...{ records: this.#gateRecords, gates: this.gates, clock },
+      awaitedAt: (printer) => this.#awaitedAt(printer),
     });
     this.#ages = localChanges.eventAges;
     this.state = new SavedQueue(records, queueId, this.lived, {
@@ -151,7 +161,7 @@ export class QueueData {
     const startedAt = this.#clock.monotonic();
     this.#isListing = true;
     const state = this.state.load().then(() => null, asPrintingError);
-    await allToTheirEnds([this.gates.load(), this.items.load(), this.telling.load()]).finally(
+    await allToTheirEnds([this.#gateRecords.load(), this.items.load(), this.telling.load()]).finally(
       () => (this.#isListing = false),
     );
     const failure = await state;
@@ -164,7 +174,7 @@ export class QueueData {
 
   /** Why some record could not be read. What was not seen may be there: an item of an order, or the holder of a printer. */
   get unseen(): PrintingError | null {
-    return this.items.unseen ?? this.gates.unseen;
+    return this.items.unseen ?? this.#gateRecords.unseen;
   }
 
   close(): void {
@@ -277,7 +287,7 @@ export class QueueData {
       kind === 'queue-item' && first === this.#queueId
         ? this.items.reload(second)
         : kind === 'queue-plate'
-          ? this.gates.reload(rest)
+          ? this.#gateRecords.reload(rest)
           : kind === 'queue-state' && first === this.#queueId
             ? this.#reloadState()
             : kind === 'queue-telling' && first === this.#queueId

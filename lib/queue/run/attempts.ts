@@ -19,15 +19,7 @@ import * as changes from '../model/item-changes';
 import { type AttemptOf, findAttempt } from '../model/item-changes';
 import { requirementOf } from '../model/requirement';
 import { costOfFile, type Prices } from '../model/rules';
-import {
-  type Attempt,
-  attemptKey,
-  type ItemRecord,
-  namesOf,
-  printingId,
-  type Recall,
-  type UsedMaterial,
-} from '../model/types';
+import { type Attempt, attemptKey, type ItemRecord, namesOf, type Recall, type UsedMaterial } from '../model/types';
 import { usedBy } from '../model/usage';
 import type { Assignment } from '../plan/plan';
 import { configurationsOf } from '../plan/printers';
@@ -447,7 +439,7 @@ export class Attempts {
         const job = past.find(({ clusterJobId }) => clusterJobId === id);
         if (id === null || !job) continue;
         const printer = { clusterId: status.clusterId, printerId: memberOf(job, status) };
-        await data.gates.name(printer, attemptKey(queueId, itemId, attempt), id);
+        await data.plates.name(printer, attemptKey(queueId, itemId, attempt), id);
         await this.#change(itemId, (record) => changes.named(record, attempt, id));
       }
   }
@@ -704,17 +696,14 @@ export class Attempts {
 
   async #closeGate(itemId: string, attempt: Attempt, outcome: Outcome, job: PrintJob | null): Promise<void> {
     const { data, queueId } = this.#queue;
-    const { clusterId, startedAt, begun = null } = attempt;
-    const printerId = attempt.printerId ?? job?.printerId ?? null;
-    const isSeen = printerId !== null || startedAt !== null;
-    const id = printingId(queueId, itemId, attempt);
-    await data.gates.close({ clusterId, printerId }, id, outcome, isSeen ? null : begun);
+    const print = { ...attempt, printerId: attempt.printerId ?? job?.printerId ?? null };
+    await data.plates.close(print, namesOf(queueId, itemId, attempt), outcome);
   }
 
   /** Records the verdicts on parts, which people gave with their plates. Rejects if one can't be written. */
   async judge(): Promise<void> {
     const { data } = this.#queue;
-    const verdicts = data.gates.verdicts();
+    const verdicts = data.plates.verdicts();
     for (const id of this.#judged.keys()) if (!verdicts.has(id)) this.#judged.delete(id);
     const fresh = [...verdicts].flatMap(([id, verdict]) => {
       const print = this.#judged.get(id) === textOf(verdict) ? undefined : data.printOf(id);
@@ -739,7 +728,7 @@ export class Attempts {
     // Of several at one machine, the last one lies there.
     awaited.sort((one, other) => (other.attempt.endedAt ?? 0) - (one.attempt.endedAt ?? 0));
     await eachInTurn(awaited, async ({ item: { itemId }, attempt }) => {
-      const verdict = await data.gates.hold(attempt, namesOf(queueId, itemId, attempt));
+      const verdict = await data.plates.hold(attempt, namesOf(queueId, itemId, attempt));
       if (verdict) await this.#change(itemId, (record) => changes.judged(record, attempt, verdict, this.#context));
     });
   }
@@ -808,7 +797,7 @@ export class Attempts {
       now: clock.now(),
       lived: data.lived.now,
       rules,
-      begunOn: (clusterId: string, others?: readonly string[]) => data.gates.begunOn(clusterId, others),
+      begunOn: (clusterId: string, others?: readonly string[]) => data.plates.begunOn(clusterId, others),
     };
   }
 }

@@ -934,6 +934,23 @@ describe('queue: the plate of a machine', () => {
       assert.equal(all.farm.sent.length, 2);
     });
 
+    it('is closed by the end of its print, of which its former cluster tells, and not the printer in its former place', async () => {
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
+      await start();
+      await one.pause('C2');
+      all.farm.isHidden = true;
+      await one.add('a');
+      await all.pass(60);
+      all.farm.changes.set('C2', answer(OFFLINE));
+      assert.deepEqual(await see('C1', alone('P2')), { only: 'clear' });
+      assert.deepEqual(await see('C2', alone('P1')), { only: 'clear' });
+      for (const { end } of one.followed) end({ outcome: 'failed', job: null });
+      await all.pass(10);
+      assert.equal(await one.outcome('a'), 'failed: failed; 1 failed');
+      assert.deepEqual(await see('C1', alone('P2')), { only: 'clear' });
+      assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
+    });
+
     it('gets the verdict on a print that was settled in its group, after the records of the plates were lost', async () => {
       all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
       await start({ gate: 'confirm' });
@@ -1028,6 +1045,23 @@ describe('queue: the plate of a machine', () => {
       await one.settle('a', 'not-printed');
       await all.pass(60);
       assert.ok(all.farm.sent.length > 1);
+    });
+
+    it('alone gets the verdict on its print after its record was lost', async () => {
+      await startGroup({ gate: 'confirm' });
+      all.farm.lives.push([[0, 'queued']]);
+      await one.add('a');
+      await see('C1', { ...group('P1', 'P2'), print_jobs: [on('P2', at('print-1', 'printing', 50))] });
+      await see('C1', { ...group('P1', 'P2'), ...past(on('P2', at('print-1', 'finished', 100))) });
+      all.kill(one);
+      await store().delete(gateKey('P2'));
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
+      await start({ gate: 'confirm' });
+      assert.deepEqual(await see('C1', alone('P1')), { only: 'clear' });
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+      await one.clear(true, 'C2');
+      await all.pass(10);
+      assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
     });
 
     it('is closed if its record is lost, and an attempt in the group names it', async () => {
