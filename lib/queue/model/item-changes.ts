@@ -371,13 +371,21 @@ export function started(
   const found = findAttempt(record, of);
   if (!found || !isOpen(found)) return record;
   if (found.state === 'printing')
-    return found.printerId === null && printerId !== null ? withAttempt(record, found, { printerId }) : record;
+    return found.printerId === null && printerId !== null
+      ? withAttempt(record, found, placeOf(found, printerId))
+      : record;
   const known = dispatched(record, of, clusterJobId, context);
   const now = findAttempt(known, of) as Attempt;
   const times = { startedAt: now.startedAt ?? context.now, startedLived: now.startedLived ?? context.lived };
-  const changed = { printerId: printerId ?? now.printerId, ...times, recall: null, machines: undefined };
+  const changed = { ...times, ...placeOf(now, printerId), recall: null };
   const after = withAttempt(known, now, { ...changed, state: 'printing' });
   return withPrintEvent(withCopy(after, of.copy, 'active'), context, 'print.started', now);
+}
+
+/** Where a print is: on the member of a group that a status names, or on one of the machines that could take it. */
+function placeOf(attempt: Attempt, shown: string | null): Pick<Attempt, 'printerId' | 'machines'> {
+  const printerId = shown ?? attempt.printerId;
+  return { printerId, machines: printerId === null ? attempt.machines : undefined };
 }
 
 /** Records the end of a print, and its consequence for the copy. */
@@ -385,7 +393,7 @@ export function ended(record: ItemRecord, of: AttemptOf, end: AttemptEnd, contex
   const found = findAttempt(record, of);
   if (!found || !isOpen(found)) return record;
   const { outcome, at, used, ...more } = end;
-  const figures = { ...more, printerId: more.printerId ?? found.printerId };
+  const figures = { ...more, ...placeOf(found, more.printerId) };
   const counts = outcome === 'failed';
   const use = recordedUse(record, found.file, used);
   const changed = withAttempt(record, found, {

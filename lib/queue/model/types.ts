@@ -603,7 +603,10 @@ export interface Attempt {
   recall: Recall | null;
   /** A person's verdict on its unknown outcome; null: none. */
   settledAs: 'printed' | 'not-printed' | null;
-  /** Plate gates of the machines that can take it, from its assignment until it begins or is in doubt; absent in older records. */
+  /**
+   * Plate gates of the machines that can take it, from its assignment on; absent while `printerId` or `begun` names them, and in
+   * older records.
+   */
   machines?: readonly string[] | undefined;
   /** Prints that had begun on those machines when its outcome became unknown, by plate gate. */
   begun?: Readonly<Record<string, number>>;

@@ -162,7 +162,8 @@ export class PrintedPlates {
    * 4. those that the attempt stores, wherever they are now;
    * 5. if it stores none, those of its cluster.
    *
-   * If the attempt names a printer, the gate of that was lost: of these, the machines whose gates replace a lost record.
+   * If the attempt names a printer or stores machines, and no gate of these is known, it was lost: then only machines whose gates
+   * replace a lost record.
    */
   #find(print: SentPrint, names: readonly string[]): PlateGate[] {
     const { clusterId, printerId } = print;
@@ -174,9 +175,11 @@ export class PrintedPlates {
       all.find((gate) => names.some((name) => knows(gate, name))) ??
       all.find((gate) => isNamed(gate, print));
     if (found) return [found];
-    const stored = this.#withIds(machinesOf(print));
+    const machines = machinesOf(print);
+    const stored = this.#withIds(machines);
     const possible = stored.length > 0 ? stored : this.#records.here(clusterId);
-    return printerId === null ? possible : possible.filter(replacesLost);
+    const isLost = printerId !== null || (machines.length > 0 && stored.length === 0);
+    return isLost ? possible.filter(replacesLost) : possible;
   }
 
   #withIds(gateIds: readonly string[]): PlateGate[] {

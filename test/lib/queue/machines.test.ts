@@ -951,6 +951,26 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
     });
 
+    it('gets the verdict on its print after its record was lost, and not the printer in its former place', async () => {
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
+      await start({ gate: 'confirm' });
+      await one.pause('C2');
+      all.farm.lives.push([[0, 'queued']]);
+      await one.add('a');
+      await see('C1', alone('P1', { print_jobs: [at('print-1', 'printing', 50)] }));
+      await see('C1', alone('P1', past(at('print-1', 'finished', 100))));
+      assert.equal(await one.outcome('a'), 'active: finished; 1 active');
+      all.kill(one);
+      await store().delete(gateKey('P1'));
+      all.farm.changes.set('C1', answer(alone('P2'))).set('C2', answer(OFFLINE));
+      await start({ gate: 'confirm' });
+      assert.deepEqual(await see('C1', alone('P2')), { only: 'clear' });
+      assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
+      await one.clear(true, 'C2');
+      await all.pass(10);
+      assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+    });
+
     it('gets the verdict on a print that was settled in its group, after the records of the plates were lost', async () => {
       all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
       await start({ gate: 'confirm' });
