@@ -652,7 +652,9 @@ export class Attempts {
     const hasStarted = attempt.startedAt !== null || (job !== null && hasBegun(job));
     const outcome = end.outcome === 'ended' && job && isDeleted(job) && !hasStarted ? 'aborted' : end.outcome;
     if (isDisconnected || outcome === 'ended') {
-      if (attempt.startedAt !== null && !isDisconnected) await this.#closeGate(itemId, attempt, 'unknown', job);
+      // Of one that was in doubt before, a person may have cleared the plate since.
+      if (attempt.startedAt !== null && attempt.state !== 'unknown' && !isDisconnected)
+        await this.#closeGate(itemId, attempt, 'unknown', job);
       // Its outcome is unknown.
       if (!this.#busy.has(nameOf(itemId, attempt)))
         await this.#change(itemId, (record) => changes.unknown(record, attempt, this.#context));

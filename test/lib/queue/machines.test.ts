@@ -178,6 +178,27 @@ describe('queue: the plate of a machine', () => {
         assert.equal(all.farm.sent.length, 1);
       });
 
+    it('stays clear after a person has cleared it, when the end of a print in doubt is reported again', async () => {
+      await start(onlyC1);
+      all.farm.lives.push([
+        [0, 'printing'],
+        [20, ''],
+      ]);
+      await one.add('a');
+      await all.pass(80);
+      assert.equal(await one.outcome('a'), 'blocked: unknown; 1 unknown');
+      assert.deepEqual(await see('C1', alone('P of C1')), { only: 'awaiting' });
+      await one.clear(true, 'C1');
+      all.kill(one);
+      await store().delete(gateKey('P of C1'));
+      await start(onlyC1);
+      assert.deepEqual(await see('C1', alone('P of C1')), { only: 'awaiting' });
+      await one.clear(true, 'C1');
+      assert.equal(one.followed.size, 1);
+      for (const { end } of one.followed) end({ outcome: 'ended', job: null });
+      assert.deepEqual(await see('C1', alone('P of C1')), { only: 'clear' });
+    });
+
     it('is closed if an attempt of the queue names the printer', async () => {
       await start({ ...onlyC1, gate: 'automatic' });
       await one.add('a');
