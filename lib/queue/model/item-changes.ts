@@ -355,8 +355,11 @@ const dispatchTimes = ({ dispatchedAt, dispatchedLived }: Attempt, { now, lived 
 export function unknown(record: ItemRecord, of: AttemptOf, context: MachineContext): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found) || found.state === 'unknown') return record;
-  const begun = context.begunOn(found.clusterId, machinesOf(found));
-  const changed = withAttempt(record, found, { state: 'unknown', machines: undefined, begun });
+  const before = machinesOf(found);
+  const begun = context.begunOn(found.clusterId, before);
+  // The gates of some may be lost.
+  const machines = [...new Set([...before, ...Object.keys(begun)])];
+  const changed = withAttempt(record, found, { state: 'unknown', machines, begun });
   const after = withCopy(changed, of.copy, 'unknown');
   return withPrintEvent(after, context, 'print.unknown', found);
 }

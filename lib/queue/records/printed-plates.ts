@@ -108,9 +108,9 @@ export class PrintedPlates {
         return isTaken ? acceptedBy(before, id) : before;
       });
     if (found.length > 0) return;
-    // Nobody has seen the printer yet: whatever appears there is closed.
-    const unseen = unseenGate(print, now);
-    await this.#records.update(unseen.gateId, (current) => settledBy(current ?? unseen, id, now));
+    // Nobody has seen them since their records were lost.
+    for (const unseen of unseenGates(print, now))
+      await this.#records.update(unseen.gateId, (current) => settledBy(current ?? unseen, id, now));
   }
 
   /**
@@ -255,7 +255,19 @@ const isNamed = (gate: PlateGate, { clusterId, printerId }: PrinterTarget): bool
 /** Prints that had begun on a machine when the outcome of a print became unknown. */
 const begunBefore = ({ begun }: SentPrint, gateId: string): number => begun?.[gateId] ?? Infinity;
 
-/** A closed gate of a machine that nobody has seen. */
+/** Closed gates of the machines that may have taken a print; if nobody knows them, of whatever appears in its cluster. */
+function unseenGates(print: SentPrint, now: number): PlateGate[] {
+  const machines = machinesOf(print);
+  const { clusterId, printerId } = print;
+  if (printerId !== null || machines.length === 0) return [unseenGate({ clusterId, printerId }, now)];
+  const isAlone = machines.length === 1;
+  return machines.map((gateId) => {
+    const ownIds = gateId === clusterId ? [] : [gateId];
+    return damagedGate({ gateId, ownIds, hostGuid: null, clusterId, printerId: isAlone ? null : gateId }, now);
+  });
+}
+
+/** A closed gate of a printer that nobody has seen. */
 function unseenGate({ clusterId, printerId }: PrinterTarget, now: number): PlateGate {
   const ownId = printerId === null || isNil(printerId) ? null : printerId;
   const gateId = gateIdOf({ ownId, hostGuid: null, clusterId });

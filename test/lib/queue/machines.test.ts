@@ -992,6 +992,25 @@ describe('queue: the plate of a machine', () => {
       assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
     });
 
+    it('gets the verdict on a print that came in doubt after the record of the plate was lost', async () => {
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(OFFLINE));
+      await start({ gate: 'confirm' });
+      all.farm.isHidden = true;
+      await one.add('a');
+      await all.pass(60);
+      all.kill(one);
+      await store().delete(gateKey('P1'));
+      all.farm.unreadable.add('C1');
+      await start({ gate: 'confirm' });
+      await all.pass(1_100);
+      await one.settle('a', 'printed');
+      assert.equal(await one.outcome('a'), 'active: finished; 1 active');
+      assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
+      await one.clear(true, 'C2');
+      await all.pass(10);
+      assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
+    });
+
     it('gets the verdict on a print that was settled in its group, after the records of the plates were lost', async () => {
       all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
       await start({ gate: 'confirm' });
