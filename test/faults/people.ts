@@ -153,14 +153,16 @@ export class People {
       });
   }
 
-  /** Names the last print of a cluster; null while one is there, and while the queue may not have seen its end. */
+  /** Tells the last print of a cluster from later ones; null while one is there, and while the queue may not have seen its end. */
   #lastPrints(clusterId: string): string | null {
     const cluster = this.world.simulator.world.listed().find((one) => one.clusterId === clusterId);
     if (!cluster || this.regrouped.has(cluster)) return null;
     const { queue, log, online } = cluster;
     const last = log.at(-1);
     if (!online || queue.length > 0 || this.world.time.truth() - (last?.endedAt ?? 0) < LATER) return null;
-    return last?.uuid ?? '';
+    // One that has vanished is in no list.
+    const sent = this.world.printed.filter((print) => print.clusterId === clusterId).length;
+    return `${sent} ${last?.uuid ?? ''}`;
   }
 
   /** Stops a print of the queue at its printer, as job control does. */
