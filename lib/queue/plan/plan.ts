@@ -299,7 +299,11 @@ class Run {
 
   #printerFor(turn: Turn, file: TurnFile, avoid: ReadonlySet<string>): number | null {
     const { group } = file;
-    if (group.run !== this.#id) Object.assign(group, { run: this.#id, cursor: 0, isExhausted: false });
+    if (group.run !== this.#id) {
+      group.run = this.#id;
+      group.cursor = 0;
+      group.isExhausted = false;
+    }
     if (group.isExhausted && turn.only < 0) return null;
     const { isSuitable } = group;
     let isAnyLeft = false;

@@ -174,29 +174,37 @@ function extruderMismatch(requirement: Requirement, printer: QueuePrinter, rules
     const isUsed = (printCores[at] ?? materials[at] ?? nozzles[at] ?? null) !== null || (volumes[at] ?? 0) > 0;
     if (isUsed && extruders !== null && at >= extruders.length)
       return known('PRINT_CORE', () => phrase`It needs extruder ${at + 1}; the printer has none.`);
-    const { printCore = null, sources = [] } = extruders?.[at] ?? {};
-    const found = toolOf(requirement, at, printCore) ?? slotsMismatch(requirement, at, sources);
+    const feed = extruders?.[at] ?? NO_FEED;
+    const found = toolOf(requirement, at, feed.printCore) ?? slotsMismatch(requirement, at, feed);
     if (counts(found, rules)) return found;
   }
   for (let at = 0; at < materials.length; at++) {
     if (materials[at] === null) continue;
+    const { printCore: own, sources } = extruders?.[at] ?? NO_FEED;
     // A slot of another print core does not count, although it may hold the right material.
-    const sources = extruders?.[at]?.sources.filter(
-      ({ printCore }) => !counts(toolOf(requirement, at, printCore), rules),
+    const usable = sources.filter(
+      ({ printCore }) => printCore === own || !counts(toolOf(requirement, at, printCore), rules),
     );
-    const found = materialMismatch(requirement, at, sources ?? [], rules);
+    const found = materialMismatch(requirement, at, usable, rules);
     if (counts(found, rules)) return found;
   }
   return null;
 }
 
+/** An extruder of which nothing is known. */
+const NO_FEED: Feed = { printCore: null, sources: [] };
+
 /** Whether a mismatch speaks against a printer. */
 const counts = (found: Mismatch | null, { match }: MatchRules): boolean =>
   found !== null && (match === 'strict' || !found.isUnknown);
 
-/** Mismatch of an extruder's needs with the print cores that all its slots serve; one slot for its core is enough. */
-function slotsMismatch(requirement: Requirement, at: number, sources: readonly Source[]): Mismatch | null {
-  if (sources.length === 0 || sources.some(({ printCore }) => toolOf(requirement, at, printCore) === null)) return null;
+/**
+ * Mismatch of an extruder's needs, which its own print core meets, with the print cores that all its slots serve; one slot
+ * for its core is enough.
+ */
+function slotsMismatch(requirement: Requirement, at: number, { printCore: own, sources }: Feed): Mismatch | null {
+  const isServed = ({ printCore }: Source) => printCore === own || toolOf(requirement, at, printCore) === null;
+  if (sources.length === 0 || sources.some(isServed)) return null;
   const core = sources[0]?.printCore ?? '';
   return known(
     'PRINT_CORE',
@@ -268,15 +276,19 @@ function materialMismatch(
   const need = materials[at] ?? null;
   if (need === null) return null;
   const criteria = criteriaOf(need, rules.material, source === 'message');
-  const verdicts = sources.map(({ material }) => compare(criteria, material));
-  if (sources.length === 0) verdicts.push(compare(criteria, null));
-  if (verdicts.includes('same')) return null;
-  if (!verdicts.includes('different'))
+  if (sources.length === 0 && compare(criteria, null) === 'same') return null;
+  let [isUnknown, differs] = [criteria.isStandIn === true, false];
+  for (const { material } of sources) {
+    const verdict = compare(criteria, material);
+    if (verdict === 'same') return null;
+    if (verdict === 'different') differs = true;
+    else isUnknown = true;
+  }
+  if (!differs)
     return unknown(
       'MATERIAL',
       () => phrase`Extruder ${at + 1} needs the material ${namesOf(need, null)[0]}; it has none that is known.`,
     );
-  const isUnknown = criteria.isStandIn === true || verdicts.includes('unknown');
   return (isUnknown ? unknown : known)('MATERIAL', () => describeSources(at, need, sources));
 }
 
@@ -374,6 +386,8 @@ export class Fleet {
   kinds: readonly number[] = [];
   /** A printer of each kind. */
   readonly samples: QueuePrinter[] = [];
+  /** Indexes of the printers of each kind. */
+  byKind: readonly (readonly number[])[] = [];
   /** Grows with each change of any printer's configuration. */
   version = 0;
   /** Grows with each change that `version` counts, and with each change of a material's rest that some item may notice. */
@@ -403,18 +417,24 @@ export class Fleet {
     this.stock++;
     this.version++;
     this.#members = new Map();
-    for (const [at, { clusterId }] of printers.entries()) {
+    const byKind = this.samples.map((): number[] => []);
+    for (let at = 0; at < printers.length; at++) {
+      byKind[kinds[at] as number]?.push(at);
+      const { clusterId } = printers[at] as QueuePrinter;
       const members = this.#members.get(clusterId);
       if (members) members.push(at);
       else this.#members.set(clusterId, [at]);
     }
+    this.byKind = byKind;
   }
 
   /** Records what an item needs, mm³. */
   expect(volumes: readonly (number | null)[]): void {
-    const needed = Math.max(this.#needed, ...volumes.map((volume) => volume ?? 0));
-    if (needed > this.#needed) this.stock++;
-    this.#needed = needed;
+    for (const volume of volumes) {
+      if (volume === null || volume <= this.#needed) continue;
+      this.#needed = volume;
+      this.stock++;
+    }
   }
 
   /** Whether a printer has enough material for any item, as far as is known. */
@@ -490,11 +510,10 @@ const haveSameParts = (one: QueuePrinter, other: QueuePrinter): boolean =>
 const isAlike = (one: QueuePrinter | undefined, other: QueuePrinter | undefined): boolean =>
   one?.clusterId === other?.clusterId && one?.printerId === other?.printerId;
 
-/** Whether a kind of printer suits, and which sources of its extruders. */
-interface Fit {
-  isFit: boolean;
-  /** Absent until a printer that suits is asked for its material. */
-  suited?: Suited;
+/** How a requirement compares with each kind of printer; undefined: it was not compared yet. */
+interface Fits {
+  isFit: (boolean | undefined)[];
+  suited: (Suited | undefined)[];
 }
 
 /** All files with the same requirement, apart from their volumes: they are compared with each kind of printer once. */
@@ -513,7 +532,7 @@ export class RequirementGroup {
   constructor(
     readonly id: number,
     readonly requirement: Requirement,
-    private readonly deps: { fleet: Fleet; rules: MatchRules; fits: (Fit | undefined)[] },
+    private readonly deps: { fleet: Fleet; rules: MatchRules; fits: Fits },
   ) {}
 
   /** Indexes of the printers that suit as they are configured, whatever is left of their material. */
@@ -540,31 +559,31 @@ export class RequirementGroup {
 
   /** The sources of a printer that suit. */
   suitedAt(at: number): Suited {
-    const { fleet, rules } = this.deps;
+    const { fleet, rules, fits } = this.deps;
     const kind = fleet.kinds[at] ?? 0;
-    const fit = this.#fitOf(kind);
-    if (fit.suited === undefined)
-      fit.suited = suitedSources(this.requirement, fleet.samples[kind] as QueuePrinter, rules);
-    return fit.suited;
+    const known = fits.suited[kind];
+    if (known !== undefined) return known;
+    return (fits.suited[kind] = suitedSources(this.requirement, fleet.samples[kind] as QueuePrinter, rules));
   }
 
-  #fitOf(kind: number): Fit {
+  #isFit(kind: number): boolean {
     const { fleet, rules, fits } = this.deps;
-    return (fits[kind] ??= { isFit: isFit(this.requirement, fleet.samples[kind] as QueuePrinter, rules) });
+    return (fits.isFit[kind] ??= isFit(this.requirement, fleet.samples[kind] as QueuePrinter, rules));
   }
 
   #refresh(): void {
     const { fleet } = this.deps;
     if (this.#version === fleet.version) return;
     this.#version = fleet.version;
-    this.#suitable = [];
-    this.#isSuitable = new Uint8Array(fleet.printers.length);
-    for (let at = 0; at < fleet.kinds.length; at++) {
-      if (!this.#fitOf(fleet.kinds[at] ?? 0).isFit) continue;
-      if (choiceMismatch(this.requirement, fleet.printers[at] as QueuePrinter)) continue;
-      this.#suitable.push(at);
-      this.#isSuitable[at] = 1;
+    const isSuitable = new Uint8Array(fleet.printers.length);
+    for (const [kind, printers] of fleet.byKind.entries()) {
+      if (printers.length === 0 || !this.#isFit(kind)) continue;
+      for (const at of printers)
+        if (choiceMismatch(this.requirement, fleet.printers[at] as QueuePrinter) === null) isSuitable[at] = 1;
     }
+    this.#isSuitable = isSuitable;
+    this.#suitable = [];
+    for (let at = isSuitable.indexOf(1); at >= 0; at = isSuitable.indexOf(1, at + 1)) this.#suitable.push(at);
   }
 }
 
@@ -572,7 +591,7 @@ export class RequirementGroup {
 export class RequirementGroups {
   readonly #byKey = new Map<string, RequirementGroup>();
   /** Comparisons with each kind of printer, which groups that name different printers share. */
-  readonly #fits = new Map<string, (Fit | undefined)[]>();
+  readonly #fits = new Map<string, Fits>();
 
   constructor(private readonly deps: { fleet: Fleet; rules: MatchRules }) {}
 
@@ -591,7 +610,7 @@ export class RequirementGroups {
   }
 
   #make(shared: string, requirement: Requirement): RequirementGroup {
-    const fits = this.#fits.get(shared) ?? [];
+    const fits = this.#fits.get(shared) ?? { isFit: [], suited: [] };
     this.#fits.set(shared, fits);
     return new RequirementGroup(this.#byKey.size, requirement, { ...this.deps, fits });
   }
