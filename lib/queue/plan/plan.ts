@@ -70,19 +70,26 @@ const SEVERAL = -2;
 /** Duration of a copy whose estimate is unknown, s (print queue, 8). */
 export const ASSUMED_SECONDS = 3600;
 
+/** Whether a file can be printed, as far as the rules ask for its model. */
+const canPrint = ({ requirement, isStored }: PlanFile, match: QueueRules['match']): boolean =>
+  isStored && (match === 'lenient' || requirement.models !== null);
+
+const isKnown = (volume: number | null): boolean => volume !== null;
+
 /** Makes or renews the turn of an item. */
 export function turnOf(item: PlanItem, groups: RequirementGroups, { match }: Pick<QueueRules, 'match'>): Turn {
-  const canPrint = ({ requirement, isStored }: PlanFile) =>
-    isStored && (match === 'lenient' || requirement.models !== null);
-  const all = item.files.map(({ requirement: { volumes }, requirement }, index) => ({
-    index,
-    group: groups.of(requirement),
-    volumes: volumes.some((volume) => volume !== null) ? volumes : null,
-  }));
-  const isAnyPrintable = item.files.some(canPrint);
-  const files =
-    isAnyPrintable && !item.files.every(canPrint) ? all.filter((_, at) => canPrint(item.files[at] as PlanFile)) : all;
-  const fault = isAnyPrintable ? null : item.files.some(({ isStored }) => isStored) ? 'MODEL_UNKNOWN' : 'UPLOAD';
+  const all: TurnFile[] = [];
+  const printable: TurnFile[] = [];
+  let isAnyStored = false;
+  for (let index = 0; index < item.files.length; index++) {
+    const file = item.files[index] as PlanFile;
+    const { volumes } = file.requirement;
+    all.push({ index, group: groups.of(file.requirement), volumes: volumes.some(isKnown) ? volumes : null });
+    if (canPrint(file, match)) printable.push(all[index] as TurnFile);
+    isAnyStored ||= file.isStored;
+  }
+  const files = printable.length > 0 ? printable : all;
+  const fault = printable.length > 0 ? null : isAnyStored ? 'MODEL_UNKNOWN' : 'UPLOAD';
   return {
     item,
     itemId: item.itemId,
@@ -510,7 +517,7 @@ export class Planner {
       let turn = this.#byItem.get(item.itemId);
       if (turn?.item !== item) {
         const renewed = turnOf(item, groups, rules);
-        for (const { volumes } of renewed.files) this.#fleet.expect(volumes ?? []);
+        for (const { volumes } of renewed.files) if (volumes !== null) this.#fleet.expect(volumes);
         if (!turn || compareTurns(turn, { ...renewed, key: turn.key }) !== 0) moved.add(turn ?? renewed);
         turn = turn ? Object.assign(turn, renewed, { key: turn.key }) : renewed;
         this.#byItem.set(item.itemId, turn);

@@ -597,7 +597,7 @@ export class RequirementGroups {
 
   of(requirement: Requirement): RequirementGroup {
     const shared = keyOf(requirement);
-    const key = requirement.printers === null ? shared : `${shared}p${textsKey(requirement.printers)}`;
+    const key = requirement.printers === null ? shared : choiceKey(shared, requirement.printers);
     const known = this.#byKey.get(key);
     if (known) return known;
     const group = this.#make(shared, requirement);
@@ -619,20 +619,41 @@ export class RequirementGroups {
 /** A requirement without its printers. Volumes are compared item by item: only the used extruders are part of it. */
 function keyOf(requirement: Requirement): string {
   const { models, printCores, nozzles, materials, buildPlate, tags, volumes, sources } = requirement;
-  let key = textsKey(models) + textsKey(printCores) + textsKey(tags) + textKey(buildPlate) + sources.materials;
-  for (const need of materials)
-    key += need ? `m${textKey(need.guid)}${textKey(need.type)}${textKey(need.brand)}${textKey(need.color)}` : '-';
-  for (let at = 0; at < volumes.length; at++) if ((volumes[at] ?? 0) > 0) key += `v${at}`;
-  for (const diameter of nozzles) key += `n${diameter ?? ''}`;
-  return key;
+  // One text of all parts: a plan makes the key of each item, and sums of texts would be most of its garbage.
+  const parts: KeyParts = [sources.materials];
+  addTexts(parts, models);
+  addTexts(parts, printCores);
+  addTexts(parts, tags);
+  addText(parts, buildPlate);
+  for (const need of materials) {
+    parts.push(need ? 'm' : '-');
+    if (!need) continue;
+    addText(parts, need.guid);
+    addText(parts, need.type);
+    addText(parts, need.brand);
+    addText(parts, need.color);
+  }
+  for (let at = 0; at < volumes.length; at++) if ((volumes[at] ?? 0) > 0) parts.push('v', at);
+  for (const diameter of nozzles) parts.push('n', diameter ?? '');
+  return parts.join(':');
 }
 
-function textsKey(texts: readonly (string | null)[] | null): string {
-  if (texts === null) return '-';
-  let key = `${texts.length}[`;
-  for (const text of texts) key += textKey(text);
-  return key;
+/** A requirement with its printers. */
+function choiceKey(shared: string, printers: readonly string[]): string {
+  const parts: KeyParts = [shared, 'p'];
+  addTexts(parts, printers);
+  return parts.join(':');
 }
 
-/** Begins with the length, so that no text can look like two. */
-const textKey = (text: string | null | undefined): string => (text ? `${text.length}:${text}` : '-');
+type KeyParts = (string | number)[];
+
+function addTexts(parts: KeyParts, texts: readonly (string | null)[] | null): void {
+  parts.push(texts === null ? '-' : texts.length);
+  for (const text of texts ?? []) addText(parts, text);
+}
+
+/** Each text follows its length, so that no text can look like two. */
+function addText(parts: KeyParts, text: string | null | undefined): void {
+  if (text) parts.push(text.length, text);
+  else parts.push('-');
+}
