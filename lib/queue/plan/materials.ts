@@ -1,10 +1,9 @@
 import type { Material } from '../../service/printer';
-import { folded } from '../../service/printer-filter';
 import type { MaterialNeed } from '../../toolpath/facts';
 import type { QueueRules } from '../model/rules';
 import type { QueuePrinter } from '../model/types';
 import type { PlanFile, PlanItem } from './inputs';
-import { isSameMaterial } from './suitability';
+import { isSameMaterial, plainText } from './suitability';
 
 /** An amount of material; null: not known. */
 export interface Amount {
@@ -34,8 +33,9 @@ export interface PrintUnderWay {
 }
 
 /** Need of a print on one extruder. */
-interface Need extends MaterialNeed, Amount {
+interface Need extends Amount {
   key: string;
+  material: MaterialNeed;
   /** Whether a message has named it. */
   isNamed: boolean;
 }
@@ -49,24 +49,29 @@ function needsOf(file: PlanFile, rule: QueueRules['material']): readonly Need[] 
   if (before?.rule === rule) return before.needs;
   const { materials, volumes, sources } = file.requirement;
   const isNamed = sources.materials === 'message';
-  const extruders = Array.from({ length: Math.max(materials.length, volumes.length) }, (_, at) => at);
-  const needs = extruders.flatMap((at): Need[] => {
+  const needs: Need[] = [];
+  for (let at = 0; at < Math.max(materials.length, volumes.length); at++) {
     const volume = volumes[at] ?? null;
-    const need = materials[at] ?? (rule === 'any' && volume !== null ? {} : null);
-    if (need === null || volume === 0) return [];
-    return [{ ...need, key: keyOf(need, rule), isNamed, volume, weight: file.weights[at] ?? null }];
-  });
+    const material = materials[at] ?? (rule === 'any' && volume !== null ? ANY : null);
+    if (material === null || volume === 0) continue;
+    needs.push({ key: keyOf(material, rule), material, isNamed, volume, weight: file.weights[at] ?? null });
+  }
   known.set(file, { rule, needs });
   return needs;
 }
 
+/** Whatever is loaded. */
+const ANY: MaterialNeed = {};
+
 /** Entries are grouped as the queue compares materials: by GUID, by type and color, by type, or all together. */
 function keyOf({ guid, type, brand, color }: MaterialNeed, rule: QueueRules['material']): string {
-  const words = (...all: (string | null | undefined)[]) => all.map((word) => folded(word ?? '')).join(' ');
   if (rule === 'any') return 'any';
-  if ((rule === 'guid' || !type) && guid) return words(guid);
-  return rule === 'type' ? words(type) : rule === 'type-color' ? words(type, color) : words(brand, type, color);
+  if ((rule === 'guid' || !type) && guid) return word(guid);
+  if (rule === 'type') return word(type);
+  return rule === 'type-color' ? `${word(type)} ${word(color)}` : `${word(brand)} ${word(type)} ${word(color)}`;
 }
+
+const word = (text: string | null | undefined): string => (text ? plainText(text) : '');
 
 /** The materials that waiting copies need, in the order of the items. Held items need none. */
 export function materialStocks(
@@ -87,7 +92,7 @@ export function materialStocks(
   // A farm has many spools, but few materials.
   const all = [...spoolsOf(printers).values()];
   return [...groups].map(([key, { need, amount: needed }]) => {
-    const here = all.filter(({ material }) => isSameMaterial(need, material, rule, need.isNamed));
+    const here = all.filter(({ material }) => isSameMaterial(need.material, material, rule, need.isNamed));
     const loaded: Amount = { volume: 0, weight: 0 };
     for (const { amount } of here) add(loaded, amount, 1);
     const taken = coming.get(key)?.amount ?? NONE;
@@ -96,7 +101,7 @@ export function materialStocks(
     return {
       ...{
         key,
-        material: wordsOf(need, rule),
+        material: wordsOf(need.material, rule),
         needed: rounded(needed),
         loaded: rounded(loaded),
         left: left.volume,

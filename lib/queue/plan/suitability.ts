@@ -356,7 +356,8 @@ function remembering(normalise: (text: string) => string): (text: string) => str
 }
 
 const plainModel = remembering(plain);
-const plainText = remembering(folded);
+/** A name or a material in the form in which it is compared. */
+export const plainText = remembering(folded);
 const plainTag = remembering((tag) => folded(tag).replace(/^#/, ''));
 const isSame = (one: string, other: string): boolean => one === other || plainText(one) === plainText(other);
 
