@@ -57,7 +57,8 @@ async function run({ seconds, printers, items, pages }, { folder, ends }) {
     await until(async () => (await fetch(`${url}added`)).status === 200);
     await until(async () => (await fetch(page)).status === 200);
     await pause(SETTLES);
-    const span = () => measure(pid, socket, async () => pause(seconds * 1000).then(() => async () => undefined));
+    const span = () =>
+      measure(pid, socket, async () => pause(seconds * 1000).then(() => async () => undefined), { stops: true });
     const before = await span();
     const clients = await openPages(page, pages - 1);
     const shown = await openInBrowser(page, ends);

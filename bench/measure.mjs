@@ -4,11 +4,11 @@ import { createConnection } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /**
- * Report of the probe in a Node.js process: processor time of all its threads (s), delays of its event loop and the longest
- * stop that the process itself caused (ms), number of written state files of the pack, and the heap after garbage
+ * Report of the probe in a Node.js process: processor time of all its threads (s), delays of its event loop and, if asked
+ * for, the longest stop that the process itself caused (ms), number of written state files of the pack, and the heap after garbage
  * collection (MiB).
  * @typedef {{ p50: number, p99: number, max: number }} Delays
- * @typedef {{ cpu: number, delays: Delays, stop: number, writes: number, heap: number }} Probed
+ * @typedef {{ cpu: number, delays: Delays, stop?: number, writes: number, heap: number }} Probed
  * @typedef {object} Figures
  * @property {number} seconds
  * @property {number} growth of resident memory, from just before to its peak, MiB
@@ -23,10 +23,11 @@ const PERIOD = 50;
  * @param {number} pid
  * @param {string | undefined} socket where the probe in the process listens; none in a process that only begins now
  * @param {() => Promise<() => Promise<void>>} work starts it and waits for it; gives a check that is no longer timed
+ * @param {{ stops?: boolean }} [options] `stops`: find stops, which costs processor time itself
  * @returns {Promise<Figures>}
  */
-export async function measure(pid, socket, work) {
-  const probe = socket === undefined ? undefined : await startProbe(socket);
+export async function measure(pid, socket, work, { stops = false } = {}) {
+  const probe = socket === undefined ? undefined : await startProbe(socket, stops);
   const memory = await watchMemory(pid, socket === undefined);
   try {
     const began = performance.now();
@@ -72,11 +73,12 @@ export async function memoryOf(pid, field) {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** Starts the probe, which measures while its connection is open (see probe.cjs). @param {string} socket */
-export async function startProbe(socket) {
+/** Starts the probe, which measures while its connection is open (see probe.cjs). @param {string} socket @param {boolean} [stops] */
+export async function startProbe(socket, stops = false) {
   const connection = createConnection({ path: socket, allowHalfOpen: true });
   connection.on('error', () => undefined);
   await once(connection, 'data');
+  if (stops) connection.write('stops');
   return {
     /** @returns {Promise<Probed>} */
     async read() {

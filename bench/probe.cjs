@@ -76,11 +76,15 @@ createServer({ allowHalfOpen: true }, (connection) => {
   profiler?.post('Profiler.start');
   delay.reset();
   delay.enable();
-  const longestStop = stops();
+  /** @type {(() => number) | undefined} */
+  let longestStop;
+  connection.once('data', () => {
+    longestStop = stops();
+  });
   connection.write(' ');
-  connection.resume().on('end', () => {
+  connection.on('end', () => {
     delay.disable();
-    const stop = longestStop();
+    const stop = longestStop?.();
     const { user, system } = process.cpuUsage(begun);
     const delays = { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };
     const figures = { cpu: (user + system) / 1e6, delays, stop, writes: writes - before, heap: heap() / 2 ** 20 };
