@@ -36,9 +36,6 @@ function coverage(counts) {
   };
 }
 
-// Otherwise tsx leaves a cache in the system's temporary folder.
-process.env['TSX_DISABLE_CACHE'] = '1';
-
 await ensureInstalledOrExit(root, join(root, 'matrix'));
 process.env['CHROMIUM_PATH'] = ensureChromium();
 build();

@@ -16,9 +16,6 @@ if (!layer) {
   process.exit(1);
 }
 
-// Otherwise tsx leaves a cache in the system's temporary folder.
-process.env['TSX_DISABLE_CACHE'] = '1';
-
 await ensureInstalledOrExit(root, ...(layer.needs?.includes('matrix') ? [join(root, 'matrix')] : []));
 if (layer.needs?.includes('build')) build();
 if (layer.needs?.includes('browser')) process.env['CHROMIUM_PATH'] = ensureChromium();

@@ -1,5 +1,5 @@
 // npm test: all checks for a release, even on a fresh clone. The last line is the sum of all tests and checks.
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -16,12 +16,6 @@ chmodSync(scratch, 0o711);
 
 /** Folders with the floors that ESLint checks. */
 const LINTED = ['lib', 'nodes', 'editor', 'board', 'simulator'];
-
-// The sources that earlier runs compiled stay valid. tsx expects its cache in the temporary folder.
-const compiled = join(root, '.cache/tsx');
-const cache = join(scratch, `tsx-${process.geteuid?.()}`);
-mkdirSync(compiled, { recursive: true });
-symlinkSync(compiled, cache);
 
 const node = process.execPath;
 const bin = (/** @type {string} */ file) => join(root, 'node_modules', file);
@@ -84,7 +78,6 @@ try {
 } catch (error) {
   steps.fail('npm test', error instanceof Error ? error.message : String(error));
 }
-rmSync(cache);
 const left = readdirSync(scratch);
 if (left.length > 0) steps.fail('temporary folder', `left behind: ${left.join(', ')}`);
 rmSync(scratch, { recursive: true, force: true });

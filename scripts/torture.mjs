@@ -9,5 +9,5 @@ import { ensureInstalledOrExit } from './install.mjs';
 const root = resolve(import.meta.dirname, '..');
 await ensureInstalledOrExit(root);
 if (process.argv.includes('--replicas')) build();
-const args = ['--import', 'tsx', 'test/faults/torture.ts', ...process.argv.slice(2)];
+const args = ['--require', './test/typescript.cjs', 'test/faults/torture.ts', ...process.argv.slice(2)];
 process.exitCode = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status ?? 1;

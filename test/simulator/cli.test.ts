@@ -14,7 +14,7 @@ const run = (...args: string[]) => runIn(tmpdir(), ...args);
 
 /** Runs the command line with this temporary folder. */
 function runIn(folder: string, ...args: string[]) {
-  return spawn(process.execPath, ['--import', 'tsx', CLI, ...args], {
+  return spawn(process.execPath, ['--require', './test/typescript.cjs', CLI, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, TMPDIR: folder },
   });

@@ -171,7 +171,7 @@ describe('files/target-file', () => {
         ${required('files/target-file')}.saveFile(${JSON.stringify(path)},
         (async function* () { yield Buffer.alloc(100_000); process.stdout.write('.'); await new Promise(() => setInterval(() => {}, 1e6)); })(),
         { deadline, leftovers: new Leftovers(${JSON.stringify(notes)}, systemClock) });`;
-      const child = spawn(process.execPath, ['--import', 'tsx', '-e', script], {
+      const child = spawn(process.execPath, ['--require', './test/typescript.cjs', '-e', script], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       await once(child.stdout, 'data');
@@ -347,7 +347,7 @@ describe('files/target-file', () => {
     const script = `process.on('SIGXFSZ', () => {});
       require(${JSON.stringify(require.resolve('../../../lib/files/target-file'))}).saveFile(${JSON.stringify(path)},
         (async function* () { for (;;) yield Buffer.alloc(300_000); })(), { deadline: new (require(${JSON.stringify(require.resolve('../../../lib/time/deadline'))}).Deadline)(require(${JSON.stringify(require.resolve('../../../lib/time/clock'))}).systemClock) }).catch((error) => console.log(error.code, error.message));`;
-    const command = `ulimit -f 1000; exec "$0" --import tsx -e "$1"`;
+    const command = `ulimit -f 1000; exec "$0" --require ./test/typescript.cjs -e "$1"`;
     const child = spawn('sh', ['-c', command, process.execPath, script], { stdio: ['ignore', 'pipe', 'inherit'] });
     let output = '';
     child.stdout.on('data', (part: Buffer) => (output += part.toString()));

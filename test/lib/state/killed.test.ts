@@ -32,7 +32,7 @@ describe('a process that is killed while it adds many values at once', () => {
 
   /** Kills a process that adds values, as soon as it has answered `answers` times. Returns the answered numbers. */
   async function addUntilKilled(place: string, answers: number): Promise<number[]> {
-    const args = ['--import', 'tsx', join(__dirname, 'adding-process.ts'), place];
+    const args = ['--require', './test/typescript.cjs', join(__dirname, 'adding-process.ts'), place];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     let output = '';
     const numbers = () => output.split('\n').slice(0, -1).map(Number);

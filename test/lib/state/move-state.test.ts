@@ -51,7 +51,7 @@ describe('remote-printing-state', () => {
     for (const [key, value] of VALUES) assert.deepEqual(await store.get(key), value);
   };
   const move = async (...args: string[]): Promise<{ code: number; said: string }> => {
-    const run = promisify(execFile)(process.execPath, ['--import', 'tsx', CLI, ...args]);
+    const run = promisify(execFile)(process.execPath, ['--require', './test/typescript.cjs', CLI, ...args]);
     return run.then(
       ({ stdout }) => ({ code: 0, said: stdout }),
       (error: unknown) => {

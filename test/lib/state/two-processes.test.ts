@@ -34,9 +34,13 @@ describe('state/file-store, a folder of two processes', () => {
     const code = `const { FileStore } = require(${file});
       new FileStore({ folder: ${JSON.stringify(folder)}, clock: { now: () => 0, monotonic: () => 0 }, sealedKinds: [],
         secrets: () => [], warn: () => undefined }).put(['value', 'b'], 1).then(() => console.log(process.pid));`;
-    const other = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=commonjs', '-e', code], {
-      encoding: 'utf8',
-    });
+    const other = spawnSync(
+      process.execPath,
+      ['--require', './test/typescript.cjs', '--input-type=commonjs', '-e', code],
+      {
+        encoding: 'utf8',
+      },
+    );
     const pid = other.stdout.trim();
     assert.match(pid, /^\d+$/, other.stderr);
     for (let nth = 0; nth < 3; nth++) assert.equal(await store.get(KEY), 1);
