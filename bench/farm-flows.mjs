@@ -3,6 +3,8 @@ import { clusterIdOf } from './farm-answers.mjs';
 /** @typedef {{ url: string, clusters: number, interval: number }} Wanted interval in seconds */
 
 const ACCOUNT = 'account';
+/** What a status node does beside polling, stated so that a comparison with another version compares the same work. */
+const SETTINGS = { send: 'always', milestones: '25,50,75', lowMaterial: 10, plateWait: 30, stalled: 0 };
 const tab = { id: 'tab', type: 'tab', label: 'farm' };
 
 /** One status node for all clusters. @param {Wanted} wanted */
@@ -25,7 +27,10 @@ export const singlesFlow = (wanted) =>
 
 /** @param {Wanted} wanted @param {string[]} clusters */
 function packFlow({ url, interval }, clusters) {
-  const node = { z: 'tab', type: 'remote-printing-cluster-status', account: ACCOUNT, clusterType: 'str', interval };
+  const node = {
+    ...{ z: 'tab', type: 'remote-printing-cluster-status', account: ACCOUNT, clusterType: 'str', interval },
+    ...SETTINGS,
+  };
   return {
     flows: [
       { id: ACCOUNT, type: 'remote-printing-account', name: '', service: 'remote', signIn: 'token', apiUrl: url },
