@@ -3,6 +3,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFi
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 
+import { digest } from './digest.mjs';
 import { entry } from './entry.mjs';
 import { forms } from './form.mjs';
 import { translatedHelp } from './help.mjs';
@@ -10,8 +11,25 @@ import { catalogue, languages, readNodes, sentenceLists } from './nodes.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 
+/** Everything from which the build is made, and everything that it makes. */
+const SOURCES = [
+  ...['lib', 'nodes', 'editor', 'board', 'simulator', 'icons', 'scripts'],
+  ...['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'],
+];
+export const RESULTS = ['dist', 'resources', '.cache/remote-printing-editor.js.map'];
+/** Digests of the sources and the results of the last build that succeeded. */
+export const MARK = '.cache/build';
+
+/** Builds, unless sources and results are those of the last build, byte for byte. */
+export function ensureBuilt() {
+  const mark = existsSync(join(root, MARK)) ? readFileSync(join(root, MARK), 'utf8') : '';
+  if (mark !== `${digest(root, SOURCES)} ${digest(root, RESULTS)}`) build();
+}
+
 /** Builds dist/ from scratch. Throws if a file that Node-RED needs is missing. */
 export function build() {
+  // A source that changes during the build must not count as built.
+  const sources = digest(root, SOURCES);
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   execFileSync(process.execPath, [join(root, 'node_modules/typescript-7/bin/tsc'), '-p', 'tsconfig.build.json'], {
     cwd: root,
@@ -23,6 +41,7 @@ export function build() {
   copyAssets();
   for (const cli of ['dist/simulator/cli.js', 'dist/lib/state-cli.js']) chmodSync(join(root, cli), 0o755);
   checkRegistered();
+  writeFileSync(join(root, MARK), `${sources} ${digest(root, RESULTS)}`);
 }
 
 /** Script of the forms and its source map. Only the coverage of tests needs the map, so the package omits it. */

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { build } from './build.mjs';
+import { ensureBuilt } from './build.mjs';
 import { ensureChromium } from './debian.mjs';
 import { ensureInstalledOrExit } from './install.mjs';
 import { LAYERS, stepsOf } from './layers.mjs';
@@ -38,7 +38,7 @@ function coverage(counts) {
 
 await ensureInstalledOrExit(root, join(root, 'matrix'));
 process.env['CHROMIUM_PATH'] = ensureChromium();
-build();
+ensureBuilt();
 const counts = mkdtempSync(join(tmpdir(), 'coverage-'));
 const steps = new Steps(root);
 const counted = Object.keys(LAYERS).filter((name) => LAYERS[name]?.covers);

@@ -1,14 +1,14 @@
 // npm run dev: Node-RED and the service simulator on the current sources, in .dev/, with a flow to play with. After each change
 // it rebuilds, restarts the processes that run changed files, and reloads the editor's pages if they show changed files.
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { build, buildEditor } from './build.mjs';
+import { buildEditor, ensureBuilt } from './build.mjs';
 import { demo, signIn, TIME_FACTOR } from './demo.mjs';
+import { digest } from './digest.mjs';
 import { ensureInstalledOrExit } from './install.mjs';
 import { editorTheme, root, startNodeRed } from './node-red.mjs';
 import { startSimulatorProcess } from './simulator.mjs';
@@ -29,22 +29,13 @@ const ports = { nodeRed: Number(process.env['PORT'] ?? 1880), simulator: process
 
 /** Digest of the built files that each part uses. */
 const digests = () => ({
-  simulator: digest('dist/simulator'),
+  simulator: digest(root, ['dist/simulator']),
   // Node-RED reads forms, texts, icons and the list of examples at its start.
-  nodeRed: digest('dist') + digest('examples'),
-  browser: digest('resources') + digest('dist/nodes', /\.(html|json|css|svg)$/),
+  nodeRed: digest(root, ['dist', 'examples']),
+  browser: digest(root, ['resources']) + digest(root, ['dist/nodes'], /\.(html|json|css|svg)$/),
 });
 /** Digests of the running parts. @type {Partial<ReturnType<typeof digests>>} */
 const running = {};
-
-/** @param {string} folder @param {RegExp} [included] */
-function digest(folder, included = /./) {
-  const hash = createHash('sha256');
-  const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-  for (const file of files.filter((file) => included.test(file)).sort()) hash.update(file).update(readFileSync(file));
-  return hash.digest('hex');
-}
 
 /** Open pages of the editor, which listen to server-sent events. @type {Set<import('node:http').ServerResponse>} */
 const pages = new Set();
@@ -112,7 +103,7 @@ async function update(onlyEditor) {
     buildEditor();
   } else {
     isBuilt = false;
-    build();
+    ensureBuilt();
     isBuilt = true;
   }
   const built = digests();

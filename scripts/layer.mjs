@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-import { build } from './build.mjs';
+import { ensureBuilt } from './build.mjs';
 import { ensureChromium } from './debian.mjs';
 import { ensureInstalledOrExit } from './install.mjs';
 import { LAYERS, mocha, runtimesOf } from './layers.mjs';
@@ -17,7 +17,7 @@ if (!layer) {
 }
 
 await ensureInstalledOrExit(root, ...(layer.needs?.includes('matrix') ? [join(root, 'matrix')] : []));
-if (layer.needs?.includes('build')) build();
+if (layer.needs?.includes('build')) ensureBuilt();
 if (layer.needs?.includes('browser')) process.env['CHROMIUM_PATH'] = ensureChromium();
 
 const files = args.some((arg) => existsSync(resolve(root, arg))) ? [] : [`${layer.folder}/**/*.test.ts`];

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-import { build } from './build.mjs';
+import { ensureBuilt } from './build.mjs';
 import { demo, signIn, TIME_FACTOR } from './demo.mjs';
 import { ensureInstalled } from './install.mjs';
 import { root } from './node-red.mjs';
@@ -113,7 +113,7 @@ async function main() {
   const count = Number(positionals[0] ?? 3);
   if (!Number.isInteger(count) || count < 1 || count > 20) throw new Error('npm run replicas -- N: 1 to 20 of them');
   await ensureInstalled(root);
-  build();
+  ensureBuilt();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void end(0));
 
   const given = values.database || process.env['REMOTE_PRINTING_STATE_STORE'] || undefined;

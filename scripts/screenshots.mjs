@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { build } from './build.mjs';
+import { ensureBuilt } from './build.mjs';
 import { ensureChromium } from './debian.mjs';
 import { ensureInstalledOrExit } from './install.mjs';
 import { nodeProgram } from './node-versions.mjs';
@@ -221,7 +221,7 @@ async function withScene(shoot) {
 
 async function main() {
   await ensureInstalledOrExit(root, join(root, 'matrix'));
-  build();
+  ensureBuilt();
   mkdirSync(join(root, 'docs/pictures'), { recursive: true });
   await withScene(async (scene) => {
     for (const [name, shot] of Object.entries(SHOTS)) {

@@ -5,7 +5,7 @@ import { EventEmitter, once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { build } from './build.mjs';
+import { ensureBuilt } from './build.mjs';
 import { demo, post, signIn, TIME_FACTOR } from './demo.mjs';
 import { ensureInstalled } from './install.mjs';
 import { root, startNodeRed } from './node-red.mjs';
@@ -29,7 +29,7 @@ const say = (text) => console.log(text);
 
 async function main() {
   await ensureInstalled(root);
-  build();
+  ensureBuilt();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void end(0));
 
   const port = process.env['SIMULATOR_PORT'] ?? '0';

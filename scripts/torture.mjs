@@ -3,11 +3,11 @@
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
-import { build } from './build.mjs';
+import { ensureBuilt } from './build.mjs';
 import { ensureInstalledOrExit } from './install.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 await ensureInstalledOrExit(root);
-if (process.argv.includes('--replicas')) build();
+if (process.argv.includes('--replicas')) ensureBuilt();
 const args = ['--require', './test/typescript.cjs', 'test/faults/torture.ts', ...process.argv.slice(2)];
 process.exitCode = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status ?? 1;

@@ -46,12 +46,12 @@ describe('npm start', function () {
 });
 
 describe('npm run dev', function () {
-  // The whole pack is built three times.
+  // The whole pack is built twice.
   this.timeout(600_000);
   let folder: string;
   let browser: Browser;
   beforeEach(async () => {
-    folder = await ownCheckout();
+    folder = await ownCheckout({ built: true });
     browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
   });
   afterEach(async () => {
@@ -116,7 +116,7 @@ describe('npm run dev', function () {
 describe('npm run replicas', function () {
   let folder: string;
   beforeEach(async () => {
-    folder = await ownCheckout();
+    folder = await ownCheckout({ built: true });
   });
   afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
