@@ -1052,6 +1052,7 @@ const OTHERS: Record<string, string> = {
   'board/presses.*': 'checks the key by its length',
   'board/streams.*': 'works by the functions of other files',
   'home-assistant/announcements.*': 'keeps records',
+  'home-assistant/command-turns.*': 'compares topics',
   'home-assistant/handovers.*': 'keeps records',
   'home-assistant/remnants.*': 'keeps records',
   'home-assistant/bridge.*': 'gets statuses and messages that were read',
