@@ -3,7 +3,7 @@ import { EVENT_PRINTS } from '../rules/limits';
 import { type Clock, isoTime } from '../time/clock';
 import { nextTurn } from '../time/concurrency';
 import { Sentence } from '../words/sentence';
-import { isPlateToClear, judgesOf } from './model/gate';
+import { isPlateToClear, judgesOf, printToClear } from './model/gate';
 import { addedOf, awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
 import { countParts, goodPartsOf } from './model/parts';
 import { costOfPrints, isPauseOver, type PauseState } from './model/queue-record';
@@ -271,7 +271,7 @@ export class QueueView {
         const here =
           open.find(
             ({ attempt }) => attempt.clusterId === clusterId && (printerId === null || attempt.printerId === printerId),
-          ) ?? data.printOf(awaiting?.ended?.id ?? '');
+          ) ?? data.printOf((awaiting && printToClear(awaiting)) ?? '');
         const { copy = 0, attempt = 0, clusterJobId = null } = here?.attempt ?? {};
         return {
           ...{ clusterId, printerId, clusterName, printerName, free: obstacle === null },

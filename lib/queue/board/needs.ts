@@ -1,6 +1,6 @@
 import { isoTime } from '../../time/clock';
 import { phrase, Sentence } from '../../words/sentence';
-import { isPlateToClear, judgesOf, type PlateGate } from '../model/gate';
+import { isPlateToClear, judgesOf, type PlateGate, printToClear } from '../model/gate';
 import { copiesIn, isStuck, lastAttempt } from '../model/item';
 import type { Require } from '../model/requirement';
 import {
@@ -65,12 +65,14 @@ function plates({ data, rules, queueId }: QueueContext, printers: readonly Board
   return printers.flatMap((printer) => {
     const { clusterId, printerId, judges } = printer;
     const gate = data.gates.of(clusterId, printerId);
-    // Printers without an id of their own share a gate.
-    if (!gate || judges === null || !isPlateToClear(gate, rules.gate) || seen.has(gate.gateId)) return [];
+    // Printers without an id of their own share a gate. A cluster that can't be read may show one that is elsewhere.
+    const isHere = gate?.clusterId === clusterId && !seen.has(gate.gateId);
+    if (!isHere || judges === null || !isPlateToClear(gate, rules.gate)) return [];
     seen.add(gate.gateId);
-    const print = data.printOf(gate.ended?.id ?? '');
-    const verdict = told.get(gate.ended?.id ?? '');
-    const isJudged = verdict !== undefined && verdict.at > 0 && judgesOf(gate) === gate.ended?.id;
+    const last = printToClear(gate);
+    const print = data.printOf(last ?? '');
+    const verdict = told.get(last ?? '');
+    const isJudged = verdict !== undefined && verdict.at > 0 && judgesOf(gate) === last;
     const name = labelOf(printer);
     const isPart = print?.attempt.state === 'finished' || (print?.attempt.state === 'printing' && mayBeGood(gate));
     const named = print
@@ -86,13 +88,13 @@ function plates({ data, rules, queueId }: QueueContext, printers: readonly Board
     const all = perPrint > 1 ? { goodParts: perPrint } : {};
     return [
       {
-        id: `plate/${queueId}/${gate.gateId}/${gate.closings}`,
+        id: `plate/${queueId}/${gate.gateId}/${last === null ? judges : gate.closings}`,
         kind: 'plate' as const,
         text: isPart
           ? phrase`${name}: take off ${nameOf(print.item)}, and say whether it is good.`
           : phrase`${name}: take off what lies on the plate.`,
         ...{ clusterId, printerId, itemId: print?.item.itemId ?? null },
-        since: timeOf(gate.ended?.at),
+        since: timeOf(last === null ? gate.unread?.since : gate.ended?.at),
         answers: isJudged
           ? [say(CLEAR, { good: verdict.good, ...(verdict.parts !== undefined && { goodParts: verdict.parts }) })]
           : isPart

@@ -41,6 +41,14 @@ export interface PlateGate {
   verdicts: readonly PlateVerdict[];
   /** Its record could not be read, and no status has shown the machine since: its history is older than the gate. */
   isBlind?: true;
+  /** Clusters that the machine has left since a print could have ended there unseen; absent: none. */
+  unread?: UnreadClusters | undefined;
+}
+
+/** Clusters that nobody has read since a machine left them, and the time of the status that showed it elsewhere. */
+interface UnreadClusters {
+  clusterIds: readonly string[];
+  since: number;
 }
 
 interface CurrentPrint {
@@ -112,7 +120,21 @@ export interface Sight {
   /** Whether the status before showed a print, too, of which no job told, and whether that has lasted for long. */
   wasUnlisted: boolean;
   isLongUnlisted: boolean;
+  /** Whether it has come from another cluster that was not read since it was last seen there. */
+  isFromUnread: boolean;
+  /** Whether the service does not know a cluster any more: nobody will ever read what has ended there. */
+  isGone: (clusterId: string) => boolean;
   /** Time of the status, and of its receipt: two queues receive the same. */
+  at: number;
+}
+
+/** What a status of a cluster shows of a machine that has left it. */
+export interface Farewell {
+  clusterId: string;
+  jobs: readonly PrintJob[];
+  history: readonly PrintJob[];
+  /** Ended jobs of which nothing shows the printer. */
+  unplaced: readonly PrintJob[];
   at: number;
 }
 
@@ -139,8 +161,11 @@ const TABLE = {
 const COLUMNS: readonly Mode[] = ['confirm', 'printer', 'automatic'];
 
 /** Whether the plate of a machine is clear for a queue with this mode. Everything that is not known is closed. */
-export function plateOf({ printing, ended }: Pick<PlateGate, 'printing' | 'ended'>, mode: Mode): Plate {
-  const row = printing ? 'underWay' : ended ? rowOf(ended) : 'untouched';
+export function plateOf(
+  { printing, ended, unread }: Pick<PlateGate, 'printing' | 'ended' | 'unread'>,
+  mode: Mode,
+): Plate {
+  const row = printing ? 'underWay' : unread ? 'unknown' : ended ? rowOf(ended) : 'untouched';
   return TABLE[row][COLUMNS.indexOf(mode)] ?? 'closed';
 }
 
@@ -213,7 +238,7 @@ export function damagedGate(rest: PlateIds, at: number): PlateGate {
 export function observed(before: PlateGate, sight: Sight): PlateGate {
   const { jobs, history, isElsewhere, at } = sight;
   // Most statuses change nothing: then each step returns the gate that it got.
-  let gate = withHistory(withPlace(before, sight), sight);
+  let gate = withHistory(withPlace(withUnread(before, sight), sight), sight);
   for (const job of history.toReversed()) if (!isOthers(gate, job, isElsewhere)) gate = withPast(gate, job, at);
   // The end of a print is decided before its printer is free, and before it asks for a clear plate.
   for (const job of jobs) if (isCoolingDown(job)) gate = withPast(gate, job, at);
@@ -242,6 +267,36 @@ function withHistory(gate: PlateGate, { history, unplaced }: Sight): PlateGate {
 
 /** Ids of ended jobs, oldest first. */
 const idsOf = (past: readonly PrintJob[]): string[] => past.flatMap(({ clusterJobId }) => clusterJobId ?? []).reverse();
+
+/** What the clusters show that the machine has left can be read until the service does not know them any more. */
+function withUnread(gate: PlateGate, { clusterId, isFromUnread, isGone, at }: Sight): PlateGate {
+  const isNew = isFromUnread && gate.clusterId !== clusterId;
+  if (!gate.unread && !isNew) return gate;
+  const { clusterIds = [], since = at } = gate.unread ?? {};
+  const left = [...new Set(isNew ? [...clusterIds, gate.clusterId] : clusterIds)];
+  const still = left.filter((id) => id !== clusterId && !isGone(id));
+  if (!isNew && still.length === clusterIds.length) return gate;
+  return withoutUnread(gate, still, isNew ? at : since);
+}
+
+function withoutUnread({ unread: _, ...gate }: PlateGate, clusterIds: readonly string[], since: number): PlateGate {
+  return clusterIds.length === 0 ? gate : { ...gate, unread: { clusterIds, since } };
+}
+
+/**
+ * The gate after a status of a cluster that its machine has left. What has ended there may lie on its plate, and nobody has
+ * watched its end.
+ */
+export function withFarewell(before: PlateGate, { clusterId, jobs, history, unplaced, at }: Farewell): PlateGate {
+  const { unread } = before;
+  const others = unread?.clusterIds.filter((id) => id !== clusterId) ?? [];
+  let gate = unread && others.length < unread.clusterIds.length ? withoutUnread(before, others, unread.since) : before;
+  const isOwn = ({ printerId }: PrintJob) => printerId !== null && gate.ownIds.includes(printerId);
+  for (const job of [...history.toReversed(), ...jobs]) if (isOwn(job)) gate = withPast(gate, job, at);
+  for (const { clusterJobId } of unplaced) if (clusterJobId !== null) gate = settledBy(gate, clusterJobId, at);
+  const isNews = gate.ended !== null && gate.ended.id !== before.ended?.id;
+  return isNews && gate.ended ? { ...gate, ended: { ...gate.ended, hasGap: true } } : gate;
+}
 
 function withPlace(gate: PlateGate, sight: Sight): PlateGate {
   const { clusterId, printerId } = sight;
@@ -346,15 +401,22 @@ export function holding(gate: PlateGate, id: string, at: number): PlateGate {
  * What names the last print on a plate, as long as none is under way: the id of the printing or, where nobody knows it, one
  * that is new with each closing. A verdict that names it can't concern another print. Null: nothing has ended there.
  */
-export function judgesOf({
-  printing,
-  ended,
-  closings,
-}: Pick<PlateGate, 'printing' | 'ended' | 'closings'>): string | null {
-  if (printing || !ended) return null;
+export function judgesOf(gate: Pick<PlateGate, 'printing' | 'ended' | 'closings' | 'unread'>): string | null {
+  const { printing, ended, closings, unread } = gate;
+  if (printing) return null;
+  if (unread && isUnreadAlone(gate)) return ['unread', closings, unread.since].join('/');
+  if (!ended) return null;
   const { id, source, at } = ended;
   return id === '' || UNNAMED.includes(source) ? [id || source, closings, at].join('/') : id;
 }
+
+/** Id of the last print on a plate that waits to be cleared; null: none is known, or a person has cleared it already. */
+export const printToClear = (gate: Pick<PlateGate, 'ended' | 'unread'>): string | null =>
+  isUnreadAlone(gate) ? null : (gate.ended?.id ?? null);
+
+/** Whether a plate is not clear only because of what the machine may have printed in a cluster that was not read since. */
+const isUnreadAlone = ({ ended, unread }: Pick<PlateGate, 'ended' | 'unread'>): boolean =>
+  unread !== undefined && ended?.clearedAt !== null;
 
 /** Sources after which the id of the printing is not known. */
 const UNNAMED: readonly Source[] = ['status', 'lost', 'damaged'];
@@ -387,19 +449,22 @@ export interface JudgedPrint {
  * print has.
  */
 export function confirmed(
-  gate: PlateGate,
+  before: PlateGate,
   { names, ...given }: Judgement,
   { perPrint, whole, isCorrectable, known }: JudgedPrint,
   now: number,
 ): PlateGate {
-  const { ended, printing, verdicts } = gate;
+  const { ended, printing, verdicts } = before;
   if (printing)
     throw new PrintingError(
       'NOT_ACCEPTED',
       phrase`The printer is printing, so its plate can't be clear: wait for the end.`,
     );
-  if (names && !names.includes(judgesOf(gate) ?? '')) throw anotherPrint();
-  if (!ended) return gate;
+  if (names && !names.includes(judgesOf(before) ?? '')) throw anotherPrint();
+  const isOfUnread = names !== null && isUnreadAlone(before);
+  // A verdict that names a print does not concern what may have been printed since.
+  const gate = before.unread && (names === null || isOfUnread) ? withoutUnread(before, [], 0) : before;
+  if (!ended || isOfUnread) return gate;
   const parts = perPrint === null ? undefined : given.parts;
   const good = parts === undefined ? given.good : parts > 0;
   if (perPrint !== null && (parts ?? 0) > perPrint)
@@ -498,7 +563,8 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
       before && !isContinued ? closed(gate, before.id, { outcome: 'unknown', source: 'vanished', at }) : gate;
     // It was only out of sight.
     const isBack = ended.ended?.id === id;
-    const after = before?.id === id || isBack ? ended : takenOff(ended);
+    // Whoever began another one took off what lay there.
+    const after = before?.id === id || isBack ? ended : withoutUnread(takenOff(ended), [], 0);
     const known = isBack ? after.known.filter((other) => other !== id) : after.known;
     const begun = isContinued || isBack ? after.begun : after.begun + 1;
     const printing = { id, missingSince: null, isUnlisted: false };
@@ -508,7 +574,7 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
     const isOfJob = jobs.some((job) => tellsOfPrint(job) || isEndOf(gate, job));
     if (isOfJob || (gate.ended && isTail(gate.ended, sight))) return gate;
     const printing = { id: `unlisted-${gate.closings + 1}`, missingSince: null, isUnlisted: true };
-    return { ...gate, begun: gate.begun + 1, printing };
+    return { ...withoutUnread(gate, [], 0), begun: gate.begun + 1, printing };
   }
   // While the printer prints, a missing job proves nothing.
   if (!before || isBusy) return gate;

@@ -55,6 +55,8 @@ interface QueueDataOwner {
   lease: () => Lock | null;
   /** Whether this runtime plans. */
   plans: () => boolean;
+  /** Whether the service does not know a cluster any more. */
+  isGone: (clusterId: string) => boolean;
   /** Called after any change, here or at another runtime. */
   changed: () => void;
   /** Called with a status that the planner has read; `requestedAt`: monotonic, ms. */
@@ -131,6 +133,7 @@ export class QueueData {
       ...{ records: this.#gateRecords, store: records, clock, interval, sightings: localChanges.sightings },
       hostOf: (clusterId) => watcher.clusterList.last?.get(clusterId)?.host?.printerId ?? null,
       isNamed: (id) => this.#named.has(id),
+      isGone: owner.isGone,
       isMarked: (machine) => watcher.isGateMarked(scope, machine),
       changed: owner.changed,
     });

@@ -1,7 +1,7 @@
 import type { PrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
-import { isCleared, type PlateGate } from '../model/gate';
+import { isPlateToClear, type PlateGate } from '../model/gate';
 import { MachineIndex } from '../model/machine';
 import { type QueueStore, Records } from './records';
 import { gateOf, isNewer, laterOf, readGate, type StoredGate } from './stored-gates';
@@ -27,8 +27,10 @@ interface Places {
 export class GateRecords {
   readonly #deps: GateRecordsDeps;
   readonly #records: Records<PlateGate>;
-  readonly #index = new MachineIndex<PlateGate>(({ ended }) => ended !== null && !isCleared(ended, 'printer'));
+  readonly #index = new MachineIndex<PlateGate>((gate) => isPlateToClear({ ...gate, printing: null }, 'printer'));
   readonly #places = new Map<string, Places>();
+  /** Gates of machines that have left a cluster which was not read since, by cluster. */
+  readonly #unreadBy = new Map<string, Set<string>>();
   /** Gates of a newer version. */
   readonly #newer = new Set<string>();
 
@@ -135,6 +137,10 @@ export class GateRecords {
 
   #changed(before: PlateGate | undefined, after: PlateGate | undefined): void {
     this.#index.update(before, after);
+    for (const clusterId of before?.unread?.clusterIds ?? [])
+      this.#unreadBy.get(clusterId)?.delete(before?.gateId ?? '');
+    for (const clusterId of after?.unread?.clusterIds ?? [])
+      this.#unreadBy.set(clusterId, (this.#unreadBy.get(clusterId) ?? new Set()).add(after?.gateId ?? ''));
     if (after) {
       const { gateId, ownIds, hostGuid } = after;
       this.#deps.mark(after.clusterId, [
@@ -161,6 +167,11 @@ export class GateRecords {
     const shown = this.shown(clusterId);
     if (!shown) return this.#index.in(clusterId);
     return [...new Set(shown.gates.values())].flatMap((gateId) => this.get(gateId) ?? []);
+  }
+
+  /** Gates of machines that have left a cluster which was not read since. */
+  unreadIn(clusterId: string): PlateGate[] {
+    return [...(this.#unreadBy.get(clusterId) ?? [])].flatMap((gateId) => this.get(gateId) ?? []);
   }
 
   /** Whether a gate was that of a place, until a status has shown its machine, which has another one. */

@@ -7,12 +7,13 @@ import type { Clock } from '../../time/clock';
 import { allToTheirEnds } from '../../time/concurrency';
 import {
   isCleared,
+  type Farewell,
+  withFarewell,
   knows,
   mayHavePrinted,
   newGate,
   observed,
   type PlateGate,
-  settledBy,
   type Sight,
   tellsOfPrint,
 } from '../model/gate';
@@ -32,6 +33,8 @@ interface PlateGatesDeps {
   hostOf: (clusterId: string) => string | null;
   /** Whether an attempt of the queue names a machine by one of its ids or, where it was alone, by its cluster. */
   isNamed: (id: string) => boolean;
+  /** Whether the service does not know a cluster any more. */
+  isGone: (clusterId: string) => boolean;
   /** Whether a mark in another cluster's checkpoint says that a gate of a machine was written. */
   isMarked: (machine: string) => boolean;
   /** Called once everything that was seen of a machine is written. */
@@ -60,10 +63,10 @@ export class PlateGates {
   readonly #deps: PlateGatesDeps;
   readonly #records: GateRecords;
   readonly #unwritten = new Map<string, Unwritten>();
+  /** What clusters have shown of machines that had left them, by gate, until that is written. */
+  readonly #farewells = new Map<string, readonly Farewell[]>();
   /** Of the names of machines. */
   readonly #prefix: string;
-  /** Prints that may have ended on machines after these left their group, by gate, until that is written. */
-  readonly #unsettled = new Map<string, Set<string>>();
 
   constructor(deps: PlateGatesDeps) {
     this.#deps = deps;
@@ -89,7 +92,7 @@ export class PlateGates {
 
   /** Whether something that was seen of a machine is not written yet. */
   isBehind(gateId: string): boolean {
-    return this.#unwritten.has(gateId) || this.#unsettled.has(gateId);
+    return this.#unwritten.has(gateId);
   }
 
   /**
@@ -101,21 +104,20 @@ export class PlateGates {
     const { clusterId, online, stale, printers } = status;
     if (online === false) sightings.miss(this.#nameOf(clusterId), []);
     if (online === false || stale) return;
-    const before = this.#records.shown(clusterId)?.gates;
     const shown = this.#recognise(status);
-    const left = this.#leftOf(clusterId, before, shown);
+    const left = this.#leftOf(clusterId, shown, requestedAt);
     sightings.miss(
       this.#nameOf(clusterId),
       shown.map(({ gateId }) => this.#nameOf(gateId)),
     );
     const isPlain = printers.length === 1 && left.length === 0;
     const unplaced = isPlain ? NONE_UNPLACED : this.#unplaced(status, shown);
-    this.#noteUnsettled(left, unplaced);
-    const work = this.#unsettled.size === 0 ? [] : [this.#settleLeft(clusterId)];
+    const work = left.map((gate) => this.#followLeft(gate, farewellOf(status, unplaced)));
     const replaced: PlateGate[] = [];
     for (const one of shown) {
       const { gateId, gate } = one;
       if (sightings.isOutdated(this.#nameOf(gateId), requestedAt) || this.#records.isNewer(gateId)) continue;
+      if (this.#farewells.has(gateId)) work.push(this.#writeLeft(gateId));
       const areOnline = one.printers.every((printer) => isOnline(status, printer));
       const sight = this.#sightOf(one, status, unplaced, requestedAt, areOnline);
       if (gate && gate.gateId !== gateId) replaced.push(gate);
@@ -125,6 +127,7 @@ export class PlateGates {
     }
     if (work.length > 0) await allToTheirEnds(work);
     for (const { gateId } of replaced) await this.#records.forget(gateId);
+    if (shown.length > 0) sightings.read(this.#nameOf(clusterId), requestedAt);
   }
 
   /** Begins the gate of a machine at its first sight. Rejects while the store can't be read or written. */
@@ -157,43 +160,63 @@ export class PlateGates {
     return found;
   }
 
-  /** Gates of machines that the status before showed in a cluster, and that were seen nowhere since. */
-  #leftOf(
-    clusterId: string,
-    before: ReadonlyMap<string | null, string> | undefined,
-    shown: readonly Shown[],
-  ): string[] {
-    if (!before || shown.length === 0) return NO_GATES;
-    const isShown = (id: string) => shown.some(({ gateId, gate }) => gateId === id || gate?.gateId === id);
-    return [...before.values()].filter((id) => !isShown(id) && this.#records.get(id)?.clusterId === clusterId);
-  }
-
-  /** A print that ended in a group without anyone seeing where may lie on a machine that has left it since. */
-  #noteUnsettled(left: readonly string[], unplaced: ReadonlyMap<PrintJob, readonly string[]>): void {
-    for (const gateId of left)
-      for (const [{ clusterJobId }, knowing] of unplaced)
-        if (clusterJobId !== null && knowing.length === 0)
-          this.#unsettled.set(gateId, (this.#unsettled.get(gateId) ?? new Set()).add(clusterJobId));
-  }
-
-  /** Closes the gates after such prints. Rejects if that can't be written: then the next status tries again. */
-  async #settleLeft(clusterId: string): Promise<void> {
-    const now = this.#deps.clock.now();
-    for (const [gateId, ids] of this.#unsettled) {
-      if (this.#records.get(gateId)?.clusterId !== clusterId) continue;
-      const noted = [...ids];
-      await this.#records.update(
-        gateId,
-        (gate) => gate && noted.reduce((after, id) => settledBy(after, id, now), gate),
-      );
-      for (const id of noted) ids.delete(id);
-      if (ids.size === 0) this.#unsettled.delete(gateId);
+  /**
+   * Gates of machines that have left a cluster, and for which its status is the first since then: the cluster may have ended
+   * their prints after it was read last. A cluster from which a machine has come, and that was not read since, may be the same
+   * one under its former id.
+   */
+  #leftOf(clusterId: string, shown: readonly Shown[], requestedAt: number): PlateGate[] {
+    const { sightings } = this.#deps;
+    const { index } = this.#records;
+    const isShown = (gate: PlateGate) => shown.some((one) => one.gate === gate || one.gateId === gate.gateId);
+    const isReadWithout = (id: string, gate: PlateGate) =>
+      sightings.isReadWithout(this.#nameOf(id), this.#nameOf(gate.gateId));
+    const found = new Set<PlateGate>();
+    const add = (gates: readonly PlateGate[], isMeant: (gate: PlateGate) => boolean) => {
+      for (const gate of gates)
+        if (!isShown(gate) && !this.#records.isNewer(gate.gateId) && isMeant(gate)) found.add(gate);
+    };
+    const isCurrent = ({ gateId }: PlateGate) => !sightings.isOutdated(this.#nameOf(gateId), requestedAt);
+    const hasMovedBefore = ({ gateId }: PlateGate) => !sightings.isBeforeMove(this.#nameOf(gateId), requestedAt);
+    if (shown.length > 0) {
+      add(index.in(clusterId), (gate) => isCurrent(gate) && !isReadWithout(clusterId, gate));
+      add(this.#records.unreadIn(clusterId), hasMovedBefore);
     }
+    for (const { gate } of shown)
+      if (gate && gate.clusterId !== clusterId && !isReadWithout(gate.clusterId, gate)) {
+        add(index.in(gate.clusterId), () => true);
+        add(this.#records.unreadIn(gate.clusterId), hasMovedBefore);
+      }
+    return found.size === 0 ? NO_GATES : [...found];
+  }
+
+  /** Records what a cluster shows of a machine that has left it. Rejects if that can't be written: a later status tries again. */
+  async #followLeft({ gateId }: PlateGate, farewell: Farewell): Promise<void> {
+    const known = this.#records.get(gateId);
+    const before = this.#farewells.get(gateId) ?? [];
+    if (before.length === 0 && known && withFarewell(known, farewell) === known) return;
+    // Later, the gates of other machines know its prints.
+    this.#farewells.set(gateId, [...before, farewell]);
+    await this.#writeLeft(gateId);
+  }
+
+  async #writeLeft(gateId: string): Promise<void> {
+    const all = this.#farewells.get(gateId) ?? [];
+    await this.#records.update(gateId, (gate) => gate && all.reduce(withFarewell, gate));
+    const left = (this.#farewells.get(gateId) ?? []).filter((one) => !all.includes(one));
+    if (left.length > 0) this.#farewells.set(gateId, left);
+    else this.#farewells.delete(gateId);
     this.#deps.changed();
   }
 
+  /** Whether nobody will ever read what has ended in a cluster that a machine has left, also under another id of the cluster. */
+  #isGone(clusterId: string, gateId: string): boolean {
+    const isAlone = () => this.#records.index.in(clusterId).every((gate) => gate.gateId === gateId);
+    return this.#deps.isGone(clusterId) && isAlone() && !this.#farewells.has(gateId);
+  }
+
   #sightOf(
-    { gateId, machine, printers }: Shown,
+    { gateId, gate, machine, printers }: Shown,
     status: ClusterStatus,
     unplaced: ReadonlyMap<PrintJob, readonly string[]>,
     requestedAt: number,
@@ -208,9 +231,11 @@ export class PlateGates {
     const jobs = here(status.jobs);
     const isBusy = printers.some(isBusyPrinter);
     const { sightings, interval, clock } = this.#deps;
+    const isGone = (id: string) => this.#isGone(id, gateId);
     const isUnlisted = isBusy && !jobs.some(tellsOfPrint);
     const seen = { clusterId: this.#nameOf(clusterId), requestedAt, isOnline: areOnline, isUnlisted };
-    const found = sightings.see(this.#nameOf(gateId), seen, { interval, now: clock.monotonic() });
+    const from = gate && gate.clusterId !== clusterId ? this.#nameOf(gate.clusterId) : undefined;
+    const found = sightings.see(this.#nameOf(gateId), seen, { from, interval, now: clock.monotonic() });
     // Each field by its own name: spreads make such an object slow to build, and each status needs one.
     return {
       clusterId,
@@ -220,13 +245,15 @@ export class PlateGates {
       hostGuid: machine.hostGuid,
       jobs,
       history: here(status.history),
-      unplaced: unplaced.size === 0 ? NONE : [...unplaced].flatMap(([job, gates]) => (gates.length === 0 ? [job] : [])),
+      unplaced: unknownOf(unplaced),
       isBusy,
       isIdle: printers.every((printer) => printer.status === 'idle'),
       isElsewhere: (id) => this.#isElsewhere(id, gateId),
       hasGap: found.hasGap,
       wasUnlisted: found.wasUnlisted,
       isLongUnlisted: found.isLongUnlisted,
+      isFromUnread: found.isFromUnread && gate !== undefined && !isGone(gate.clusterId),
+      isGone,
       at: Date.parse(status.receivedAt),
     };
   }
@@ -313,8 +340,17 @@ export class PlateGates {
   }
 }
 
+/** Of ended prints without a printer, those that no gate knows. */
+const unknownOf = (unplaced: ReadonlyMap<PrintJob, readonly string[]>): readonly PrintJob[] =>
+  unplaced.size === 0 ? NONE : [...unplaced].flatMap(([job, gates]) => (gates.length === 0 ? [job] : []));
+
+const farewellOf = (
+  { clusterId, jobs, history, receivedAt }: ClusterStatus,
+  unplaced: ReadonlyMap<PrintJob, readonly string[]>,
+): Farewell => ({ clusterId, jobs, history, unplaced: unknownOf(unplaced), at: Date.parse(receivedAt) });
+
 const NONE: readonly PrintJob[] = [];
-const NO_GATES: string[] = [];
+const NO_GATES: PlateGate[] = [];
 const NONE_UNPLACED: ReadonlyMap<PrintJob, readonly string[]> = new Map();
 
 /** Whether the printer's own status is that of a print, so that a missing job proves nothing. */

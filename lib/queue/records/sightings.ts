@@ -7,8 +7,11 @@ const LEAST = 120_000;
 /** The last status of a machine. */
 interface Sighting {
   clusterId: string;
-  /** When it was requested at the earliest, monotonic, ms. */
+  /** When it was requested at the earliest, and the first one in this cluster, monotonic, ms. */
   requestedAt: number;
+  since: number;
+  /** Its last status in another cluster. */
+  former: Pick<Sighting, 'clusterId' | 'requestedAt'> | undefined;
   /** Whether it showed the printer online, and nothing has shown it offline since. */
   isOnline: boolean;
   /** Whether it showed a print of which no job told. */
@@ -25,6 +28,8 @@ interface Found {
   /** Whether the status before showed a print without a job, too, and whether that has lasted longer than a gap. */
   wasUnlisted: boolean;
   isLongUnlisted: boolean;
+  /** Whether the machine has come from another cluster that was not read since it was last seen there. */
+  isFromUnread: boolean;
 }
 
 /**
@@ -34,17 +39,20 @@ interface Found {
 export class Sightings {
   readonly #all = new Map<string, Sighting>();
   readonly #byCluster = new Map<string, Set<string>>();
+  /** When the last status of each cluster was requested whose machines were all followed, monotonic, ms. */
+  readonly #readAt = new Map<string, number>();
 
   /**
    * Records a status of a machine. Returns how it follows the status before. The same status, which another queue passes
    * on, has the same answer.
+   * @param from another cluster, in which it was seen last, also by an earlier process; undefined: there is none
    * @param interval of the polls, ms
    * @param now monotonic, ms: the status was requested before
    */
   see(
     machine: string,
-    { clusterId, requestedAt, isOnline, isUnlisted }: Omit<Sighting, 'found' | 'unlistedSince'>,
-    { interval, now }: { interval: number; now: number },
+    { clusterId, requestedAt, isOnline, isUnlisted }: Omit<Sighting, 'found' | 'unlistedSince' | 'since' | 'former'>,
+    { from, interval, now }: { from: string | undefined; interval: number; now: number },
   ): Found {
     const last = this.#all.get(machine);
     if (last?.requestedAt === requestedAt && last.clusterId === clusterId) return last.found;
@@ -54,8 +62,16 @@ export class Sightings {
     const hasGap = !last || !last.isOnline || !isOnline || !isNear;
     const unlistedSince = last?.isUnlisted ? last.unlistedSince : requestedAt;
     const isLongUnlisted = isUnlisted && now - unlistedSince > most;
-    const found = { hasGap, wasUnlisted: last?.isUnlisted ?? false, isLongUnlisted };
-    this.#all.set(machine, { clusterId, requestedAt, isOnline, isUnlisted, unlistedSince, found });
+    const former = last && last.clusterId !== clusterId ? last : last?.former;
+    // Two clusters that both show the machine would else be unread in turn.
+    const isInBoth = last?.former?.clusterId === clusterId && now - last.former.requestedAt <= most;
+    const isFromUnread = from !== undefined && !isInBoth && !this.isReadWithout(from, machine);
+    const since = last?.clusterId === clusterId ? last.since : requestedAt;
+    const found = { hasGap, wasUnlisted: last?.isUnlisted ?? false, isLongUnlisted, isFromUnread };
+    this.#all.set(machine, {
+      ...{ clusterId, requestedAt, since, isOnline, isUnlisted, unlistedSince, found },
+      former: former && { clusterId: former.clusterId, requestedAt: former.requestedAt },
+    });
     if (last?.clusterId === clusterId) return found;
     if (last) this.#byCluster.get(last.clusterId)?.delete(machine);
     const here = this.#byCluster.get(clusterId) ?? new Set<string>();
@@ -66,6 +82,21 @@ export class Sightings {
   /** Whether a status is older than one that is known of a machine. */
   isOutdated(machine: string, requestedAt: number): boolean {
     return requestedAt < (this.#all.get(machine)?.requestedAt ?? -Infinity);
+  }
+
+  /** Whether a status is older than the first one that has shown a machine where it is now. */
+  isBeforeMove(machine: string, requestedAt: number): boolean {
+    return requestedAt < (this.#all.get(machine)?.since ?? -Infinity);
+  }
+
+  /** Whether a cluster was read since a machine was last seen there. */
+  isReadWithout(clusterId: string, machine: string): boolean {
+    return (this.#readAt.get(clusterId) ?? -Infinity) > (this.#all.get(machine)?.requestedAt ?? -Infinity);
+  }
+
+  /** Records that a status of a cluster was followed, also for the machines that it does not show any more. */
+  read(clusterId: string, requestedAt: number): void {
+    if (requestedAt > (this.#readAt.get(clusterId) ?? -Infinity)) this.#readAt.set(clusterId, requestedAt);
   }
 
   /** Records that a status of a cluster did not show its other machines, or showed them offline. */

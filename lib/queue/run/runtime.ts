@@ -389,6 +389,7 @@ export class QueueRuntime {
     const data: QueueData = new QueueData(parts, scope, {
       lease: () => this.lease.lock,
       plans: () => this.lease.isOurs,
+      isGone: (clusterId) => this.#isGone(clusterId),
       seen: (status, requestedAt) => void this.#observe(status, requestedAt),
       changed: () => {
         if (this.#loaded?.data === data) this.changed();
@@ -408,6 +409,12 @@ export class QueueRuntime {
   get #clusterIds(): readonly string[] {
     const { printers } = this.#parts.rules;
     return printers.length > 0 ? printers : this.#listed.idsOf(this.#parts.watcher.clusterList.last);
+  }
+
+  /** Whether neither the polls of a cluster nor the account's list find it. */
+  #isGone(clusterId: string): boolean {
+    const { last } = this.#parts.watcher.clusterList;
+    return this.#views.isMissing(clusterId) || (this.#listed.isCertain && last !== null && !last.has(clusterId));
   }
 
   /** The queue's clusters, and those at which it has prints although it does not use them any more. */

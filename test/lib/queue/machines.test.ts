@@ -916,6 +916,8 @@ describe('queue: the plate of a machine', () => {
         assert.equal(await one.outcome('a'), 'active: dispatched; 1 active');
         all.farm.unreadable.add('C1');
         await again();
+        assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
+        await one.clear(true, 'C2');
         assert.deepEqual(await see('C2', alone('P1')), { only: 'clear' });
         await one.add('b');
         await all.pass(60);
@@ -939,7 +941,8 @@ describe('queue: the plate of a machine', () => {
       await one.add('a');
       await all.pass(60);
       all.farm.unreadable.add('C1');
-      assert.deepEqual(await see('C2', group('P2', 'P1')), { P2: 'clear', P1: 'clear' });
+      assert.deepEqual(await see('C2', group('P2', 'P1')), { P2: 'clear', P1: 'awaiting' });
+      await one.clear(true, 'C2', 'P1');
       await one.resume('C2');
       await one.add('b');
       await all.pass(60);
@@ -963,7 +966,7 @@ describe('queue: the plate of a machine', () => {
       await one.add('a');
       await all.pass(60);
       all.farm.changes.set('C2', answer(OFFLINE));
-      assert.deepEqual(await see('C1', alone('P2')), { only: 'clear' });
+      await see('C1', alone('P2'));
       assert.deepEqual(await see('C2', alone('P1')), { only: 'clear' });
       for (const { end } of one.followed) end({ outcome: 'failed', job: null });
       await all.pass(10);
@@ -985,8 +988,9 @@ describe('queue: the plate of a machine', () => {
       await store().delete(gateKey('P1'));
       all.farm.changes.set('C1', answer(alone('P2'))).set('C2', answer(OFFLINE));
       await start({ gate: 'confirm' });
-      assert.deepEqual(await see('C1', alone('P2')), { only: 'clear' });
+      await see('C1', alone('P2'));
       assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
+      assert.deepEqual(await see('C1', alone('P2')), { only: 'clear' });
       await one.clear(true, 'C2');
       await all.pass(10);
       assert.equal(await one.outcome('a'), 'finished: finished; 1 good');
@@ -1135,6 +1139,124 @@ describe('queue: the plate of a machine', () => {
       all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
       await start();
       assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+    });
+  });
+
+  describe('that has moved while nobody could read its cluster', () => {
+    const ended = past(at('x', 'finished', 100));
+    const placed = past(on('P2', at('x', 'finished', 100)));
+    /** P2 of the group at C1, which can't be read any more, appears at C2. Returns its plate there. */
+    const move = async (rules: Parameters<QueueFarm['start']>[0] = {}): Promise<string | undefined> => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
+      await start({ printers: [], ...rules });
+      all.farm.unreadable.add('C1');
+      return (await see('C2', alone('P2'))).only;
+    };
+    const readAgain = (...wires: Wire[]) => {
+      all.farm.unreadable.delete('C1');
+      return see('C1', ...wires);
+    };
+
+    for (const gate of MODES)
+      it(`gets nothing until its former cluster can be read, in the mode ${gate}`, async () => {
+        assert.equal(await move({ gate }), 'awaiting');
+        await one.add('a', { copies: 2 });
+        await all.pass(60);
+        assert.deepEqual(all.farm.sent, []);
+        assert.equal((await one.printers()).find(({ clusterId }) => clusterId === 'C2')?.code, 'PLATE_NOT_CLEARED');
+        await readAgain(alone('P1'));
+        assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+        await all.pass(60);
+        assert.deepEqual(all.farm.sent.toSorted(), ['C1 job', 'C2 job']);
+      });
+
+    for (const [what, wire] of [
+      ['with its printer', placed],
+      ['without a printer', ended],
+    ] as const)
+      it(`stays closed if its former cluster then lists a print ${what}`, async () => {
+        await move({ gate: 'printer' });
+        await readAgain({ ...alone('P1'), ...wire });
+        assert.deepEqual(await see('C2', alone('P2'), alone('P2')), { only: 'awaiting' });
+        assert.deepEqual(one.types('plate').at(-1), 'plate.awaiting');
+        await one.clear(true, 'C2');
+        assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+      });
+
+    it('is closed by a print that its former cluster lists before it appears elsewhere', async () => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
+      await start();
+      await see('C1', { ...alone('P1'), ...placed });
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+    });
+
+    it('stays closed after a restart', async () => {
+      await move();
+      await restart({ printers: [] });
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+      await readAgain(alone('P1'));
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+    });
+
+    it('shows a need that a person can meet', async () => {
+      await move();
+      const plate = async () => (await one.ask((queue) => queue.board())).todo.find(({ kind }) => kind === 'plate');
+      const need = await plate();
+      assert.equal(need?.clusterId, 'C2');
+      const judges = String(need.answers[0]?.properties.judges);
+      await one.judge(true, { judges }, 'C2');
+      assert.equal(await plate(), undefined);
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+      // What its former cluster lists later has been taken off.
+      await readAgain({ ...alone('P1'), ...placed });
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+    });
+
+    it('opens once the service does not know its former cluster any more', async () => {
+      all.farm.changes.set('C1', answer(alone('P2'))).set('C2', answer(OFFLINE));
+      await start({ printers: [] });
+      all.farm.unreadable.add('C1');
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+      all.farm.unreadable.delete('C1');
+      all.farm.clusters.delete('C1');
+      await all.pass(260);
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+    });
+
+    for (const isLater of [false, true])
+      it(`is closed by a print of its former cluster under a new id, ${isLater ? 'after' : 'before'} it appears`, async () => {
+        all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
+        await start({ printers: [] });
+        all.farm.clusters.delete('C1');
+        all.farm.clusters.set('C3', {});
+        if (isLater) await see('C2', alone('P2'));
+        all.farm.changes.set('C3', answer({ ...alone('P1'), ...ended }));
+        await all.pass(260);
+        assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+        await one.clear(true, 'C2');
+        assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
+      });
+
+    it('is free although two clusters show it', async () => {
+      all.farm.changes.set('C1', answer(alone('P2'))).set('C2', answer(alone('P2')));
+      await start({ printers: [] });
+      await all.pass(30);
+      assert.deepEqual(
+        (await one.printers()).map(({ plate }) => plate),
+        ['clear', 'clear'],
+      );
+    });
+
+    it('stays closed after a verdict on its last print', async () => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
+      await start({ gate: 'confirm', printers: [] });
+      await see('C1', { ...group('P1', 'P2'), ...past(on('P2', at('y', 'finished', 100))) });
+      all.farm.unreadable.add('C1');
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+      await one.judge(true, { judges: 'y' }, 'C2');
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+      await one.clear(true, 'C2');
+      assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
     });
   });
 });

@@ -64,15 +64,16 @@ describe('queue/print-queue', () => {
     });
 
     it('an item over a restart, until a printer that could take it was seen', async () => {
-      const loaded = (guid: string) => ({
-        ...{ uuid: 'P', status: 'idle', enabled: true },
+      const loaded = (guid: string, uuid: string) => ({
+        ...{ uuid, status: 'idle', enabled: true },
         configuration: [{ extruder_index: 0, material: { guid, material: 'PLA' } }],
       });
       all.farm.metadata.set('job', {
         machine_variant: 'Maker',
         extruders: [{ extruder_index: 0, material: { guid: 'blue' }, material_volume: 9 }],
       });
-      for (const clusterId of ['C1', 'C2']) all.farm.changes.set(clusterId, { printers: [loaded('red')] });
+      for (const clusterId of ['C1', 'C2'])
+        all.farm.changes.set(clusterId, { printers: [loaded('red', `P of ${clusterId}`)] });
       await begin({ material: 'guid' });
       await one.add('a');
       await all.pass(20);
@@ -84,7 +85,7 @@ describe('queue/print-queue', () => {
       all.poll('C1');
       await all.clock.advance(MINUTE);
       assert.deepEqual([(await stateOf())[0], one.types('item.')], ['blocked', []]);
-      all.farm.changes.set('C1', { printers: [loaded('blue')] });
+      all.farm.changes.set('C1', { printers: [loaded('blue', 'P of C1')] });
       all.poll('C1');
       await all.clock.advance(1000);
       assert.deepEqual([(await stateOf())[0], one.types('item.')], ['active', ['item.unblocked']]);
