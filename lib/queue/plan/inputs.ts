@@ -156,6 +156,7 @@ export class PlanInputs {
       clusterIds: this.#source.clusterIds(),
       views,
       gates: data.gates,
+      reservations: data.reservations,
       refusals: this.#refusals,
       open: this.#open.prints,
       pausedPrinters: data.state.record.pausedPrinters,

@@ -22,6 +22,7 @@ import {
   type Reason,
 } from '../model/types';
 import type { PlateGates } from '../records/gates';
+import type { Reservations } from '../records/items';
 import type { ClusterView, ClusterViews, Refusals } from '../records/statuses';
 import { mismatchOf, UNKNOWN_PRINTER } from './suitability';
 
@@ -43,6 +44,7 @@ export interface BoardInput {
   clusterIds: readonly string[];
   views: Pick<ClusterViews, 'get' | 'isMissing' | 'materialOf'>;
   gates: Pick<PlateGates, 'of'>;
+  reservations: Pick<Reservations, 'isTaken'>;
   /** Why a copy could not go to a cluster a moment ago although it seemed free. */
   refusals: Pick<Refusals, 'reasonOf'>;
   open: OpenPrints;
@@ -177,7 +179,10 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
   const pause = pauseOf(input, { clusterId, printerId });
   const refusal = input.refusals.reasonOf(clusterId);
   const checks: [boolean, Obstacle][] = [
-    [isBusy(jobs, own, foreign) || gate?.printing?.isUnlisted === true, busyWith(jobs, status.online === true)],
+    [
+      isBusy(jobs, own, foreign) || gate?.printing?.isUnlisted === true || isTaken(input, clusterId, gate),
+      busyWith(jobs, status.online === true),
+    ],
     [foreign.some((job) => !isPlateWaiting(job)), foreignOf(foreign)],
     [gate !== undefined && plateOf(gate, input.rules.gate) !== 'open', PLATE],
     [input.views.isMissing(clusterId), MISSING],
@@ -206,6 +211,10 @@ const broughtAlong = ({ open }: BoardInput, clusterId: string, gate: PlateGate |
       attempt.clusterId !== clusterId && (attempt.clusterJobId === null || !knows(gate, attempt.clusterJobId)),
   ) ?? NOTHING;
 const NOTHING: readonly Attempt[] = [];
+
+/** The same of a print of another queue. */
+const isTaken = ({ reservations }: BoardInput, clusterId: string, gate: PlateGate | undefined): boolean =>
+  gate !== undefined && reservations.isTaken(gate.gateId, clusterId);
 
 const isBusy = (jobs: readonly PrintJob[], own: readonly Attempt[], foreign: readonly PrintJob[]): boolean =>
   own.some(({ state }) => state !== 'unknown') ||
@@ -265,9 +274,9 @@ function isUncleared(input: BoardInput, view: ClusterView, { status, printerId }
   const { clusterId, jobs } = view.status;
   const gate = input.gates.of(clusterId, printerId);
   const isOpen = gate && plateOf(gate, input.rules.gate) === 'open';
-  const isClosed = !isOpen || broughtAlong(input, clusterId, gate).length > 0;
-  const isTaken = jobs.some((job) => job.printerId === printerId && (occupiesPrinter(job) || isPlateWaiting(job)));
-  return status === 'idle' && isClosed && !isTaken;
+  const isClosed = !isOpen || broughtAlong(input, clusterId, gate).length > 0 || isTaken(input, clusterId, gate);
+  const isInUse = jobs.some((job) => job.printerId === printerId && (occupiesPrinter(job) || isPlateWaiting(job)));
+  return status === 'idle' && isClosed && !isInUse;
 }
 
 /** Severities of faults that are known to keep a printer from printing. */
@@ -394,7 +403,8 @@ function factsOf(input: BoardInput, clusterId: string): unknown[] {
   for (const printer of printers) {
     const target = { clusterId, printerId: printerIdOf(printer, view) };
     const gate = gates.of(clusterId, target.printerId);
-    facts.push(gate, pauseOf(input, target), usage.get(printerKey(target)), ...broughtAlong(input, clusterId, gate));
+    facts.push(gate, pauseOf(input, target), usage.get(printerKey(target)), isTaken(input, clusterId, gate));
+    facts.push(...broughtAlong(input, clusterId, gate));
   }
   return facts;
 }

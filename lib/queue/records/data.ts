@@ -149,7 +149,7 @@ export class QueueData {
         if (after && after.outbox.length > 0) owner.changed();
       },
     });
-    this.reservations = new Reservations(records);
+    this.reservations = new Reservations(records, queueId, (clusterId) => Object.keys(this.plates.begunOn(clusterId)));
     this.telling = new Telling(records, queueId, clock);
     this.reads = new SharedReads(records, queueId, clock);
     const ends = [localChanges.listen(noticed), store.onChange?.(noticed)];
@@ -164,9 +164,12 @@ export class QueueData {
     const startedAt = this.#clock.monotonic();
     this.#isListing = true;
     const state = this.state.load().then(() => null, asPrintingError);
-    await allToTheirEnds([this.#gateRecords.load(), this.items.load(), this.telling.load()]).finally(
-      () => (this.#isListing = false),
-    );
+    await allToTheirEnds([
+      this.#gateRecords.load(),
+      this.items.load(),
+      this.telling.load(),
+      this.reservations.load(),
+    ]).finally(() => (this.#isListing = false));
     const failure = await state;
     this.#currentAt = startedAt;
     this.items.forget(this.state.record.oldBefore);
@@ -291,13 +294,15 @@ export class QueueData {
         ? this.items.reload(second)
         : kind === 'queue-plate'
           ? this.#gateRecords.reload(rest)
-          : kind === 'queue-state' && first === this.#queueId
-            ? this.#reloadState()
-            : kind === 'queue-telling' && first === this.#queueId
-              ? this.telling.load().then(this.#owner.changed)
-              : kind === 'queue-read' && first === this.#queueId
-                ? this.#receiveRead(second)
-                : null;
+          : kind === 'queue-printer'
+            ? this.reservations.reload(first).then(this.#owner.changed)
+            : kind === 'queue-state' && first === this.#queueId
+              ? this.#reloadState()
+              : kind === 'queue-telling' && first === this.#queueId
+                ? this.telling.load().then(this.#owner.changed)
+                : kind === 'queue-read' && first === this.#queueId
+                  ? this.#receiveRead(second)
+                  : null;
     work?.catch(failed);
   }
 }

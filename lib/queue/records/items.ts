@@ -9,7 +9,7 @@ import { rankBetween } from '../model/rank';
 import type { ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
 import { StoredItems } from './stored-items';
-import { isText, listOf, shapeOf } from './shapes';
+import { isText, listOf, orMissing, shapeOf } from './shapes';
 
 /** Least time for which a queue key is known, ms. */
 const KEY_KEPT = 90 * 24 * 3_600_000;
@@ -213,9 +213,11 @@ interface ReservedCluster {
   clusterId: string;
   /** `reservationOf` of each. */
   holders: readonly string[];
+  /** Plate gates of the machines that were there at each reservation; absent in older records. */
+  machines?: readonly string[];
 }
 
-const isReserved = shapeOf({ clusterId: isText, holders: listOf(isText) });
+const isReserved = shapeOf({ clusterId: isText, holders: listOf(isText), machines: orMissing(listOf(isText)) });
 
 /** Reads a stored reservation. One of another shape reserves nothing: open attempts reserve their clusters anew. */
 const readReserved = (value: unknown): ReservedCluster | null =>
@@ -245,8 +247,39 @@ function wordsOf(holder: string): [queueId: string, itemId: string] {
 export class Reservations {
   /** Clusters that each copy of this queue holds: a copy that failed may begin elsewhere before the first is released. */
   readonly #own = new Map<string, Set<string>>();
+  /** The reservations of all queues, by cluster, and the clusters in whose reservations each machine is. */
+  readonly #all = new Map<string, ReservedCluster>();
+  readonly #byMachine = new Map<string, Set<string>>();
 
-  constructor(private readonly store: QueueStore) {}
+  constructor(
+    private readonly store: QueueStore,
+    private readonly queueId: string,
+    private readonly machinesIn: (clusterId: string) => readonly string[],
+  ) {}
+
+  /** Reads the reservations of all queues. Rejects while none can be read. */
+  async load(): Promise<void> {
+    const found = new Map<string, ReservedCluster>();
+    for await (const { value } of this.store.entries(this.store.keyOf('queue-printer'), () => undefined)) {
+      const reserved = readReserved(value);
+      if (reserved) found.set(reserved.clusterId, reserved);
+    }
+    for (const clusterId of new Set([...this.#all.keys(), ...found.keys()]))
+      this.#note(clusterId, found.get(clusterId));
+  }
+
+  /** Reads a reservation again that another runtime or queue has changed. */
+  async reload(clusterId: string): Promise<void> {
+    const value = await this.store.get(this.store.keyOf('queue-printer', clusterId));
+    this.#note(clusterId, readReserved(value) ?? undefined);
+  }
+
+  /** Whether a machine may have got a print of another queue in another cluster than this, before it left that. */
+  isTaken(gateId: string, clusterId: string): boolean {
+    const isOthers = (id: string) =>
+      id !== clusterId && this.#all.get(id)?.holders.some((holder) => wordsOf(holder)[0] !== this.queueId);
+    return [...(this.#byMachine.get(gateId) ?? [])].some(isOthers);
+  }
 
   /** Reserves a cluster for a copy, unless `most` others hold it. Returns whether the copy holds it. */
   async reserve(clusterId: string, holder: string, most: number): Promise<boolean> {
@@ -303,17 +336,33 @@ export class Reservations {
   ): Promise<readonly string[]> {
     const key: Key = this.store.keyOf('queue-printer', clusterId);
     let after: readonly string[] = [];
-    await this.store.update<unknown>(
+    const written = await this.store.update<unknown>(
       key,
       (current) => {
-        const before = readReserved(current)?.holders ?? [];
-        after = change(before);
-        if (after.length === before.length) return current;
-        return after.length > 0 ? { clusterId, holders: after } : undefined;
+        const { holders, machines = [] } = readReserved(current) ?? NOBODY;
+        after = change(holders);
+        if (after.length === holders.length) return current;
+        const here = after.length > holders.length ? this.machinesIn(clusterId) : [];
+        return after.length > 0
+          ? { clusterId, holders: after, machines: [...new Set([...machines, ...here])] }
+          : undefined;
       },
       { asPlanner: true },
     );
+    this.#note(clusterId, readReserved(written) ?? undefined);
     return after;
+  }
+
+  #note(clusterId: string, reserved: ReservedCluster | undefined): void {
+    for (const gateId of this.#all.get(clusterId)?.machines ?? []) {
+      const clusters = this.#byMachine.get(gateId);
+      clusters?.delete(clusterId);
+      if (clusters?.size === 0) this.#byMachine.delete(gateId);
+    }
+    if (!reserved) return void this.#all.delete(clusterId);
+    this.#all.set(clusterId, reserved);
+    for (const gateId of reserved.machines ?? [])
+      this.#byMachine.set(gateId, (this.#byMachine.get(gateId) ?? new Set()).add(clusterId));
   }
 }
 

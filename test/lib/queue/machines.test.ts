@@ -1142,6 +1142,52 @@ describe('queue: the plate of a machine', () => {
     });
   });
 
+  describe('that has got a print of one queue', () => {
+    /** P1 may have got a print of one queue at C1, of which no status tells, and leaves for C2, which another queue uses. */
+    const move = async (): Promise<Runtime> => {
+      all.farm.changes.set('C1', answer(group('P1', 'P3'))).set('C2', answer(OFFLINE));
+      await start(onlyC1);
+      const other = await all.begin({ printers: ['C2'], gate: 'automatic' }, { queueId: 'other' });
+      all.farm.isHidden = true;
+      await one.add('a');
+      await all.pass(60);
+      assert.equal(await one.outcome('a'), 'active: dispatched; 1 active');
+      all.farm.changes.set('C1', answer(alone('P3')));
+      await all.pass(10);
+      return other;
+    };
+
+    it('gets none of another queue where it has moved, until the first queue knows the end', async () => {
+      const other = await move();
+      all.farm.changes.set('C2', answer(alone('P1')));
+      await all.pass(10);
+      await other.add('b');
+      await all.pass(60);
+      const [shown] = await other.printers();
+      assert.deepEqual([shown?.plate, shown?.code], ['clear', 'BUSY']);
+      assert.deepEqual(all.farm.sent, ['C1 job']);
+      // The first queue recalls its print.
+      await all.pass(1_100);
+      assert.ok(all.farm.sent.includes('C2 job'));
+    });
+
+    it('keeps prints of another queue from the group that it has joined, also after a restart', async () => {
+      const other = await move();
+      all.farm.changes.set('C2', answer(group('P1', 'P2')));
+      await all.pass(10);
+      all.kill(other);
+      const again = await all.begin({ printers: ['C2'], gate: 'automatic' }, { queueId: 'other' });
+      await again.add('b');
+      await all.pass(60);
+      const shown = (await again.printers()).map(({ plate, code }) => [plate, code]);
+      assert.deepEqual(shown, [
+        ['clear', 'BUSY'],
+        ['clear', 'PLATE_NOT_CLEARED'],
+      ]);
+      assert.deepEqual(all.farm.sent, ['C1 job']);
+    });
+  });
+
   describe('that has moved while nobody could read its cluster', () => {
     const ended = past(at('x', 'finished', 100));
     const placed = past(on('P2', at('x', 'finished', 100)));
