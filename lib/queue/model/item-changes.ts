@@ -281,14 +281,16 @@ export const findAttempt = (record: ItemRecord, of: AttemptOf): Attempt | undefi
       copy === of.copy && attempt === of.attempt && clusterId === of.clusterId && assignedAt === of.assignedAt,
   );
 
-/** Changes that note the machines of a print. */
-interface MachineContext extends ChangeContext {
+/** Facts about the machines of a print. */
+interface MachineContext {
+  /** Plate gates of the machines that may have taken an open print of a cluster. */
+  machinesAt: (clusterId: string) => readonly string[];
   /** Number of prints that have begun on the machines of a cluster, and on others that were there, by plate gate. */
   begunOn: (clusterId: string, others?: readonly string[]) => Readonly<Record<string, number>>;
 }
 
 /** Assigns a waiting copy; the record itself if the copy does not wait. */
-export function assigned(record: ItemRecord, print: AssignedPrint, { now, begunOn }: MachineContext): ItemRecord {
+export function assigned(record: ItemRecord, print: AssignedPrint, { now }: ChangeContext): ItemRecord {
   const { copy } = print;
   if (record.touched[copy] !== undefined || copy > record.copies) return record;
   const attempt: Attempt = {
@@ -308,7 +310,6 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now, begunO
     counts: false,
     recall: null,
     settledAs: null,
-    machines: Object.keys(begunOn(print.clusterId)),
   };
   return owing(withCopy({ ...record, prints: [...record.prints, attempt] }, copy, 'active'));
 }
@@ -352,10 +353,10 @@ const dispatchTimes = ({ dispatchedAt, dispatchedLived }: Attempt, { now, lived 
   dispatchedAt === null ? { dispatchedAt: now, dispatchedLived: lived } : { dispatchedAt, dispatchedLived };
 
 /** Records that it is unknown whether the print exists, or whether it began. */
-export function unknown(record: ItemRecord, of: AttemptOf, context: MachineContext): ItemRecord {
+export function unknown(record: ItemRecord, of: AttemptOf, context: ChangeContext & MachineContext): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found) || found.state === 'unknown') return record;
-  const before = machinesOf(found);
+  const before = machinesFor(found, context);
   const begun = context.begunOn(found.clusterId, before);
   // The gates of some may be lost.
   const machines = [...new Set([...before, ...Object.keys(begun)])];
@@ -375,28 +376,43 @@ export function started(
   if (!found || !isOpen(found)) return record;
   if (found.state === 'printing')
     return found.printerId === null && printerId !== null
-      ? withAttempt(record, found, placeOf(found, printerId))
+      ? withAttempt(record, found, placeOf(found, printerId, found.machines))
       : record;
   const known = dispatched(record, of, clusterJobId, context);
   const now = findAttempt(known, of) as Attempt;
   const times = { startedAt: now.startedAt ?? context.now, startedLived: now.startedLived ?? context.lived };
-  const changed = { ...times, ...placeOf(now, printerId), recall: null };
+  const changed = { ...times, ...placeOf(now, printerId, now.machines), recall: null };
   const after = withAttempt(known, now, { ...changed, state: 'printing' });
   return withPrintEvent(withCopy(after, of.copy, 'active'), context, 'print.started', now);
 }
 
 /** Where a print is: on the member of a group that a status names, or on one of the machines that could take it. */
-function placeOf(attempt: Attempt, shown: string | null): Pick<Attempt, 'printerId' | 'machines'> {
+function placeOf(
+  attempt: Attempt,
+  shown: string | null,
+  machines: Attempt['machines'],
+): Pick<Attempt, 'printerId' | 'machines'> {
   const printerId = shown ?? attempt.printerId;
-  return { printerId, machines: printerId === null ? attempt.machines : undefined };
+  return { printerId, machines: printerId === null ? machines : undefined };
+}
+
+/** Machines that an attempt stores; of an open one, its reservation does. */
+function machinesFor(attempt: Attempt, { machinesAt }: Pick<MachineContext, 'machinesAt'>): readonly string[] {
+  const stored = machinesOf(attempt);
+  return stored.length > 0 ? stored : machinesAt(attempt.clusterId);
 }
 
 /** Records the end of a print, and its consequence for the copy. */
-export function ended(record: ItemRecord, of: AttemptOf, end: AttemptEnd, context: EndContext): ItemRecord {
+export function ended(
+  record: ItemRecord,
+  of: AttemptOf,
+  end: AttemptEnd,
+  context: EndContext & Pick<MachineContext, 'machinesAt'>,
+): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found)) return record;
   const { outcome, at, used, ...more } = end;
-  const figures = { ...more, ...placeOf(found, more.printerId) };
+  const figures = { ...more, ...placeOf(found, more.printerId, machinesFor(found, context)) };
   const counts = outcome === 'failed';
   const use = recordedUse(record, found.file, used);
   const changed = withAttempt(record, found, {
@@ -436,7 +452,8 @@ function settledAs(
   if (outcome === 'not-printed') return recalled(marked, of, context);
   const figures = { seconds: null, cost: null, used: [], reason: null };
   const end = { outcome: 'finished', at: context.now, printerId: null, ...figures } as const;
-  return ended(marked, of, end, context);
+  // It has stored its machines since it came in doubt.
+  return ended(marked, of, end, { ...context, machinesAt: () => [] });
 }
 
 /** Records the name of a print that a person has settled as printed. */

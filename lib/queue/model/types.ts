@@ -604,8 +604,8 @@ export interface Attempt {
   /** A person's verdict on its unknown outcome; null: none. */
   settledAs: 'printed' | 'not-printed' | null;
   /**
-   * Plate gates of the machines that can take it, from its assignment on; absent once `printerId` names the machine, and in older
-   * records.
+   * Plate gates of the machines that may have taken it, once its outcome is unknown, or it has ended and `printerId` does not
+   * name the machine. While it is open, its reservation stores them.
    */
   machines?: readonly string[] | undefined;
   /** Prints that had begun on those machines when its outcome became unknown, by plate gate. */

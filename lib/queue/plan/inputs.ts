@@ -109,7 +109,7 @@ export class PlanInputs {
   readonly #board = new BoardCache();
   readonly #itemCache = new ItemCache();
   /** Open prints, as of a version of the items: each status needs them. */
-  #open = { version: -1, prints: openPrints([]) };
+  #open = { version: -1, prints: openPrints([], () => []) };
 
   constructor(source: PlanSource, refusals: Refusals) {
     this.#source = source;
@@ -143,7 +143,8 @@ export class PlanInputs {
 
   /** The printers of a cluster as they would be without one copy of the queue, and without refusals. */
   printersWithout(itemId: string, copy: number, clusterId: string, now: number): QueuePrinter[] {
-    const open = openPrints(this.#source.data.open.all, { itemId, copy });
+    const { data } = this.#source;
+    const open = openPrints(data.open.all, data.reservations.machinesAt, { itemId, copy });
     const refusals = { reasonOf: () => null };
     return printerBoard({ ...this.#boardInput(now), clusterIds: [clusterId], open, refusals });
   }
@@ -151,7 +152,8 @@ export class PlanInputs {
   #boardInput(now: number): BoardInput {
     const { data, views, rules, staleAfter } = this.#source;
     const { version } = data.items;
-    if (version !== this.#open.version) this.#open = { version, prints: openPrints(data.open.all) };
+    if (version !== this.#open.version)
+      this.#open = { version, prints: openPrints(data.open.all, data.reservations.machinesAt) };
     return {
       clusterIds: this.#source.clusterIds(),
       views,

@@ -60,8 +60,12 @@ export interface BoardInput {
 
 type Obstacle = Reason<PrinterReason> | null;
 
-/** The open prints of items, without those of one copy. */
-export function openPrints(records: readonly ItemRecord[], without?: { itemId: string; copy: number }): OpenPrints {
+/** The open prints of items, without those of one copy; `machinesAt`: the machines of the reservation of a cluster. */
+export function openPrints(
+  records: readonly ItemRecord[],
+  machinesAt: Reservations['machinesAt'],
+  without?: { itemId: string; copy: number },
+): OpenPrints {
   const byCluster = new Map<string, OpenPrint[]>();
   const byMachine = new Map<string, Attempt[]>();
   for (const record of records)
@@ -69,7 +73,11 @@ export function openPrints(records: readonly ItemRecord[], without?: { itemId: s
       if (record.itemId === without?.itemId && attempt.copy === without.copy) continue;
       add(byCluster, attempt.clusterId, { record, attempt });
       // One that a list has shown since may still be anywhere until its end is recorded, or its beginning seen.
-      if (attempt.state !== 'printing') for (const gateId of machinesOf(attempt)) add(byMachine, gateId, attempt);
+      if (attempt.state === 'printing') continue;
+      const stored = machinesOf(attempt);
+      // One in doubt has stored them; without any, nobody knew its printers.
+      const isReserved = stored.length === 0 && attempt.state !== 'unknown';
+      for (const gateId of isReserved ? machinesAt(attempt.clusterId) : stored) add(byMachine, gateId, attempt);
     }
   return { byCluster, byMachine };
 }

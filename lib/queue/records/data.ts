@@ -132,7 +132,7 @@ export class QueueData {
     this.gates = new PlateGates({
       ...{ records: this.#gateRecords, store: records, clock, interval, sightings: localChanges.sightings },
       hostOf: (clusterId) => watcher.clusterList.last?.get(clusterId)?.host?.printerId ?? null,
-      isNamed: (id) => this.#named.has(id),
+      isNamed: (id) => this.#named.has(id) || this.reservations.isNamed(id),
       isGone: owner.isGone,
       isMarked: (machine) => watcher.isGateMarked(scope, machine),
       changed: owner.changed,

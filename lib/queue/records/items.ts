@@ -9,7 +9,7 @@ import { rankBetween } from '../model/rank';
 import type { ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
 import { StoredItems } from './stored-items';
-import { isText, listOf, orMissing, shapeOf } from './shapes';
+import { isText, listOf, mapOf, orMissing, shapeOf } from './shapes';
 
 /** Least time for which a queue key is known, ms. */
 const KEY_KEPT = 90 * 24 * 3_600_000;
@@ -213,17 +213,44 @@ interface ReservedCluster {
   clusterId: string;
   /** `reservationOf` of each. */
   holders: readonly string[];
-  /** Plate gates of the machines that were there at each reservation; absent in older records. */
+  /** Plate gates of the machines that were there at the last reservation; absent in older records. */
   machines?: readonly string[];
+  /** Of machines that had left before it, the copies that had reserved the cluster until then. */
+  left?: Readonly<Record<string, readonly string[]>>;
 }
 
-const isReserved = shapeOf({ clusterId: isText, holders: listOf(isText), machines: orMissing(listOf(isText)) });
+const isReserved = shapeOf({
+  clusterId: isText,
+  holders: listOf(isText),
+  machines: orMissing(listOf(isText)),
+  left: orMissing(mapOf(listOf(isText))),
+});
 
 /** Reads a stored reservation. One of another shape reserves nothing: open attempts reserve their clusters anew. */
 const readReserved = (value: unknown): ReservedCluster | null =>
   isReserved(value) ? (value as ReservedCluster) : null;
 
 const NOBODY: ReservedCluster = { clusterId: '', holders: [] };
+
+/** All machines that may have taken a print of a reserved cluster. */
+const machinesOf = ({ machines = [], left = {} }: ReservedCluster): string[] => [...machines, ...Object.keys(left)];
+
+/** A reserved cluster after a change of its holders; undefined: nobody holds it. `here`: its present machines. */
+function reservedAfter(
+  before: ReservedCluster,
+  holders: readonly string[],
+  here: readonly string[] | null,
+): ReservedCluster | undefined {
+  if (holders.length === 0) return undefined;
+  const machines = here ?? before.machines;
+  // One of an older version stands for the machines that are there.
+  if (!machines) return { clusterId: before.clusterId, holders };
+  const gone = (before.machines ?? []).filter((gateId) => !machines.includes(gateId));
+  const left = [...Object.entries(before.left ?? {}), ...gone.map((gateId) => [gateId, before.holders] as const)]
+    .map(([gateId, all]) => [gateId, all.filter((holder) => holders.includes(holder))] as const)
+    .filter(([gateId, all]) => all.length > 0 && !machines.includes(gateId));
+  return { clusterId: before.clusterId, holders, machines, ...(left.length > 0 && { left: Object.fromEntries(left) }) };
+}
 
 /** Names a copy among those of all queues. */
 export const reservationOf = (queueId: string, itemId: string, copy: number): string =>
@@ -274,10 +301,25 @@ export class Reservations {
     this.#note(clusterId, readReserved(value) ?? undefined);
   }
 
+  /** Plate gates of the machines that may have taken the open prints of a cluster; of an older record, those that are there. */
+  readonly machinesAt = (clusterId: string): readonly string[] => {
+    const reserved = this.#all.get(clusterId);
+    return reserved?.machines ? machinesOf(reserved) : this.machinesIn(clusterId);
+  };
+
+  /** Whether a reservation names a machine. */
+  isNamed(gateId: string): boolean {
+    return this.#byMachine.has(gateId);
+  }
+
   /** Whether a machine may have got a print of another queue in another cluster than this, before it left that. */
   isTaken(gateId: string, clusterId: string): boolean {
-    const isOthers = (id: string) =>
-      id !== clusterId && this.#all.get(id)?.holders.some((holder) => wordsOf(holder)[0] !== this.queueId);
+    const isOthers = (id: string) => {
+      const { holders = [], left = {} } = this.#all.get(id) ?? {};
+      // The id of a machine may be any text.
+      const possible = (Object.hasOwn(left, gateId) ? left[gateId] : undefined) ?? holders;
+      return id !== clusterId && possible.some((holder) => wordsOf(holder)[0] !== this.queueId);
+    };
     return [...(this.#byMachine.get(gateId) ?? [])].some(isOthers);
   }
 
@@ -339,13 +381,11 @@ export class Reservations {
     const written = await this.store.update<unknown>(
       key,
       (current) => {
-        const { holders, machines = [] } = readReserved(current) ?? NOBODY;
-        after = change(holders);
-        if (after.length === holders.length) return current;
-        const here = after.length > holders.length ? this.machinesIn(clusterId) : [];
-        return after.length > 0
-          ? { clusterId, holders: after, machines: [...new Set([...machines, ...here])] }
-          : undefined;
+        const before = { ...(readReserved(current) ?? NOBODY), clusterId };
+        after = change(before.holders);
+        if (after.length === before.holders.length) return current;
+        const isMore = after.length > before.holders.length;
+        return reservedAfter(before, after, isMore ? this.machinesIn(clusterId) : null);
       },
       { asPlanner: true },
     );
@@ -354,14 +394,14 @@ export class Reservations {
   }
 
   #note(clusterId: string, reserved: ReservedCluster | undefined): void {
-    for (const gateId of this.#all.get(clusterId)?.machines ?? []) {
+    for (const gateId of machinesOf(this.#all.get(clusterId) ?? NOBODY)) {
       const clusters = this.#byMachine.get(gateId);
       clusters?.delete(clusterId);
       if (clusters?.size === 0) this.#byMachine.delete(gateId);
     }
     if (!reserved) return void this.#all.delete(clusterId);
     this.#all.set(clusterId, reserved);
-    for (const gateId of reserved.machines ?? [])
+    for (const gateId of machinesOf(reserved))
       this.#byMachine.set(gateId, (this.#byMachine.get(gateId) ?? new Set()).add(clusterId));
   }
 }

@@ -698,7 +698,8 @@ export class Attempts {
 
   async #closeGate(itemId: string, attempt: Attempt, outcome: Outcome, job: PrintJob | null): Promise<void> {
     const { data, queueId } = this.#queue;
-    const print = { ...attempt, printerId: attempt.printerId ?? job?.printerId ?? null };
+    const machines = attempt.machines ?? data.reservations.machinesAt(attempt.clusterId);
+    const print = { ...attempt, machines, printerId: attempt.printerId ?? job?.printerId ?? null };
     await data.plates.close(print, namesOf(queueId, itemId, attempt), outcome);
   }
 
@@ -799,6 +800,7 @@ export class Attempts {
       now: clock.now(),
       lived: data.lived.now,
       rules,
+      machinesAt: data.reservations.machinesAt,
       begunOn: (clusterId: string, others?: readonly string[]) => data.plates.begunOn(clusterId, others),
     };
   }

@@ -43,6 +43,20 @@ describe('queue: bytes written per print', () => {
       assert.ok(perPrint <= MOST, `${Math.round(perPrint)} bytes: ${JSON.stringify([...written])}`);
     });
 
+  it('name the machines of a group of 20 with its reservation, and not with each change of the item', async () => {
+    const uuids = Array.from({ length: 20 }, (_, at) => `00000000-0000-4000-8000-0000000000${at + 10}`);
+    all.farm.changes.set('C1', { printers: uuids.map((uuid) => ({ uuid, status: 'idle', enabled: true })) });
+    await one.pause('C2');
+    await all.pass(20);
+    written.clear();
+    all.farm.lives.push([[0, 'queued']]);
+    await one.add('a');
+    await all.pass(20);
+    assert.equal(await one.outcome('a'), 'active: dispatched; 1 active');
+    const [items = 0, reservations = 0] = ['queue-item', 'queue-printer'].map((kind) => written.get(kind));
+    assert.ok(items + reservations <= 4_500, JSON.stringify([...written]));
+  });
+
   it('carry an item over that 1.0.0-rc.1 has stored, with its prints', async () => {
     await one.pause();
     const { item } = await one.add('a', { copies: 5 });

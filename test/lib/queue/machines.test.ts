@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { type PlateGate, plateOf } from '../../../lib/queue/model/gate';
+import { reservationOf, Reservations } from '../../../lib/queue/records/items';
+import { QueueStore } from '../../../lib/queue/records/records';
 import { OFFLINE, QueueFarm, type Runtime, SCOPE } from '../../helpers/queue-farm';
 import { answer, at, job, type Wire } from '../events/observations';
 
@@ -1169,6 +1171,25 @@ describe('queue: the plate of a machine', () => {
       // The first queue recalls its print.
       await all.pass(1_100);
       assert.ok(all.farm.sent.includes('C2 job'));
+    });
+
+    it('is free for another queue once the prints from before it left have ended, whatever its group prints then', async () => {
+      const copies = ['a', 'b'].map((itemId) => reservationOf('queue', itemId, 1));
+      const [first = '', second = ''] = copies;
+      let here = ['P1', 'P3'];
+      const records = new QueueStore(store(), SCOPE);
+      const own = new Reservations(records, 'queue', () => here);
+      const others = new Reservations(records, 'other', () => here);
+      await own.reserve('C1', first, 2);
+      here = ['P3'];
+      await own.reserve('C1', second, 2);
+      await others.load();
+      assert.ok(others.isTaken('P1', 'C2'));
+      assert.deepEqual([...others.machinesAt('C1')].toSorted(), ['P1', 'P3']);
+      await own.release('C1', first);
+      await others.reload('C1');
+      assert.ok(!others.isTaken('P1', 'C2'));
+      assert.ok(others.isTaken('P3', 'C2'));
     });
 
     it('keeps prints of another queue from the group that it has joined, also after a restart', async () => {

@@ -62,7 +62,14 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 
 /** The record after a step; the same if nobody could take it now. */
 function after(record: ItemRecord, step: Step, gate: 'confirm' | 'automatic', at: number): ItemRecord {
-  const context = { queueId: 'queue', now: NOW + at, lived: at, rules: { gate, retries: 1 }, begunOn: () => ({}) };
+  const context = {
+    queueId: 'queue',
+    now: NOW + at,
+    lived: at,
+    rules: { gate, retries: 1 },
+    machinesAt: () => [],
+    begunOn: () => ({}),
+  };
   const choose = (fits: (attempt: Attempt) => boolean, place: number) => {
     const found = record.prints.filter(fits);
     return found[place % Math.max(1, found.length)];
