@@ -98,6 +98,8 @@ class PlatesRun {
   readonly #people: People;
   /** Whether each poll shows what there is. */
   #isCalm = false;
+  /** Clusters with a printer that is switched off. */
+  readonly #off = new Set<Cluster>();
   /** GUIDs of electronics that a list has shown. */
   readonly #listed = new Set<string>();
   /** Ids of printers, and GUIDs of their electronics, under which a queue can know its machines. */
@@ -344,7 +346,9 @@ class PlatesRun {
 
   /** Connects a cluster again, unless its printer has become a member of another one. */
   #connect(cluster: Cluster): void {
-    if (this.#clusters.includes(cluster)) this.world.simulator.world.setOnline(cluster.clusterId, true);
+    // One that is switched off comes on in its own time: a shorter one is no gap that a queue could see.
+    if (this.#off.has(cluster) || !this.#clusters.includes(cluster)) return;
+    this.world.simulator.world.setOnline(cluster.clusterId, true);
   }
 
   /** Tries something every two seconds, until it could be done or five minutes have passed. */
@@ -354,12 +358,17 @@ class PlatesRun {
   }
 
   #switchOff(ms: number): boolean {
-    const switchOn = this.#clusters
-      .map(({ clusterId, online }) => (online ? this.#floor.switchOff(clusterId) : null))
-      .find((found) => found !== null);
-    if (!switchOn) return false;
+    const found = this.#clusters
+      .map((cluster) => ({ cluster, switchOn: cluster.online ? this.#floor.switchOff(cluster.clusterId) : null }))
+      .find(({ switchOn }) => switchOn !== null);
+    if (!found?.switchOn) return false;
+    const { cluster, switchOn } = found;
+    this.#off.add(cluster);
     this.world.trace.add(`a printer is off for ${ms / SECOND} s while its plate waits`);
-    this.world.time.after(ms, switchOn);
+    this.world.time.after(ms, () => {
+      this.#off.delete(cluster);
+      switchOn();
+    });
     return true;
   }
 
