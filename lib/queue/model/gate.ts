@@ -33,6 +33,8 @@ export interface PlateGate {
   printing: CurrentPrint | null;
   /** Print that ended there last. */
   ended: EndedPrint | null;
+  /** The closings before the last one, oldest first, for queues that were not planned then; absent before there are any. */
+  past?: readonly Closing[];
   /** Whether the printer has ever shown the cleanup state. */
   hasShownCleanup: boolean;
   /** Ids of jobs that are known to have ended, oldest first. */
@@ -72,6 +74,18 @@ export interface EndedPrint {
   /** Whether nobody watched for a while between the print, or its cleanup, and the idle printer. */
   hasGap: boolean;
   clearedAt: number | null;
+}
+
+/** A closing of a gate, and its opening, as a queue reports them. */
+export interface Closing {
+  number: number;
+  /** What was known of the plate before anyone cleared it. */
+  row: PlateRow;
+  at: number;
+  /** When a person cleared it; null: nobody did. */
+  clearedAt: number | null;
+  /** Verdict of a person; null: none. */
+  good: boolean | null;
 }
 
 /** How a print ended. */
@@ -160,6 +174,9 @@ const TABLE = {
 } as const satisfies Record<string, Row>;
 const COLUMNS: readonly Mode[] = ['confirm', 'printer', 'automatic'];
 
+export type PlateRow = keyof typeof TABLE;
+export const PLATE_ROWS: readonly string[] = Object.keys(TABLE);
+
 /** Whether the plate of a machine is clear for a queue with this mode. Everything that is not known is closed. */
 export function plateOf(
   { printing, ended, unread }: Pick<PlateGate, 'printing' | 'ended' | 'unread'>,
@@ -169,7 +186,7 @@ export function plateOf(
   return TABLE[row][COLUMNS.indexOf(mode)] ?? 'closed';
 }
 
-function rowOf(ended: EndedPrint): keyof typeof TABLE {
+function rowOf(ended: EndedPrint): PlateRow {
   const { outcome, source, stage, hasShownCleanup, hadShownCleanup, hasGap, clearedAt } = ended;
   const isFinished = outcome === 'finished';
   // A person may be faster than the printer, whose status may take long to show the rest.
@@ -190,11 +207,16 @@ export const isPlateToClear = (gate: PlateGate, mode: Mode): boolean =>
 export const isCleared = (ended: EndedPrint, mode: Mode): boolean =>
   plateOf({ printing: null, ended }, mode) === 'open';
 
+/** Whether a plate has to be cleared in this mode, or had to be. */
+export const hadToBeCleared = ({ row }: Closing, mode: Mode): boolean => TABLE[row][COLUMNS.indexOf(mode)] !== 'open';
+
 // The facts
 
 /** Ends and verdicts that a gate remembers: more than the service lists. */
 const KNOWN_KEPT = 12;
 const VERDICTS_KEPT = 3;
+/** Closings that a gate remembers for queues that are not planned: each write carries them. */
+const PAST_KEPT = 5;
 /** The same for the ids of its printer, of which a factory reset makes another one. */
 const IDS_KEPT = 10;
 
@@ -624,7 +646,18 @@ function closed(
   const isCurrent = gate.printing?.id === id || (source === 'job' && gate.printing?.isUnlisted === true);
   const begun = isCurrent || isSettled ? gate.begun : gate.begun + 1;
   const printing = isCurrent ? null : gate.printing;
-  return { ...takenOff(gate), closings: gate.closings + 1, begun, printing, ended, known };
+  const last = lastClosing(gate);
+  const past = last ? { past: [...(gate.past ?? []), last].slice(-PAST_KEPT) } : {};
+  return { ...takenOff(gate), ...past, closings: gate.closings + 1, begun, printing, ended, known };
+}
+
+/** The closing after the print that ended last; null: nothing has ended there, or it is back. */
+export function lastClosing({ ended, closings, verdicts }: PlateGate): Closing | null {
+  if (!ended) return null;
+  const { id, at, clearedAt, stage, hasShownCleanup } = ended;
+  const row = rowOf({ ...ended, clearedAt: null, stage: hasShownCleanup ? 'cleanup' : stage });
+  const verdict = verdicts.find((one) => one.id === id && one.at > 0);
+  return { number: closings, row, at, clearedAt, good: verdict?.good ?? null };
 }
 
 /** Records that a person took the part off, and did not reject it: another print follows. */

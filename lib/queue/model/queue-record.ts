@@ -1,6 +1,6 @@
 import { PrintingError } from '../../service/errors';
 import { phrase, type Sentence } from '../../words/sentence';
-import { isCleared, type PlateGate } from './gate';
+import { type Closing, hadToBeCleared, isCleared, lastClosing, type PlateGate } from './gate';
 import { type ChangeContext, copiesIn, eventId, firstNumber, itemStateOf } from './item';
 import { countParts } from './parts';
 import type { Prices, QueueRules } from './rules';
@@ -87,7 +87,8 @@ export const isPauseOver = ({ until }: PauseState, now: number): boolean => unti
 
 /**
  * Adds the events of a printer's gate, in the order in which they happened: each closing that the queue's mode does not
- * open at once, and its opening.
+ * open at once, and its opening. Those that happened while no runtime planned the queue are among them, as far back as the gate
+ * remembers.
  */
 export function plateFollowed(
   record: QueueRecord,
@@ -95,7 +96,7 @@ export function plateFollowed(
   mode: QueueRules['gate'],
   { queueId, now }: ChangeContext,
 ): QueueRecord {
-  const { gateId: key, ended, closings, clusterId, clusterName } = gate;
+  const { gateId: key, ended, closings } = gate;
   const oldKey = printerKey(gate);
   const known = record.plates[key] ?? record.plates[oldKey];
   const before = known ?? { closing: closings, isAwaiting: false };
@@ -103,28 +104,43 @@ export function plateFollowed(
   const isNew = before.closing !== closings;
   const isOld = !record.plates[key] && known !== undefined;
   if (known && !isNew && !isOld && known.isAwaiting === isAwaiting) return record;
-  // A person cleared the plate before a runtime saw it, for example while no runtime planned.
-  const isMissed = isNew && !isAwaiting && ended !== null && !isCleared({ ...ended, clearedAt: null }, mode);
-  const event = (type: 'plate.awaiting' | 'plate.cleared', closing: number): QueueEventDraft => {
-    const isOpening = type === 'plate.cleared';
-    // An earlier plate was cleared before the print that ended last.
-    const isLast = closing === closings;
-    const at = isOpening && isLast ? (ended?.clearedAt ?? now) : (ended?.at ?? now);
-    const verdict = isLast ? gate.verdicts.find(({ id }) => id === ended?.id) : undefined;
-    const value = isOpening ? { good: verdict?.good ?? null } : null;
-    // The machine may be elsewhere by the time that its plate is clear.
-    const id = eventId(queueId, type, key, closing);
-    return { id, type, at, print: null, clusterId, clusterName, value };
-  };
+  const all = [...(gate.past ?? []), lastClosing(gate)].filter((closing) => closing !== null);
+  const event = (type: PlateEventType, number: number) => plateEvent(type, number, { gate, all, queueId, now });
   const events: QueueEventDraft[] = [];
   // Another print has begun since, or the plate was cleared.
   if (before.isAwaiting && (isNew || !isAwaiting)) events.push(event('plate.cleared', before.closing));
-  // A later status may show that the print did not end as it seemed, so that its plate is not clear after all.
-  if (isMissed || (isAwaiting && (isNew || !before.isAwaiting))) events.push(event('plate.awaiting', closings));
-  if (isMissed) events.push(event('plate.cleared', closings));
+  for (const closing of all) {
+    const { number } = closing;
+    const isLast = number === closings;
+    const isNews = isLast ? isNew : number > before.closing;
+    // A later status may show that the print did not end as it seemed, so that its plate is not clear after all.
+    if (isLast && isAwaiting && (isNews || !before.isAwaiting)) events.push(event('plate.awaiting', number));
+    // It was cleared meanwhile.
+    if (!(isLast && isAwaiting) && isNews && hadToBeCleared(closing, mode))
+      events.push(event('plate.awaiting', number), event('plate.cleared', number));
+  }
   const { [oldKey]: _old, ...others } = record.plates;
   const plates = { ...others, [key]: { closing: closings, isAwaiting } };
   return { ...record, plates, outbox: [...record.outbox, ...events] };
+}
+
+type PlateEventType = 'plate.awaiting' | 'plate.cleared';
+
+function plateEvent(
+  type: PlateEventType,
+  number: number,
+  about: { gate: PlateGate; all: readonly Closing[] } & Pick<ChangeContext, 'queueId' | 'now'>,
+): QueueEventDraft {
+  const { gate, all, queueId, now } = about;
+  const { gateId, clusterId, clusterName } = gate;
+  const closing = all.find((one) => one.number === number);
+  // A plate that nobody cleared was clear when the next print began there.
+  const next = all.find((one) => one.number > number);
+  const isOpening = type === 'plate.cleared';
+  const at = isOpening ? (closing?.clearedAt ?? next?.at ?? now) : (closing?.at ?? now);
+  const value = isOpening ? { good: closing?.good ?? null } : null;
+  // The machine may be elsewhere by the time that its plate is clear.
+  return { id: eventId(queueId, type, gateId, number), type, at, print: null, clusterId, clusterName, value };
 }
 
 /** Records whether a copy is active or waiting; adds `queue.idle` when there is none any more. */

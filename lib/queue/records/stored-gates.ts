@@ -1,6 +1,6 @@
 import { list, record, text } from '../../service/json-readers';
 import type { Key } from '../../state/store';
-import { damagedGate, type EndedPrint, type PlateGate, type PlateIds } from '../model/gate';
+import { damagedGate, type EndedPrint, PLATE_ROWS, type PlateGate, type PlateIds } from '../model/gate';
 import { gateIdOf, isNil } from '../model/machine';
 import { isCount, isFlag, isNewerThan, isText, isTime, listOf, oneOf, orMissing, orNull, shapeOf } from './shapes';
 
@@ -67,6 +67,17 @@ const isGate: (value: unknown) => value is PlateGate = shapeOf({
       hasGap: isFlag,
       clearedAt: isTimeOrNull,
     }),
+  ),
+  past: orMissing(
+    listOf(
+      shapeOf({
+        number: isCount,
+        row: oneOf(...PLATE_ROWS),
+        at: isTime,
+        clearedAt: isTimeOrNull,
+        good: orNull(isFlag),
+      }),
+    ),
   ),
   hasShownCleanup: isFlag,
   known: listOf(isText),

@@ -409,5 +409,40 @@ describe('queue/plates', () => {
       await all.pass(20);
       assert.deepEqual(one.types('plate'), []);
     });
+
+    /** Ends of prints, and clearings, while no runtime plans the queue; the events of their plates come afterwards. */
+    const MISSED: [title: string, gate: (typeof MODES)[number], told: string, ...steps: (Wire | 'clear')[]][] = [
+      ['each of two prints that ended', 'confirm', 'ACAC', past(A), 'clear', past(B, A), 'clear'],
+      ['the first of them that nobody cleared', 'confirm', 'ACA', past(A), past(B, A)],
+      ['a failed print before a finished one', 'automatic', 'AC', past(FAILED_A), 'clear', past(B, FAILED_A)],
+      ['a failed print during the next one', 'automatic', 'AC', past(FAILED_A), 'clear', under('b', FAILED_A)],
+      ['no finished print that needs nobody', 'automatic', '', past(A), past(B, A)],
+      ['a cleanup that was confirmed at the printer', 'printer', 'AC', cleanup('a'), past(A)],
+      ['both cleanups', 'printer', 'ACAC', cleanup('a'), past(A), cleanup('b', 100, A), past(B, A)],
+      ['prints that nobody watched', 'confirm', 'ACACA', past(at('c', 'finished', 100), B, A)],
+    ];
+    for (const [title, gate, told, ...steps] of MISSED)
+      it(`is announced although the queue was not planned meanwhile: ${title}`, async () => {
+        const start = (queueId: string) => (one = all.start({ gate, printers: ['C1'] }, { queueId }));
+        const other = start('other');
+        start('queue');
+        await see('C1', {});
+        all.kill(one);
+        one = other;
+        for (const step of steps)
+          if (step === 'clear') await other.clear(true);
+          else await see('C1', step);
+        start('queue');
+        await all.pass(60);
+        assert.equal(
+          one
+            .types('plate')
+            .map((type) => (type === 'plate.awaiting' ? 'A' : 'C'))
+            .join(''),
+          told,
+        );
+        const ids = one.events.filter(({ type }) => type.startsWith('plate')).map(({ id }) => id);
+        assert.deepEqual(ids, [...new Set(ids)]);
+      });
   });
 });
