@@ -239,7 +239,7 @@ export const QUEUE_RULES: Rule[] = [
   },
   {
     name: 'plans a queue at one replica, as long as no hazard hits it',
-    broken: ({ queues, hazards }) =>
+    broken: ({ queues, hazards, signedOut, lost }) =>
       QUEUES.flatMap(({ id }) => {
         const keys = new Set(queues.added.flatMap((one) => (one.queue === id ? [one.key] : [])));
         const own = queues.dispatches.filter(({ clusterId, at }) =>
@@ -250,9 +250,10 @@ export const QUEUE_RULES: Rule[] = [
         return own.slice(1).flatMap(({ by, at }, index) => {
           const before = own[index] as (typeof own)[number];
           if (by === before.by) return [];
-          const isExplained = hazards.some(
-            (hazard) =>
-              hits(hazard, Number(before.by.split(' ')[1])) && hazard.from < at && hazard.to > before.at - LEASE,
+          const hitting = hazards.filter((hazard) => hits(hazard, Number(before.by.split(' ')[1])));
+          // Without a sign-in no replica can plan, so the first that follows the next one does.
+          const isExplained = [...hitting, ...signedOut, ...lost].some(
+            ({ from, to }) => from < at && to > before.at - LEASE,
           );
           return isExplained ? [] : [`${id} was planned by ${before.by}, and then by ${by} without a reason (${at})`];
         });
