@@ -35,6 +35,9 @@ import { kindOf, PRINTERS, QUEUED, QUIET, REPLICAS, TIME_FACTOR, TOKEN_LIFETIME 
 const credentialSecret = 'the secret of all';
 /** Interval between two collections of evidence, ms. */
 const LOOK = 250;
+/** Interval of a timer that shows how late the farm's timers are, ms, and the delay from which one is late. */
+const TICK = 100;
+const LATE = 50;
 /** Longest wait until every printer was seen, ms. */
 const FIRST = 120_000;
 /** Longest new sign-in, ms: the database may be down, and a killed replica may hold the lock for two minutes. */
@@ -76,10 +79,11 @@ export class Farm {
   readonly #signedOut: Stretch[] = [];
   readonly #followed: Followed[] = [];
   readonly #lost: Stretch[] = [];
+  readonly #late: Stretch[] = [];
   #renewing: { token: string; stretch: Stretch } | undefined;
   #since = 0;
   #looking = Promise.resolve();
-  #watching: Promise<void> | undefined;
+  #watching: Promise<unknown> | undefined;
   #over = false;
 
   private constructor(parts: { folder: string; simulator: Simulator; postgres: RunningPostgres; networks: Network[] }) {
@@ -146,7 +150,7 @@ export class Farm {
       await farm.#signIn();
       simulator.requests.clear();
       farm.#since = Date.now();
-      farm.#watching = farm.#watch();
+      farm.#watching = Promise.all([farm.#watch(), farm.#watchProcessor()]);
       await farm.#seen();
       farm.queues.start();
     } catch (error) {
@@ -320,6 +324,7 @@ export class Farm {
       signedOut: this.#signedOut,
       followed: this.#followed,
       lost: this.#lost,
+      late: this.#late,
       reuseDetections: this.simulator.tokens.reuseDetections,
       states: await Promise.all(this.replicas.map((replica) => stateOf(replica))),
       shares: first && (await sharesOf(first)),
@@ -408,6 +413,15 @@ export class Farm {
       await this.#look();
       await this.#lookAtRenewal();
       await pause(LOOK);
+    }
+  }
+
+  /** Measures how long a process waits for a processor, until the farm stops. */
+  async #watchProcessor(): Promise<void> {
+    while (!this.#over) {
+      const from = Date.now() + TICK;
+      await pause(TICK);
+      if (Date.now() - from >= LATE) this.#late.push({ from, to: Date.now() });
     }
   }
 

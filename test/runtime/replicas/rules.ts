@@ -4,11 +4,11 @@ import { QUEUE_RULES } from './queue-rules';
 import { PRINTERS, QUIET, REPLICAS, TOKEN_LIFETIME } from './size';
 import type { Evidence, Followed, HazardKind, Poll, Printing, Stretch, ReplicaDiaryLine } from './evidence';
 
-/** Duration of a lease, ms. */
-const LEASE = 20_000;
+/** Duration of a lease after its last heartbeat, which another replica sees up to 5 s later, ms. */
+const LEASE = 17_000 + 5_000;
 /** Uninterrupted database connection that a replica needs before it treats a lease as expired, ms. */
 const STEADY = 10_000;
-/** Additional time for a busy machine, ms. */
+/** Additional time for statements and requests, ms. */
 const BUSY = 3_000;
 /** Minimum time between two polls of a printer, ms: closer polls show two uncoordinated pollers. */
 const TOGETHER = 4_000;
@@ -68,7 +68,7 @@ function covered(of: Stretch, stretches: readonly Stretch[]): number {
 }
 
 /** Gaps between the polls of each printer, and the part of each gap that is unavoidable. */
-export function gaps({ polls, since, now, hazards, stuck, lost, signedOut }: Evidence) {
+export function gaps({ polls, since, now, hazards, stuck, lost, signedOut, late }: Evidence) {
   const unhelped: Stretch[] = [
     ...hazards.flatMap(({ kind, replica, from, to }): Stretch[] => {
       if (BREAKS.includes(kind) && replica === 0) return [{ from, to: to + STEADY }];
@@ -78,6 +78,7 @@ export function gaps({ polls, since, now, hazards, stuck, lost, signedOut }: Evi
       return [];
     }),
     ...stuck,
+    ...late,
     ...lost.map(({ from, to }) => ({ from, to: Math.max(to, from + SIGN_IN) })),
     ...signedOut.map(({ from, to }) => ({ from, to: to + FOLLOWED })),
   ];
@@ -85,7 +86,8 @@ export function gaps({ polls, since, now, hazards, stuck, lost, signedOut }: Evi
     const marks = [since, ...times.map(({ at }) => at).filter((time) => time > since), now];
     return marks.slice(1).map((to, at) => {
       const from = marks[at] as number;
-      return { printer: cluster + 1, clusterId, from, ms: to - from, excused: covered({ from, to }, unhelped) };
+      const by = [...new Set(times.flatMap((poll) => (poll.at === from || poll.at === to ? [poll.by] : [])))];
+      return { printer: cluster + 1, clusterId, by, from, ms: to - from, excused: covered({ from, to }, unhelped) };
     });
   });
 }
@@ -177,7 +179,11 @@ export const RULES: Rule[] = [
     broken: (seen) =>
       gaps(seen)
         .filter(({ ms, excused }) => ms - excused > INTERVAL * 1000 + LEASE + BUSY)
-        .map(({ printer, ms, from }) => `printer ${printer} was not polled for ${(ms / 1000).toFixed(1)} s (${from})`),
+        .map(
+          ({ printer, by, ms, excused, from }) =>
+            `printer ${printer} of ${by.join(' and ')} was not polled for ${(ms / 1000).toFixed(1)} s, of which ` +
+            `${(excused / 1000).toFixed(1)} s were unavoidable (${from})`,
+        ),
   },
   {
     name: 'polls a printer from one replica at a time',
