@@ -578,6 +578,7 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
   const { printing: before } = gate;
   const id = jobs.find(isPrinting)?.clusterJobId;
   if (id && before?.id === id && before.missingSince === null) return gate;
+  if (id && isOutdated(gate, id, at)) return gate;
   if (id) {
     // The printer's own status may show a print before the lists do.
     const isContinued = before?.id === id || (before?.isUnlisted ?? false);
@@ -605,6 +606,13 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
   if (before.missingSince === at) return gate;
   return closed(gate, before.id, { outcome: 'unknown', source: before.isUnlisted ? 'status' : 'vanished', at });
 }
+
+/**
+ * Whether a status shows a print that is known to have ended since: a runtime that could not write for a while applies what it
+ * saw before others saw the end. A print that only left the lists may come back.
+ */
+const isOutdated = ({ ended, known }: PlateGate, id: string, at: number): boolean =>
+  ended !== null && known.includes(id) && (ended.id !== id || ended.source === 'job') && at <= ended.at;
 
 /** Whether the printer's status may lag behind the end of its last print: after a cleanup, not for two polls. */
 const isTail = ({ stage, hasShownCleanup }: EndedPrint, { hasGap, wasUnlisted, isLongUnlisted }: Sight): boolean =>

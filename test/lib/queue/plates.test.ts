@@ -410,6 +410,21 @@ describe('queue/plates', () => {
       assert.deepEqual(one.types('plate'), []);
     });
 
+    it('is announced once although another queue applies later what it saw before the end', async () => {
+      one = all.start({ gate: 'automatic', printers: ['C1'] });
+      await see('C1', {});
+      const late = all.start({ gate: 'automatic', printers: ['C1'] }, { queueId: 'other' });
+      await see('C1', {});
+      let isFull = true;
+      late.beforeUpdates(([kind]) => {
+        if (isFull && kind === 'queue-plate') throw new Error('The disk is full');
+      });
+      await see('C1', under('a'), past(FAILED_A));
+      isFull = false;
+      assert.deepEqual(await see('C1', past(FAILED_A), past(FAILED_A)), ['awaiting']);
+      assert.deepEqual(one.types('plate'), ['plate.awaiting']);
+    });
+
     /** Ends of prints, and clearings, while no runtime plans the queue; the events of their plates come afterwards. */
     const MISSED: [title: string, gate: (typeof MODES)[number], told: string, ...steps: (Wire | 'clear')[]][] = [
       ['each of two prints that ended', 'confirm', 'ACAC', past(A), 'clear', past(B, A), 'clear'],
