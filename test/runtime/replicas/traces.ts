@@ -4,9 +4,11 @@ import type { Farm } from './farm';
 
 /** Kinds of the stored values that decide which events come. */
 const KINDS = ['checkpoint', 'queue-item', 'queue-past', 'queue-telling', 'queue-state', 'queue-plate'];
-/** Most characters of a stored value, and most lines of the logs. */
-const CHARACTERS = 4_000;
+/** Most characters of the beginning and of the end of a stored value, and most lines of the logs. */
+const CHARACTERS = 2_000;
 const LINES = 100;
+/** Shortest word of a breach that names something stored. */
+const SHORTEST = 4;
 /** Time around a print in which its polls are named, ms. */
 const AROUND = 60_000;
 
@@ -21,7 +23,8 @@ export async function tracesOf(
   breaches: readonly string[],
   log: readonly string[],
 ): Promise<string[]> {
-  const words = new Set(breaches.flatMap((sentence) => sentence.split(/[\s/:,()]+/)));
+  const named = breaches.flatMap((sentence) => sentence.split(/[\s/:,()]+/));
+  const words = new Set(named.filter((word) => word.length >= SHORTEST));
   const printings = seen.printings.filter(({ uuid, name }) => words.has(uuid) || words.has(name));
   for (const { items } of seen.queues.lists)
     for (const { itemId, queueKey } of items ?? []) if (words.has(queueKey ?? '')) words.add(itemId);
@@ -47,19 +50,24 @@ export async function tracesOf(
 
 const unanswered = (error: unknown): string[] => [`the database did not answer: ${String(error)}`];
 
-/** Stored values whose keys contain one of the words. */
+/** Stored values whose keys contain one of the words; a plate is named by its printer. */
 async function storedOf(farm: Pick<Farm, 'sql'>, words: ReadonlySet<string>): Promise<string[]> {
   const rows = await farm.sql<{ key: string; content: string; holder: string | null }>(
     `SELECT key, content, holder FROM ${SCHEMA}.entries WHERE kind = ANY ($1) AND content IS NOT NULL ORDER BY key`,
     [KINDS],
   );
   return rows
-    .filter(({ key }) => (JSON.parse(key) as string[]).some((word) => words.has(word)))
-    .map(
-      ({ content, holder }) =>
-        `stored${holder === null ? '' : `, locked by ${holder}`}: ${content.slice(0, CHARACTERS)}`,
-    );
+    .filter(({ key, content }) =>
+      [...(JSON.parse(key) as string[]), clusterOf(content)].some((word) => words.has(word)),
+    )
+    .map(({ content, holder }) => `stored${holder === null ? '' : `, locked by ${holder}`}: ${shortened(content)}`);
 }
+
+const clusterOf = (content: string): string =>
+  (JSON.parse(content) as { value?: { clusterId?: string } }).value?.clusterId ?? '';
+
+const shortened = (content: string): string =>
+  content.length <= 2 * CHARACTERS ? content : `${content.slice(0, CHARACTERS)} … ${content.slice(-CHARACTERS)}`;
 
 /** Items of shared work, by the lease of their holder. */
 async function holdersOf(farm: Pick<Farm, 'sql'>): Promise<string[]> {
