@@ -29,8 +29,8 @@ const PATIENCE = 420_000;
 /** Breaches of one rule that are printed per round. */
 const SHOWN = 5;
 
-/** Identity of a breach, without its duration: that grows each time it is evaluated. */
-const idOf = (sentence: string): string => sentence.replace(/[\d.]+ s\b/, '');
+/** Identity of a breach, without its durations: they grow each time it is evaluated. */
+const idOf = (sentence: string): string => sentence.replaceAll(/[\d.]+ s\b/g, '');
 
 /** Runs rounds of hazards during prints, and returns the breaches of each rule. */
 export async function runRounds({ seed, rounds, say }: RoundsOptions): Promise<Breaches> {
