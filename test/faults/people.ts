@@ -252,6 +252,7 @@ export class People {
       for (const item of items) await time.until(this.help(item), 700 * SECOND);
       for (const { clusterId, printerId } of this.gone)
         await time.until(this.plate(clusterId, printerId, true), 700 * SECOND);
+      await time.until(this.#judgeLeft(), 700 * SECOND);
       await time.pass(ROUND);
     }
     trace.add(JSON.stringify(await this.queue?.explainQueue()));
@@ -260,6 +261,15 @@ export class People {
       4,
       `not finished: ${left.map(({ queueKey, state, copies, prints }) => `${queueKey} ${state} ${JSON.stringify({ copies, prints })}`).join('; ')}`,
     );
+  }
+
+  /** Judges the parts on printers that have left the account, which the board shows. */
+  async #judgeLeft(): Promise<void> {
+    const board = await this.queue?.board().catch(() => null);
+    const listed = new Set(board?.printers.map(({ clusterId }) => clusterId));
+    for (const { kind, clusterId, printerId } of board?.todo ?? [])
+      if (kind === 'plate' && clusterId !== null && !listed.has(clusterId))
+        await this.plate(clusterId, printerId, true);
   }
 
   async #listed(): Promise<QueueItem[]> {

@@ -1,7 +1,7 @@
 import { isoTime } from '../../time/clock';
 import { phrase, Sentence } from '../../words/sentence';
 import { isPlateToClear, judgesOf, type PlateGate, printToClear } from '../model/gate';
-import { copiesIn, isStuck, lastAttempt } from '../model/item';
+import { awaitedPrints, copiesIn, isStuck, lastAttempt } from '../model/item';
 import type { Require } from '../model/requirement';
 import {
   type Answer,
@@ -61,19 +61,13 @@ const timeOf = (ms: number | null | undefined): string | null =>
 
 function plates({ data, rules, queueId }: QueueContext, printers: readonly BoardPrinter[]): Need[] {
   const told = data.plates.verdicts();
-  const seen = new Set<string>();
-  return printers.flatMap((printer) => {
-    const { clusterId, printerId, judges } = printer;
-    const gate = data.gates.of(clusterId, printerId);
-    // Printers without an id of their own share a gate. A cluster that can't be read may show one that is elsewhere.
-    const isHere = gate?.clusterId === clusterId && !seen.has(gate.gateId);
-    if (!isHere || judges === null || !isPlateToClear(gate, rules.gate)) return [];
-    seen.add(gate.gateId);
+  return platesIn(data, printers).flatMap(({ gate, name, clusterId, printerId }) => {
+    const judges = judgesOf(gate);
+    if (judges === null || !isPlateToClear(gate, rules.gate)) return [];
     const last = printToClear(gate);
     const print = data.printOf(last ?? '');
     const verdict = told.get(last ?? '');
-    const isJudged = verdict !== undefined && verdict.at > 0 && judgesOf(gate) === last;
-    const name = labelOf(printer);
+    const isJudged = verdict !== undefined && verdict.at > 0 && judges === last;
     const isPart = print?.attempt.state === 'finished' || (print?.attempt.state === 'printing' && mayBeGood(gate));
     const named = print
       ? { itemId: print.item.itemId, copy: print.attempt.copy, attempt: print.attempt.attempt }
@@ -103,6 +97,33 @@ function plates({ data, rules, queueId }: QueueContext, printers: readonly Board
       },
     ];
   });
+}
+
+/** The plate gates of the queue's printers, and those of others that hold a part whose copy waits for its verdict. */
+function platesIn(data: QueueContext['data'], printers: readonly BoardPrinter[]) {
+  const seen = new Set<string>();
+  const ours = printers.flatMap((printer) => {
+    const { clusterId, printerId } = printer;
+    const gate = data.gates.of(clusterId, printerId);
+    // Printers without an id of their own share a gate. A cluster that can't be read may show one that is elsewhere.
+    if (gate?.clusterId !== clusterId || seen.has(gate.gateId)) return [];
+    seen.add(gate.gateId);
+    return [{ gate, name: labelOf(printer), clusterId, printerId }];
+  });
+  const clusters = new Set(printers.map(({ clusterId }) => clusterId));
+  // Such a printer has left the account, or the queue.
+  const others = data.gates.all
+    .filter((gate) => !clusters.has(gate.clusterId) && isAwaited(data, printToClear(gate)))
+    .map((gate) => {
+      const { clusterId, clusterName, printerId } = gate;
+      return { gate, name: clusterName ?? clusterId, clusterId, printerId };
+    });
+  return [...ours, ...others];
+}
+
+function isAwaited(data: QueueContext['data'], printing: string | null): boolean {
+  const print = data.printOf(printing ?? '');
+  return print !== undefined && awaitedPrints(print.item).includes(print.attempt);
 }
 
 /** Whether a print whose end is not recorded yet may have finished. */

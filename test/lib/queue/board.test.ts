@@ -136,6 +136,24 @@ describe('queue/board', () => {
     assert.equal((await one.item('a')).copies.rejected, 1);
   });
 
+  it('offers the verdict that a copy waits for, also once the printer with its part has left the account', async () => {
+    await begin({ printers: [] });
+    await one.add('a', { require: { printers: ['C1'] } });
+    await all.pass(80);
+    const { id } = await the('plate');
+    all.farm.clusters.delete('C1');
+    await all.pass(400);
+    assert.deepEqual(
+      (await one.printers()).map(({ clusterId }) => clusterId),
+      ['C2'],
+    );
+    const need = await the('plate');
+    assert.deepEqual([need.id, need.clusterId, labels(need)], [id, 'C1', ['Good', 'Bad']]);
+    await press(need, 'Good');
+    assert.equal((await board()).todo.length, 0);
+    assert.equal((await one.item('a')).state, 'finished');
+  });
+
   it('says how many parts are good at most, and clears the plate of a print that made none or is not known', async () => {
     await begin({ printers: ['C1'] });
     await one.add('a', { wanted: 8, perPrint: 4 });
