@@ -2,19 +2,20 @@
 const fs = require('node:fs');
 const { Session } = require('node:inspector');
 const { createServer } = require('node:net');
-const { monitorEventLoopDelay } = require('node:perf_hooks');
+const { monitorEventLoopDelay, performance } = require('node:perf_hooks');
 const { setFlagsFromString } = require('node:v8');
 const { runInNewContext } = require('node:vm');
 
 const delay = monitorEventLoopDelay({ resolution: 1 });
 const ms = (/** @type {number} */ nanoseconds) => nanoseconds / 1e6;
 
-/** Interval of the timer that finds stops, ms: a stop is found at most this much too long. */
-const TICK = 5;
+/** Interval of the timer that finds stops, ms. What the event loop does besides in one of them counts as part of the stop. */
+const TICK = 20;
 
 /**
- * Finds the longest stop of the event loop (ms) that this process itself causes: the time that the thread only waited for a
- * processor, because other processes had them, does not count. Where the system does not tell that time, it counts.
+ * Finds the longest stop of the event loop (ms) that this process itself causes: neither idle time counts, nor the time that
+ * the thread only waited for a processor, because other processes had them. Where the system does not tell the latter, it
+ * counts.
  */
 function stops() {
   /** @type {number | null} */
@@ -27,11 +28,11 @@ function stops() {
   const read = Buffer.alloc(80);
   const waited = () =>
     schedule === null ? 0 : ms(Number(read.toString('latin1', 0, fs.readSync(schedule, read, 0, 80, 0)).split(' ')[1]));
-  let last = { at: performance.now(), waited: waited() };
+  let last = { use: performance.eventLoopUtilization(), waited: waited() };
   let longest = 0;
   const timer = setInterval(() => {
-    const now = { at: performance.now(), waited: waited() };
-    longest = Math.max(longest, now.at - last.at - (now.waited - last.waited));
+    const now = { use: performance.eventLoopUtilization(), waited: waited() };
+    longest = Math.max(longest, now.use.active - last.use.active - (now.waited - last.waited));
     last = now;
   }, TICK);
   return () => {
