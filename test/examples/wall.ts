@@ -59,10 +59,10 @@ export class Wall {
   card = (name: string): Locator => this.page.getByRole('article', { name, exact: true });
   button = (name: string): Locator => this.page.getByRole('button', { name, exact: true });
 
-  /** Waits for a card of each of these printers, and asserts that there is no other card. */
+  /** Waits until there is a card of each of these printers, and no other card: after a restart, a page draws them anew. */
   async showsOnly(names: string[]): Promise<void> {
     for (const name of names) await this.card(name).waitFor();
-    assert.equal(await this.cards.count(), names.length);
+    await this.cards.nth(names.length).waitFor({ state: 'detached' });
   }
 
   /** Asserts that nothing is cut off, and that the page does not scroll sideways. */
