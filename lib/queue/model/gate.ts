@@ -306,8 +306,8 @@ function withoutUnread({ unread: _, ...gate }: PlateGate, clusterIds: readonly s
 }
 
 /**
- * The gate after a status of a cluster that its machine has left. What has ended there may lie on its plate, and nobody has
- * watched its end.
+ * The gate after a status of a cluster that its machine has left. The part of a print that ended there unwatched may lie on
+ * its plate.
  */
 export function withFarewell(before: PlateGate, { clusterId, jobs, history, unplaced, at }: Farewell): PlateGate {
   const { unread } = before;
@@ -352,7 +352,7 @@ export function settledBy(gate: PlateGate, id: string, at: number): PlateGate {
 
 /**
  * The gate once the service has named the print that a person has settled, and that ended there: a plate that was cleared for
- * it stays clear. Nobody watched its end.
+ * it stays clear. The end of that print was not watched.
  */
 export function named(gate: PlateGate, key: string, id: string): PlateGate {
   const { ended, printing, known, verdicts, begun } = gate;
@@ -586,7 +586,7 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
       before && !isContinued ? closed(gate, before.id, { outcome: 'unknown', source: 'vanished', at }) : gate;
     // It was only out of sight.
     const isBack = ended.ended?.id === id;
-    // Whoever began another one took off what lay there.
+    // Another print can only begin on a plate from which the part was taken off.
     const after = before?.id === id || isBack ? ended : withoutUnread(takenOff(ended), [], 0);
     const known = isBack ? after.known.filter((other) => other !== id) : after.known;
     const begun = isContinued || isBack ? after.begun : after.begun + 1;

@@ -60,7 +60,7 @@ function needsOf(file: PlanFile, rule: QueueRules['material']): readonly Need[] 
   return needs;
 }
 
-/** Whatever is loaded. */
+/** Stands for any material. */
 const ANY: MaterialNeed = {};
 
 /** Entries are grouped as the queue compares materials: by GUID, by type and color, by type, or all together. */

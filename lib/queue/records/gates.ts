@@ -63,7 +63,7 @@ export class PlateGates {
   readonly #deps: PlateGatesDeps;
   readonly #records: GateRecords;
   readonly #unwritten = new Map<string, Unwritten>();
-  /** What clusters have shown of machines that had left them, by gate, until that is written. */
+  /** The last statuses of machines in clusters that they had left, by gate, until these are written. */
   readonly #farewells = new Map<string, readonly Farewell[]>();
   /** Of the names of machines. */
   readonly #prefix: string;

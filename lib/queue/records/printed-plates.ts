@@ -108,7 +108,7 @@ export class PrintedPlates {
         return isTaken ? acceptedBy(before, id) : before;
       });
     if (found.length > 0) return;
-    // Nobody has seen them since their records were lost.
+    // These machines were not seen since their records were lost.
     for (const unseen of unseenGates(print, now))
       await this.#records.update(unseen.gateId, (current) => settledBy(current ?? unseen, id, now));
   }

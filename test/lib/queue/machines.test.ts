@@ -1274,7 +1274,7 @@ describe('queue: the plate of a machine', () => {
       await one.judge(true, { judges }, 'C2');
       assert.equal(await plate(), undefined);
       assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
-      // What its former cluster lists later has been taken off.
+      // The part of a print that its former cluster lists later has been taken off.
       await readAgain({ ...alone('P1'), ...placed });
       assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
     });
