@@ -1015,6 +1015,8 @@ const OTHERS: Record<string, string> = {
   'queue/plan/forecast.*': 'gets printers that were read',
   'queue/view.*': 'gets times',
   'queue/model/gate.*': 'gets records',
+  'queue/model/gate-sights.*': 'gets statuses that were read',
+  'queue/model/gate-verdicts.*': 'gets records',
   'queue/model/machine.*': 'compares ids',
   'queue/run/runtime.*': 'compares ids',
   'queue/model/rules.*': 'gets hours that were read',

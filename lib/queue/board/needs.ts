@@ -1,6 +1,7 @@
 import { isoTime } from '../../time/clock';
 import { phrase, Sentence } from '../../words/sentence';
-import { isPlateToClear, judgesOf, type PlateGate, printToClear } from '../model/gate';
+import { isPlateToClear, type PlateGate } from '../model/gate';
+import { judgesOf, printToClear } from '../model/gate-verdicts';
 import { awaitedPrints, copiesIn, isStuck, lastAttempt } from '../model/item';
 import type { Require } from '../model/requirement';
 import {

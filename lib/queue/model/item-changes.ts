@@ -21,7 +21,7 @@ import {
   withItemEvent,
   withPrintEvent,
 } from './item';
-import type { Judgement } from './gate';
+import type { Judgement } from './gate-verdicts';
 import { goodPartsOf, isNeeded, owing, owingInFront, perPrintOf, withPerPrint } from './parts';
 import type { QueueRules } from './rules';
 import {

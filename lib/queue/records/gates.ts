@@ -5,18 +5,16 @@ import type { PrintJob } from '../../service/print-job';
 import type { Printer } from '../../service/printer';
 import type { Clock } from '../../time/clock';
 import { allToTheirEnds } from '../../time/concurrency';
+import { isCleared, knows, type PlateGate } from '../model/gate';
 import {
-  isCleared,
   type Farewell,
   withFarewell,
-  knows,
   mayHavePrinted,
   newGate,
   observed,
-  type PlateGate,
   type Sight,
   tellsOfPrint,
-} from '../model/gate';
+} from '../model/gate-sights';
 import { gateIdOf, type Machine, machineOf, printerIdOf } from '../model/machine';
 import type { GateRecords } from './gate-records';
 import type { QueueStore } from './records';

@@ -3,24 +3,16 @@ import type { Clock } from '../../time/clock';
 import { phrase } from '../../words/sentence';
 import {
   acceptedBy,
-  closedBy,
-  confirmed,
-  damagedGate,
-  holding,
   isFollowed,
   isLastPrint,
-  judgesOf,
-  type JudgedPrint,
-  type Judgement,
   knows,
-  named,
   type Outcome,
   type PlateGate,
   type PlateVerdict,
   replacesLost,
-  settledBy,
-  verdictOf,
 } from '../model/gate';
+import { closedBy, damagedGate, named, settledBy } from '../model/gate-sights';
+import { confirmed, holding, judgesOf, type JudgedPrint, type Judgement, verdictOf } from '../model/gate-verdicts';
 import { gateIdOf, isNil } from '../model/machine';
 import { type Attempt, machinesOf, type PrinterTarget } from '../model/types';
 import type { GateRecords } from './gate-records';

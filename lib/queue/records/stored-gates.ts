@@ -1,6 +1,7 @@
 import { list, record, text } from '../../service/json-readers';
 import type { Key } from '../../state/store';
-import { damagedGate, type EndedPrint, PLATE_ROWS, type PlateGate, type PlateIds } from '../model/gate';
+import { type EndedPrint, PLATE_ROWS, type PlateGate, type PlateIds } from '../model/gate';
+import { damagedGate } from '../model/gate-sights';
 import { gateIdOf, isNil } from '../model/machine';
 import { isCount, isFlag, isNewerThan, isText, isTime, listOf, oneOf, orMissing, orNull, shapeOf } from './shapes';
 

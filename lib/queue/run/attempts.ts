@@ -13,7 +13,8 @@ import { AGAIN, type Backoff, retryUntil, waitBefore, WORK_IN_PROGRESS } from '.
 import { isGone } from '../../upload/send';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { phrase, type Sentence } from '../../words/sentence';
-import { mayHavePrinted, type Outcome, type PlateVerdict } from '../model/gate';
+import type { Outcome, PlateVerdict } from '../model/gate';
+import { mayHavePrinted } from '../model/gate-sights';
 import { awaitedPrints, hasBegun, isOpen, isUnnamed, lastAttempt, mayStart, openAttempts } from '../model/item';
 import * as changes from '../model/item-changes';
 import { type AttemptOf, findAttempt } from '../model/item-changes';
