@@ -24,6 +24,9 @@ export interface Asked {
   /** Number of the replica that received the message. */
   replica: number;
   kind: 'print' | 'wait';
+  /** Times of the request and of its answer or failure, ms since 1970; `answeredAt` null: there is none yet. */
+  at: number;
+  answeredAt: number | null;
   /** Answer to `print`: the id of the print, or the error code; both null until there is an answer. */
   job: string | null;
   failed: string | null;

@@ -217,9 +217,14 @@ export class Farm {
   /** Sends a message with a print key to all these replicas at once. The answers become part of the evidence. */
   ask(kind: Asked['kind'], key: string, clusterId: string, replicas: readonly Replica[]): void {
     for (const replica of replicas) {
-      const asked: Asked = { kind, key, replica: replica.number, job: null, failed: null };
+      const asked: Asked = {
+        ...{ kind, key, replica: replica.number, job: null, failed: null },
+        ...{ at: Date.now(), answeredAt: null },
+      };
       this.#asked.push(asked);
-      this.#send(asked, clusterId, replica).catch((error: unknown) => (asked.failed = String(error)));
+      this.#send(asked, clusterId, replica)
+        .catch((error: unknown) => (asked.failed = String(error)))
+        .finally(() => (asked.answeredAt = Date.now()));
     }
   }
 

@@ -2,8 +2,8 @@ import { SCHEMA } from '../../../lib/postgres/schema';
 import type { Evidence } from './evidence';
 import type { Farm } from './farm';
 
-/** Kinds of the stored values that decide which events come. */
-const KINDS = ['checkpoint', 'queue-item', 'queue-past', 'queue-telling', 'queue-state', 'queue-plate'];
+/** Kinds of the stored values that decide which events come, and which prints are found. */
+const KINDS = ['checkpoint', 'queue-item', 'queue-past', 'queue-telling', 'queue-state', 'queue-plate', 'print-key'];
 /** Most characters of the beginning and of the end of a stored value, and most lines of the logs. */
 const CHARACTERS = 2_000;
 const LINES = 100;
@@ -42,6 +42,13 @@ export async function tracesOf(
         `told ${told.map(({ type, node, replica, at }) => `${type ?? ''} to ${node} of ${replica} at ${after(at)}`).join(', ')}`,
       ].join('; ');
     }),
+    ...seen.asked
+      .filter(({ key }) => words.has(key))
+      .map(({ kind, key, replica, at, answeredAt, job, failed }) => {
+        const answer =
+          answeredAt === null ? 'no answer' : `answered at ${after(answeredAt)}: ${job ?? failed ?? 'begun'}`;
+        return `${kind} ${key}: asked of replica ${replica} at ${after(at)}, ${answer}`;
+      }),
     ...(await storedOf(farm, words).catch(unanswered)),
     ...(await holdersOf(farm).catch(unanswered)),
     ...log.slice(-LINES),
