@@ -27,7 +27,7 @@ import type {
   Stretch,
   ReplicaDiaryLine,
 } from './evidence';
-import { flowsOf, settings, type DiaryLine } from './flow';
+import { flowsOf, PRINT_TIMEOUT, settings, type DiaryLine } from './flow';
 import { Network } from './network';
 import { Queues } from './queues';
 import { kindOf, PRINTERS, QUEUED, QUIET, REPLICAS, TIME_FACTOR, TOKEN_LIFETIME } from './size';
@@ -245,6 +245,7 @@ export class Farm {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ key, clusterId, name: `${key}.gcode` }),
+      signal: AbortSignal.timeout(ANSWERED_WITHIN),
     });
     const text = await response.text();
     if (kind === 'wait') return;
@@ -504,6 +505,8 @@ export class Farm {
   }
 }
 
+/** Timeout of a request that prints, ms. A deploy cuts the flow off from the request, which then is never answered. */
+const ANSWERED_WITHIN = (PRINT_TIMEOUT + 10) * 1000;
 /** Timeout of a request to a replica, ms: a paused one does not answer. */
 const PATIENCE = 5_000;
 
