@@ -1,7 +1,7 @@
 const { createHash } = require('node:crypto');
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
-const { dirname, join, relative, resolve } = require('node:path');
+const { dirname, join, parse, relative, resolve } = require('node:path');
 
 /**
  * Compiles TypeScript that is required, like the build to CommonJS. Unlike tsx, it adds no call that names each function
@@ -22,7 +22,7 @@ for (const [extension, load] of Object.entries(others)) loaders[extension] ??= l
 function compiled(file) {
   const source = readFileSync(file, 'utf8');
   const mark = `/* ${createHash('sha1').update(version).update(file).update(source).digest('hex')} */`;
-  const kept = join(root, '.cache/typescript', `${relative(root, file)}.js`);
+  const kept = join(root, '.cache/typescript', `${relative(parse(file).root, file)}.js`);
   const known = read(kept);
   if (known?.startsWith(mark)) return known;
   const { code } = require('esbuild').transformSync(source, {
