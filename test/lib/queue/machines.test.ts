@@ -884,6 +884,16 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
     });
 
+    /** Sends a print to P1 at C1, which no status shows. P2 at C2 is paused. */
+    const sendUnseen = async () => {
+      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
+      await start();
+      await one.pause('C2');
+      all.farm.isHidden = true;
+      await one.add('a');
+      await all.pass(60);
+    };
+
     it('is closed alone by its print, and not with the printer in its former place', async () => {
       all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
       await start({ gate: 'confirm' });
@@ -936,12 +946,7 @@ describe('queue: the plate of a machine', () => {
       });
 
     it('keeps prints from the group that it has joined while nobody knows the end of its own', async () => {
-      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
-      await start();
-      await one.pause('C2');
-      all.farm.isHidden = true;
-      await one.add('a');
-      await all.pass(60);
+      await sendUnseen();
       all.farm.unreadable.add('C1');
       assert.deepEqual(await see('C2', group('P2', 'P1')), { P2: 'clear', P1: 'awaiting' });
       await one.clear(true, 'C2', 'P1');
@@ -961,12 +966,7 @@ describe('queue: the plate of a machine', () => {
     });
 
     it('is closed by the end of its print, of which its former cluster tells, and not the printer in its former place', async () => {
-      all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
-      await start();
-      await one.pause('C2');
-      all.farm.isHidden = true;
-      await one.add('a');
-      await all.pass(60);
+      await sendUnseen();
       all.farm.changes.set('C2', answer(OFFLINE));
       await see('C1', alone('P2'));
       assert.deepEqual(await see('C2', alone('P1')), { only: 'clear' });
