@@ -41,6 +41,25 @@ describe('the rules for three replicas', () => {
     });
   });
 
+  describe('about pollers', () => {
+    const name = 'polls a printer from one replica at a time';
+    /** A printer that was polled twice within half a second. */
+    const polledTwice = (...by: [string, string]) => ({
+      polls: new Map([['C1', by.map((replica, at) => ({ at: 500_000 + at * 500, by: replica }))]]),
+    });
+    const signedOut = [{ from: 490_000, to: 499_900 }];
+
+    it('are broken by two polls at a time', () => {
+      assert.equal(broken(name, polledTwice('replica 1', 'replica 2')), 1);
+      assert.equal(broken(name, polledTwice('replica 1', 'replica 1')), 1);
+    });
+
+    it('allow one replica to poll again after a sign-in', () => {
+      assert.equal(broken(name, { ...polledTwice('replica 1', 'replica 1'), signedOut }), 0);
+      assert.equal(broken(name, { ...polledTwice('replica 1', 'replica 2'), signedOut }), 1);
+    });
+  });
+
   describe('about the planner', () => {
     const name = 'plans a queue at one replica, as long as no hazard hits it';
     const dispatched = (at: number, by: string) => ({ clusterId: 'C1', at, by });

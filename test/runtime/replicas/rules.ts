@@ -187,16 +187,19 @@ export const RULES: Rule[] = [
   },
   {
     name: 'polls a printer from one replica at a time',
-    broken: ({ polls, hazards }) =>
+    broken: ({ polls, hazards, signedOut }) =>
       [...polls].slice(-QUIET).flatMap(([clusterId, times]) =>
         times.slice(1).flatMap(({ at, by }, index) => {
           const before = times[index] as Poll;
           const apart = ((at - before.at) / 1000).toFixed(1);
+          // A replica polls at once after each change of the sign-in.
+          const isAnew =
+            by === before.by && signedOut.some(({ from, to }) => from < at && to + FOLLOWED + BUSY > before.at);
           // A broken lease leaves no time of the last poll, so the next owner of the printer does not know it.
           const isUnknown = hazards.some(
             ({ kind, from, to }) => BREAKS.includes(kind) && from < at && to > before.at && by !== before.by,
           );
-          if (isUnknown || at - before.at >= TOGETHER) return [];
+          if (isUnknown || isAnew || at - before.at >= TOGETHER) return [];
           return [`${clusterId} was polled by ${before.by}, and again after ${apart} s by ${by} (${at})`];
         }),
       ),
