@@ -7,6 +7,7 @@ import type { ClusterView } from '../queue/records/statuses';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
+import { Turns } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import type { Watcher } from '../watch/watcher';
 import { phrase, type Sentence } from '../words/sentence';
@@ -132,7 +133,8 @@ export class Board {
   /** The whole board as one message, for a page without a stream. */
   async whole(language: string): Promise<string> {
     const { translate, clock } = this.#options;
-    return changeTo(documentOf(await this.view(), translate(language)), null, clock.now()) ?? '{}';
+    const whole = await documentOf(await this.view(), translate(language), new Turns(clock));
+    return changeTo(whole, null, clock.now()) ?? '{}';
   }
 
   /** Some page shows these printers just now. */

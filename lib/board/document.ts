@@ -1,3 +1,4 @@
+import type { Turns } from '../time/concurrency';
 import { Sentence } from '../words/sentence';
 import {
   type Answer,
@@ -33,14 +34,16 @@ export interface Document {
 export type Translate = (sentence: Sentence) => string;
 
 /**
+ * Lets the event loop turn meanwhile.
  * @param translate renders a sentence in the language of the document
  * @param known JSON of the entries of earlier documents of this language: the same object has the same JSON
  */
-export function documentOf(
+export async function documentOf(
   { facts, state, notices }: BoardView,
   translate: Translate,
+  turns: Turns,
   known = new WeakMap<object, string>(),
-): Document {
+): Promise<Document> {
   const needed = new Set(state.todo.map(({ itemId }) => itemId));
   const open = state.items.filter(isOpen);
   const first = new Set(open.slice(0, SHOWN_ITEMS));
@@ -55,30 +58,39 @@ export function documentOf(
     known.set(entry, made);
     return made;
   };
-  const entries = <T extends object>(all: readonly T[], idOf: (entry: T) => string, pick: (entry: T) => object) =>
-    new Map(all.map((entry) => [idOf(entry), entryJson(entry, pick)]));
+  const entries = async <T extends object>(
+    all: readonly T[],
+    idOf: (entry: T) => string,
+    pick: (entry: T) => object,
+  ) => {
+    const section = new Map<string, string>();
+    for (const entry of all) {
+      await turns.next();
+      section.set(idOf(entry), entryJson(entry, pick));
+    }
+    return section;
+  };
   const whole = <T extends object>(entry: T): T => entry;
   // Its age would change with every forecast, even an equal one.
   const forecast = state.forecast && { prints: planned(state, shown) };
-  return {
-    values: new Map([
-      ['facts', json(facts)],
-      ['counts', json(state.counts)],
-      ['open', json(open.length)],
-      ['forecast', json(forecast)],
-    ]),
-    sections: {
-      printers: entries(state.printers, printerId, shownPrinter),
-      items: entries(shown, ({ itemId }) => itemId, shownItem),
-      orders: entries(state.orders, ({ orderId }) => orderId, whole),
-      todo: entries(
-        state.todo,
-        ({ id }) => id,
-        (need) => shownNeed(need, short),
-      ),
-      notices: entries(notices, ({ id }) => id, whole),
-    },
+  const values = new Map<keyof Values, string>([
+    ['facts', json(facts)],
+    ['counts', json(state.counts)],
+    ['open', json(open.length)],
+    ['forecast', json(forecast)],
+  ]);
+  const sections = {
+    printers: await entries(state.printers, printerId, shownPrinter),
+    items: await entries(shown, ({ itemId }) => itemId, shownItem),
+    orders: await entries(state.orders, ({ orderId }) => orderId, whole),
+    todo: await entries(
+      state.todo,
+      ({ id }) => id,
+      (need) => shownNeed(need, short),
+    ),
+    notices: await entries(notices, ({ id }) => id, whole),
   };
+  return { values, sections };
 }
 
 /** Id of a printer on the page. */

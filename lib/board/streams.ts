@@ -1,6 +1,6 @@
 import type { Clock } from '../time/clock';
 import { guard } from '../time/guard';
-import { Rerun } from '../time/concurrency';
+import { Rerun, Turns } from '../time/concurrency';
 import { type BoardView, changeTo, type Document, documentOf, type Translate } from './document';
 
 /** Shortest time between two messages, ms. */
@@ -49,6 +49,7 @@ export class Streams {
   /** JSON of entries, by language. */
   readonly #known = new Map<string, WeakMap<object, string>>();
   readonly #updates = new Rerun(() => this.#update());
+  readonly #turns: Turns;
   #cancelUpdate: (() => void) | null = null;
   #cancelHeartbeat: (() => void) | null = null;
   #unwatch: (() => void) | undefined;
@@ -57,6 +58,7 @@ export class Streams {
 
   constructor(options: StreamsOptions) {
     this.#options = options;
+    this.#turns = new Turns(options.clock);
   }
 
   get size(): number {
@@ -114,26 +116,28 @@ export class Streams {
     if (!view) return;
     const languages = new Set([...this.#streams].map(({ sink }) => sink.language));
     for (const language of this.#documents.keys()) if (!languages.has(language)) this.#documents.delete(language);
-    for (const language of languages) guard(() => this.#show(view, language))();
+    for (const language of languages) await this.#show(view, language).catch(() => undefined);
   }
 
   /** Sends a view to the pages of one language. */
-  #show(view: BoardView, language: string): void {
+  async #show(view: BoardView, language: string): Promise<void> {
     const { translate } = this.#options;
     const before = this.#documents.get(language) ?? null;
     const known = this.#known.get(language) ?? new WeakMap<object, string>();
     this.#known.set(language, known);
-    const after = documentOf(view, translate(language), known);
+    const after = await documentOf(view, translate(language), this.#turns, known);
     this.#documents.set(language, after);
-    this.#send(language, after, before);
+    await this.#send(language, after, before);
   }
 
-  #send(language: string, after: Document, before: Document | null): void {
+  async #send(language: string, after: Document, before: Document | null): Promise<void> {
     const now = this.#options.clock.now();
     const change = before && changeTo(after, before, now);
     let whole: string | null = null;
     for (const stream of this.#streams) {
-      if (stream.sink.language !== language || this.#isBehind(stream)) continue;
+      await this.#turns.next();
+      // It may have gone while the event loop turned.
+      if (!this.#streams.has(stream) || stream.sink.language !== language || this.#isBehind(stream)) continue;
       if (stream.isCurrent && before) {
         if (change !== null) this.#write(stream, messageOf(change));
       } else {

@@ -75,7 +75,12 @@ export class QueueBoard {
     const { forecast, next } = await view.recentForecast();
     const { items, orders, counts, needs } = await this.#list(forecast, isWhole);
     await this.#turns.next();
-    const printers = kept(boardPrinters(this.#queue, next), last?.printers ?? [], ({ clusterId, printerId }) =>
+    // The counts over all items, which the printers need, are made once for each plan.
+    void view.overview;
+    await this.#turns.next();
+    const explained = boardPrinters(this.#queue, next);
+    await this.#turns.next();
+    const printers = kept(explained, last?.printers ?? [], ({ clusterId, printerId }) =>
       JSON.stringify([clusterId, printerId]),
     );
     await this.#turns.next();

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import type { BoardView } from '../../../lib/board/document';
 import type { BoardItem, Change } from '../../../lib/board/shapes';
 import { HEARTBEAT, type Sink, Streams } from '../../../lib/board/streams';
+import { type Clock, systemClock } from '../../../lib/time/clock';
 import { phrase, type Sentence } from '../../../lib/words/sentence';
-import { ManualClock } from '../../helpers/manual-clock';
+import { ManualClock, settle } from '../../helpers/manual-clock';
 
 const item = (itemId: string, changes: Partial<BoardItem<Sentence>> = {}): BoardItem<Sentence> => ({
   ...{ itemId, name: `${itemId}.gcode`, orderId: null, owner: null, state: 'waiting', held: false, priority: 0 },
@@ -126,6 +127,36 @@ describe('lib/board/streams', () => {
     slow.isBehind = false;
     await change(viewOf([item('a', { priority: 3 })]));
     assert.deepEqual([slow.changes.at(-1)?.isWhole, quick.changes.at(-1)?.isWhole], [true, undefined]);
+  });
+
+  it('lets the event loop turn while it makes and sends a large document', async () => {
+    let time = 0;
+    let turns = 0;
+    let isOver = false;
+    const turn = () => {
+      turns++;
+      if (!isOver) setImmediate(turn);
+    };
+    const large = viewOf(Array.from({ length: 100 }, (_, at) => item(`${at}`)));
+    const ticking: Clock = { ...systemClock, monotonic: () => (time += 6) };
+    const slow = new Streams({ clock: ticking, read: async () => large, translate: () => String });
+    const [first, leaving] = [new Page(), new Page()];
+    slow.open(first);
+    const leave = slow.open(leaving);
+    const written = new Promise<number>((resolve) => {
+      first.write = () => {
+        resolve(turns);
+        setImmediate(leave);
+      };
+    });
+    turn();
+    const before = await written;
+    isOver = true;
+    await settle();
+    const { size } = slow;
+    slow.close();
+    assert.ok(before >= 20, `only ${before} turns`);
+    assert.deepEqual([size, leaving.changes.length], [1, 0]);
   });
 
   it('cuts off a page that reads nothing for a minute', async () => {
