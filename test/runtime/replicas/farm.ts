@@ -48,6 +48,8 @@ const LONGEST_FOLLOWING = 60_000;
 const WRITTEN_WITHIN = 30_000;
 /** Hazards that delay the write of a renewed pair. */
 const DELAYING: readonly HazardKind[] = ['half-open', 'unlisted', 'full', 'slow', 'outage', 'failover', 'cut'];
+/** Time within which all replicas have a renewed token, ms: shorter than the token lasts. */
+const SHARED_WITHIN = 2_000;
 /** Longest renewal of a running replica, ms. */
 const LONGEST_RENEWAL = 2_000;
 
@@ -270,6 +272,16 @@ export class Farm {
     this.simulator.tokens.expireAccessTokens();
     this.#expired.push(Date.now());
     void asked(replica, 'remote-printing/accounts/account/clusters');
+  }
+
+  /** Resolves with true once all running replicas have the same access token, and with false if that takes too long. */
+  async hasOneToken(): Promise<boolean> {
+    for (const end = Date.now() + SHARED_WITHIN; Date.now() < end; await pause(LOOK)) {
+      const accounts = await Promise.all(this.running.map((replica) => accountAt(replica)));
+      const [first] = accounts;
+      if (first?.expiresAt && accounts.every((account) => account?.expiresAt === first.expiresAt)) return true;
+    }
+    return false;
   }
 
   /** Sets a replica's wall clock for its next starts. */
@@ -519,8 +531,10 @@ async function asked<T>(replica: Replica, path: string): Promise<T | null> {
   }
 }
 
-const stateOf = async (replica: Replica): Promise<string | null> =>
-  (await asked<{ state: string }>(replica, 'remote-printing/accounts/account'))?.state ?? null;
+const accountAt = (replica: Replica) =>
+  asked<{ state: string; expiresAt: string | null }>(replica, 'remote-printing/accounts/account');
+
+const stateOf = async (replica: Replica): Promise<string | null> => (await accountAt(replica))?.state ?? null;
 
 async function sharesOf(replica: Replica): Promise<Shares | null | undefined> {
   const told = await asked<{ replicas: { printers: number; list: boolean }[] | null }>(

@@ -453,8 +453,8 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
           const isRenewed = async () => before !== undefined && (await grantIn(farm)) !== before;
           let isLost = false;
           for (const end = Date.now() + AIM; !isLost && Date.now() < end; await pause(LOOK)) isLost = await isRenewed();
-          // By then, all replicas have the new pair.
-          await pause(500);
+          // A commit that only one replica knows of is lost with it: until that one writes it again, the others use the old pair.
+          isLost &&= await farm.hasOneToken();
           if (isLost)
             await farm.sql(`UPDATE ${SCHEMA}.entries SET content = $1 WHERE name = '${GRANT_ROW}' AND holder IS NULL`, [
               before,
