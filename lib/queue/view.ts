@@ -546,7 +546,7 @@ const KEPT = 60_000;
 const SHORTEST_AGE = 1_000;
 export const FORECAST_SHARE = 0.05;
 /** Share of the time that forecasts for a board may occupy. */
-const BOARD_SHARE = 0.01;
+const BOARD_SHARE = 0.005;
 /** Most items for which a forecast is made without being asked for. */
 const ITEMS = 1_000;
 /** Time for which a forecast may occupy the event loop at a stretch, ms. */
