@@ -540,7 +540,7 @@ const materialShape = ({ material, needed, loaded, missing, shortAt }: Forecaste
 
 type ForecastedStock = QueueForecast['materials'][number];
 
-/** Age up to which a forecast still gives the `eta` of items, ms. */
+/** Age up to which a forecast still gives the `eta` of items, ms; longer if a board may not have another one yet. */
 const KEPT = 60_000;
 /** Least time between two forecasts for the `eta` of items, ms, and the share of the time that they may occupy. */
 const SHORTEST_AGE = 1_000;
@@ -575,11 +575,16 @@ class RecentForecast {
    */
   async recent(changes: number, input: () => ForecastInput): Promise<{ made: QueueForecast; at: number }> {
     const age = this.clock.monotonic() - this.#madeAt;
-    const least = Math.max(SHORTEST_AGE, this.#took / BOARD_SHARE);
+    const least = Math.max(SHORTEST_AGE, this.#pause);
     const isDue = age >= Math.max(KEPT, least) || (changes !== this.#changes && age >= least);
     if (this.#last && !isDue) return { made: this.#last, at: this.#at };
     this.#changes = changes;
     return { made: await this.make(input()), at: this.#at };
+  }
+
+  /** Least time between two forecasts for a board, ms. */
+  get #pause(): number {
+    return this.#took / BOARD_SHARE;
   }
 
   async make(input: ForecastInput): Promise<QueueForecast> {
@@ -601,7 +606,7 @@ class RecentForecast {
 
   /** When an item begins and ends; null: unknown. */
   etaOf(itemId: string): QueueItem['eta'] {
-    if (this.clock.monotonic() - this.#madeAt > KEPT) return null;
+    if (this.clock.monotonic() - this.#madeAt > Math.max(KEPT, this.#pause)) return null;
     const known = this.#etas.get(itemId);
     if (known) return known;
     const { startAt = null, endAt = null } = this.#last?.items.get(itemId) ?? {};

@@ -112,6 +112,21 @@ describe('queue/board', () => {
     );
   });
 
+  it('shows when items end until it may have another forecast, however long that took', async () => {
+    await begin({ gate: 'automatic', printers: ['C1'] });
+    for (const key of ['a', 'b']) await one.add(key);
+    const monotonic = all.clock.monotonic;
+    let late = 0;
+    all.clock.monotonic = () => monotonic() + (late += 500);
+    const ends = async () => (await board()).items.map(({ eta }) => eta?.endAt);
+    const known = await ends();
+    all.clock.monotonic = () => monotonic() + late;
+    await one.pause();
+    await all.pass(70);
+    assert.ok(known.every(Boolean), String(known));
+    assert.deepEqual(await ends(), known);
+  });
+
   it('offers the verdicts on a plate, each of which names its print', async () => {
     await begin({ printers: ['C1'] });
     await one.add('a', { copies: 2 });
