@@ -56,7 +56,7 @@ export class Recalls {
     await this.#records.change(itemId, (record) => changes.recallWanted(record, attempt, recall));
   }
 
-  /** Recalls the attempts of which their records and the time demand it. */
+  /** Recalls the attempts whose records or waiting times demand it. */
   follow(): void {
     for (const record of this.#queue.data.open.all)
       for (const attempt of record.prints) {

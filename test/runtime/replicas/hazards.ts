@@ -453,7 +453,7 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
           const isRenewed = async () => before !== undefined && (await grantIn(farm)) !== before;
           let isLost = false;
           for (const end = Date.now() + AIM; !isLost && Date.now() < end; await pause(LOOK)) isLost = await isRenewed();
-          // A commit that only one replica knows of is lost with it: until that one writes it again, the others use the old pair.
+          // Replicas without the new pair would use the old one again after the fail-over, and end the sign-in by that.
           isLost &&= await farm.hasOneToken();
           if (isLost)
             await farm.sql(`UPDATE ${SCHEMA}.entries SET content = $1 WHERE name = '${GRANT_ROW}' AND holder IS NULL`, [
