@@ -20,7 +20,7 @@ const HELP = `Usage: npm run bench -- board [options]
 `;
 /** Time for the first polls, and for the pages to open, ms. */
 const SETTLES = 75_000;
-/** Targets: share of a core that the pages add, longest stop of the event loop by Node-RED itself, first content and longest frame, ms. */
+/** Targets: share of a core that the pages add, longest stop of the event loop in processor time, first content and longest frame, ms. */
 const MOST = { share: 0.02, stop: 50, first: 2_000, frame: 50 };
 
 /** @param {string[]} args @returns {Promise<number>} the exit code: 0 when all targets are met, 1 when one is missed */
@@ -79,13 +79,13 @@ async function run({ seconds, printers, items, pages }, { folder, ends }) {
         ['', 'without pages', `with ${pages} pages`, 'target'],
         ['share of a core', percent(share(before)), percent(share(after)), `${percent(MOST.share)} more`],
         [
-          'longest stop, ms',
+          'longest stop, ms of processor time',
           String(Math.round(before.probed?.stop ?? 0)),
           String(Math.round(figures.stop)),
           String(MOST.stop),
         ],
         [
-          'with the wait for a processor, ms',
+          'by the clock, beside the browser, ms',
           String(Math.round(before.probed?.delays.max ?? 0)),
           String(Math.round(after.probed?.delays.max ?? 0)),
           '',

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 
 /**
  * Report of the probe in a Node.js process: processor time of all its threads (s), delays of its event loop and, if asked
- * for, the longest stop that the process itself caused (ms), number of written state files of the pack, and the heap after garbage
+ * for, the longest stop in processor time of its thread (ms), number of written state files of the pack, and the heap after garbage
  * collection (MiB).
  * @typedef {{ p50: number, p99: number, max: number }} Delays
  * @typedef {{ cpu: number, delays: Delays, stop?: number, writes: number, heap: number }} Probed

@@ -2,7 +2,7 @@
 const fs = require('node:fs');
 const { Session } = require('node:inspector');
 const { createServer } = require('node:net');
-const { monitorEventLoopDelay, performance } = require('node:perf_hooks');
+const { monitorEventLoopDelay } = require('node:perf_hooks');
 const { setFlagsFromString } = require('node:v8');
 const { runInNewContext } = require('node:vm');
 
@@ -10,34 +10,30 @@ const delay = monitorEventLoopDelay({ resolution: 1 });
 const ms = (/** @type {number} */ nanoseconds) => nanoseconds / 1e6;
 
 /** Interval of the timer that finds stops, ms. What the event loop does besides in one of them counts as part of the stop. */
-const TICK = 20;
+const TICK = 5;
 
 /**
- * Finds the longest stop of the event loop (ms) that this process itself causes: neither idle time counts, nor the time that
- * the thread only waited for a processor, because other processes had them. Where the system does not tell the latter, it
- * counts.
+ * Finds the longest stop of the event loop in processor time of its thread (ms): beside other work, the thread also waits for a
+ * processor, or for other threads that wait for one.
  */
 function stops() {
-  /** @type {number | null} */
-  let schedule = null;
-  try {
-    schedule = fs.openSync('/proc/thread-self/schedstat', 'r');
-  } catch {
-    // Another system.
-  }
+  const schedule = fs.openSync('/proc/thread-self/schedstat', 'r');
   const read = Buffer.alloc(80);
-  const waited = () =>
-    schedule === null ? 0 : ms(Number(read.toString('latin1', 0, fs.readSync(schedule, read, 0, 80, 0)).split(' ')[1]));
-  let last = { use: performance.eventLoopUtilization(), waited: waited() };
+  const taken = () => {
+    // Brings the reading up to date.
+    process.cpuUsage();
+    return ms(Number(read.toString('latin1', 0, fs.readSync(schedule, read, 0, 80, 0)).split(' ')[0]));
+  };
+  let last = taken();
   let longest = 0;
   const timer = setInterval(() => {
-    const now = { use: performance.eventLoopUtilization(), waited: waited() };
-    longest = Math.max(longest, now.use.active - last.use.active - (now.waited - last.waited));
+    const now = taken();
+    longest = Math.max(longest, now - last);
     last = now;
   }, TICK);
   return () => {
     clearInterval(timer);
-    if (schedule !== null) fs.closeSync(schedule);
+    fs.closeSync(schedule);
     return longest;
   };
 }
