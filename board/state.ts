@@ -75,7 +75,7 @@ function apply(change: Change): void {
 }
 
 /** Entries of a piece: drawing more of them at once would hold up a frame. */
-const PIECE = 40;
+const PIECE = 20;
 const pieces: Change[] = [];
 
 /** Applies a message in pieces, one a frame; the next message comes after them. What needs a person comes first. */

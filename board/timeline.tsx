@@ -15,11 +15,8 @@ interface Bar {
 }
 
 export function Timeline() {
-  const { printers, items, values } = useLater(useBoard());
-  useTicks(60_000);
-  const forecast = values?.forecast ?? null;
-  const planned = useMemo(() => plannedBars(items, forecast), [items, forecast]);
-  const from = Math.floor(now() / 60_000) * 60_000;
+  const { printers } = useBoard();
+  const from = useMinute();
   const hours = Array.from({ length: 5 }, (_, at) => from + (at * SPAN) / 4);
   return (
     <Region id="timeline" name={t('a11y.timeline')}>
@@ -29,24 +26,49 @@ export function Timeline() {
         ))}
       </div>
       <ul class="timeline-list" aria-labelledby="timeline-heading">
-        {printers.map((printer) => (
-          <Line
-            key={printerId(printer)}
-            printer={printer}
-            planned={planned.get(printerId(printer)) ?? NONE}
-            from={from}
-          />
+        {Array.from({ length: Math.ceil(printers.length / GROUP) }, (_, group) => (
+          <Lines key={group} group={group} />
         ))}
       </ul>
     </Region>
   );
 }
 
-/** The state as of a moment ago: the timeline has a frame of its own, and waits while others are drawn. */
-function useLater(state: State): State {
+/** Lines that are drawn at once: more of them would hold up a frame. */
+const GROUP = 40;
+/** Delay of the first group of lines, and of each further one, ms. */
+const [LATER, APART] = [100, 30];
+
+function Lines({ group }: { group: number }) {
+  const { printers, items, values } = useLater(useBoard(), LATER + group * APART);
+  const from = useMinute();
+  const forecast = values?.forecast ?? null;
+  const planned = useMemo(() => plannedBars(items, forecast), [items, forecast]);
+  return (
+    <>
+      {printers.slice(group * GROUP, (group + 1) * GROUP).map((printer) => (
+        <Line
+          key={printerId(printer)}
+          printer={printer}
+          planned={planned.get(printerId(printer)) ?? NONE}
+          from={from}
+        />
+      ))}
+    </>
+  );
+}
+
+/** The present minute, ms since 1970. */
+function useMinute(): number {
+  useTicks(60_000);
+  return Math.floor(now() / 60_000) * 60_000;
+}
+
+/** The state as of a moment ago: the lines have frames of their own, and wait while others are drawn. */
+function useLater(state: State, delay: number): State {
   const [later, setLater] = useState(state);
   useEffect(() => {
-    const timer = setTimeout(() => setLater(state), 100);
+    const timer = setTimeout(() => setLater(state), delay);
     return () => clearTimeout(timer);
   }, [state]);
   return later;
