@@ -19,7 +19,7 @@ const IDS_KEPT = 10;
 // How a plate gate (`gate.ts`) follows what is seen of its machine: the statuses of its cluster, those of a cluster that it has
 // left, and the ends of a queue's own prints.
 
-/** What a status shows of a machine. */
+/** The part of a status that concerns one machine. */
 export interface Sight {
   clusterId: string;
   /** Null: the only printer of its cluster. */
@@ -50,7 +50,7 @@ export interface Sight {
   at: number;
 }
 
-/** What a status of a cluster shows of a machine that has left it. */
+/** The part of a cluster's status that concerns a machine that has left the cluster. */
 export interface Farewell {
   clusterId: string;
   jobs: readonly PrintJob[];
@@ -129,7 +129,7 @@ function withHistory(gate: PlateGate, { history, unplaced }: Sight): PlateGate {
 /** Ids of ended jobs, oldest first. */
 const idsOf = (past: readonly PrintJob[]): string[] => past.flatMap(({ clusterJobId }) => clusterJobId ?? []).reverse();
 
-/** What the clusters show that the machine has left can be read until the service does not know them any more. */
+/** The clusters that the machine has left can be read until the service no longer knows them. */
 function withUnread(gate: PlateGate, { clusterId, isFromUnread, isGone, at }: Sight): PlateGate {
   const isNew = isFromUnread && gate.clusterId !== clusterId;
   if (!gate.unread && !isNew) return gate;
@@ -307,7 +307,7 @@ export function named(gate: PlateGate, key: string, id: string): PlateGate {
   };
 }
 
-// What a job says
+// Jobs
 
 /** Whether a job that has ended may have left something on a plate. */
 export const mayHavePrinted = (job: PrintJob): boolean =>

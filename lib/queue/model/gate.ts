@@ -74,7 +74,7 @@ export interface EndedPrint {
 /** A closing of a gate, and its opening, as a queue reports them. */
 export interface Closing {
   number: number;
-  /** What was known of the plate before anyone cleared it. */
+  /** Row of the table before anyone cleared the plate. */
   row: PlateRow;
   at: number;
   /** When a person cleared it; null: nobody did. */
@@ -180,7 +180,7 @@ export function lastClosing({ ended, closings, verdicts }: PlateGate): Closing |
   return { number: closings, row, at, clearedAt, good: verdict?.good ?? null };
 }
 
-// What it knows
+// Its prints
 
 /** Whether a machine has shown a print. */
 export const knows = ({ printing, ended, known }: PlateGate, id: string): boolean =>

@@ -40,7 +40,7 @@ const READS = { first: 5_000, longest: 20_000, within: 36_000 };
  * The attempts of a queue to print its copies, during one tenure of its planner. Each is sent exactly once: the assignment
  * is durable before anything is sent, and the print key `queue/item/copy/attempt` identifies its one dispatch (print queue,
  * rule 5). From top to bottom: an attempt is assigned, sent, settled where its outcome is open, followed on the shared polls, and
- * ended. What does not begin is recalled (`recalls.ts`).
+ * ended. A print that does not begin is recalled (`recalls.ts`).
  */
 export class Attempts {
   readonly #queue: QueueContext;

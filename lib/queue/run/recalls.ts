@@ -215,7 +215,7 @@ export class Recalls {
  */
 type RemovalOutcome = 'gone' | 'begun' | 'refused' | 'unproven';
 
-/** What decides when a removal is due. */
+/** The facts that decide when a removal is due. */
 type Removal = Pick<Recall, 'why' | 'isStuck'> & { tries?: number | undefined; again?: number | undefined };
 
 /** The job may wait at the service, whether or not its printer is online. */
