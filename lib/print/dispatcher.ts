@@ -28,8 +28,15 @@ export interface DispatchRequest {
   note: unknown;
   /** Cancels the work before the call is sent. Only its own timeout cancels a call in flight. */
   deadline: Deadline;
-  /** Asked right before the call leaves, and again as it leaves. What it throws is the outcome: nothing is sent. */
-  departure?: Pick<Lock, 'secure'>;
+  departure?: DepartureGuard;
+}
+
+/** Decides whether a print may leave. Whatever it throws is the outcome: nothing is sent. */
+export interface DepartureGuard extends Pick<Lock, 'secure'> {
+  /** Asked first under the job's lock, for which other prints of the job may have been waited. */
+  ready(deadline: Deadline): Promise<void>;
+  /** Asked right before the call leaves; the returned check runs as it leaves. */
+  secure(ms: number): Promise<() => void>;
 }
 
 /** Result of a dispatch. */
@@ -106,7 +113,8 @@ export class Dispatcher {
 
   /** Records a new attempt and sends it, unless the listing shows the print of the attempt `before`. */
   async #recordAndSend(ledger: Ledger, request: DispatchRequest, key?: KeyOf, before?: Entry): Promise<DispatchResult> {
-    const { clusterId, jobId, note, deadline } = request;
+    const { clusterId, jobId, note, deadline, departure } = request;
+    await departure?.ready(deadline);
     // Send nothing unless the cluster answers.
     const listing = await this.#deps.jobListReader.read(clusterId, deadline);
     const late = key && before && (await this.#settleIn(ledger, key, before, listing));

@@ -1,4 +1,5 @@
 import { ruleOf } from '../../control/job-rules';
+import type { DepartureGuard } from '../../print/dispatcher';
 import type { Dispatched, KeyOf, Ledger } from '../../print/ledger';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
@@ -31,6 +32,8 @@ import { endOf, memberOf, SeenPrints } from './seen-prints';
 
 /** Longest time for a dispatch with its search, ms. */
 const DISPATCH = 180_000;
+/** Age of the last read of a printer after which nothing is sent to it, ms. */
+const OLD_AFTER = 30_000;
 /** Backoff for an outcome that the store refused, ms. */
 const REPEAT = { first: 1_000, longest: 60_000 };
 /** Reads of a printer after a dispatch, until its print shows, ms. */
@@ -212,7 +215,7 @@ export class Attempts {
     // Whoever held the lock before may have taken the attempt back, or sent it.
     if (this.#records.find(itemId, attempt)?.state !== 'assigned') return;
     const jobId = data.items.get(itemId)?.files[attempt.file]?.jobId ?? null;
-    if (jobId === null || !(await this.#isReady(itemId, attempt, deadline))) return this.#unassign(itemId, attempt);
+    if (jobId === null) return this.#unassign(itemId, attempt);
     const departure = this.#departureOf(itemId, attempt);
     let done: Dispatched;
     try {
@@ -230,7 +233,7 @@ export class Attempts {
     await this.#sent(itemId, attempt, done);
   }
 
-  /** Reads the printer again, and decides by its present status (print queue, rule 2). Never rejects. */
+  /** Reads the printer again, and decides by its present status. Never rejects. */
   async #isReady(itemId: string, attempt: Attempt, deadline: Deadline): Promise<boolean> {
     const { view, obstacle, data, clock } = this.#queue;
     const requestedAt = clock.monotonic();
@@ -247,19 +250,28 @@ export class Attempts {
   }
 
   /**
-   * The moment in which the call of an attempt leaves. What people have said until then holds: the item's record says
-   * whether its copy left before or after their change, and a pause is looked up once more.
+   * The departure of an attempt's call. The printer is read again just before it (print queue, rule 2). What people have said
+   * until the call leaves holds: the item's record says whether its copy left before or after their change, and a pause is
+   * looked up once more.
    */
-  #departureOf(itemId: string, attempt: Attempt): Pick<Lock, 'secure'> & { isWithdrawn: boolean } {
-    const { data } = this.#queue;
+  #departureOf(itemId: string, attempt: Attempt): DepartureGuard & { isWithdrawn: boolean } {
+    const { data, clock } = this.#queue;
+    let readAt = -Infinity;
     const departure = {
       isWithdrawn: false,
+      ready: async (deadline: Deadline) => {
+        readAt = clock.monotonic();
+        departure.isWithdrawn = !(await this.#isReady(itemId, attempt, deadline));
+        if (departure.isWithdrawn) throw new LockLostError();
+      },
       secure: async () => {
         await this.#records.write(itemId, (record) => changes.leaving(record, attempt, this.#records.context));
         // A pause at another runtime may not have been noticed here yet.
         if (this.#lock) await data.state.load();
         const check = () => {
-          departure.isWithdrawn = !this.#records.find(itemId, attempt)?.hasLeft || !this.#mayLeave(itemId, attempt);
+          const isOld = clock.monotonic() - readAt > OLD_AFTER;
+          const hasLeft = this.#records.find(itemId, attempt)?.hasLeft === true;
+          departure.isWithdrawn = isOld || !hasLeft || !this.#mayLeave(itemId, attempt);
           if (departure.isWithdrawn) throw new LockLostError();
         };
         check();

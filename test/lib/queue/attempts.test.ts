@@ -3,6 +3,7 @@ import { Ledger } from '../../../lib/print/ledger';
 import type { PrintQueue } from '../../../lib/queue/print-queue';
 import type { ItemChanges, ItemRecord } from '../../../lib/queue/model/types';
 import { asPrintingError } from '../../../lib/service/errors';
+import { sleep } from '../../../lib/time/clock';
 import { type Deadline, underDeadline } from '../../../lib/time/deadline';
 import { held } from '../../helpers/held';
 import { settle } from '../../helpers/manual-clock';
@@ -303,6 +304,37 @@ describe('queue/attempts', () => {
       await one.resume();
       await all.pass(10);
       assert.deepEqual(all.farm.sent, ['C2 other']);
+    });
+
+    it('is not made at a group that was taken while the copy before it was searched for', async () => {
+      const members = (status: string) => ({
+        printers: ['A', 'B'].map((uuid) => ({ uuid, status, enabled: true })),
+      });
+      all.farm.changes.set('C1', members('idle'));
+      one = await all.begin(RULES);
+      all.farm.dispatch = 'lost';
+      all.farm.onPrint = () => {
+        all.farm.dispatch = 'accepted';
+        all.farm.changes.set('C1', members('printing'));
+      };
+      await one.add('a', { copies: 2 });
+      await all.pass(60);
+      assert.deepEqual(all.farm.sent, ['C1 job']);
+      assert.equal((await one.item('a')).copies.waiting, 1);
+    });
+
+    it('is made no later than half a minute after the last read of its printer', async () => {
+      one = await all.begin(RULES);
+      // The first entry of the print key, its removal, and the second one.
+      const delays = [31_000, 0, 29_000];
+      one.beforeUpdates(([kind]) => (kind === 'open-prints' ? sleep(all.clock, delays.shift() ?? 0) : undefined));
+      let readAt = 0;
+      let age: number | undefined;
+      all.farm.onRead = () => void (readAt = all.clock.monotonic());
+      all.farm.onPrint = () => void (age = Math.round(all.clock.monotonic() - readAt));
+      await one.add('a');
+      await all.clock.advance(90_000);
+      assert.deepEqual([all.farm.sent, delays, age], [['C1 job'], [], 29_000]);
     });
 
     it('is not made after the close of its queue', async () => {
