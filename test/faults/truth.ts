@@ -148,7 +148,7 @@ export class Truth {
 
   #unstall(cluster: number, uuid: string): void {
     const { simulator, trace } = this.world;
-    this.#look();
+    this.look();
     try {
       simulator.world.unstall(cluster, uuid);
     } catch {
@@ -180,8 +180,9 @@ export class Truth {
         const act = (polls: number, action: () => void) =>
           time.after(polls * poll, () => {
             try {
+              this.look();
               action();
-              this.#look();
+              this.look();
             } catch {
               // The print's state does not allow that.
             }
@@ -226,12 +227,13 @@ export class Truth {
   #lookOn(): void {
     this.world.time.after(LOOK_EVERY, () => {
       if (!this.#isLooking) return;
-      this.#look();
+      this.look();
       this.#lookOn();
     });
   }
 
-  #look(): void {
+  /** Notes what each print is at this moment: called regularly, and before a print changes other than by itself. */
+  look(): void {
     const { simulator, time } = this.world;
     const seen = new Set<string>();
     for (const { clusterId, queue, history } of simulator.world.clusters()) {

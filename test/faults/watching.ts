@@ -222,6 +222,7 @@ class WatchingRun {
     trace.add(`printer ${cluster}: print ${uuid.slice(0, 8)} of ${seconds / FACTOR} s, to ${fate}`);
     if (fate === 'finish') return;
     time.after(turn, () => {
+      this.#truth.look();
       try {
         if (fate === 'abort') simulator.world.abort(cluster, uuid);
         else if (fate === 'fail') simulator.world.fail(cluster, uuid);
