@@ -1,6 +1,6 @@
 import type { Clock } from '../time/clock';
-import type { Deadline } from '../time/deadline';
-import { RetryTimer } from '../time/retry';
+import { type Deadline, underDeadline } from '../time/deadline';
+import { AGAIN, RetryTimer, retryUntil } from '../time/retry';
 import { type JoinOptions, type Lock, LockLostError, type Membership } from './membership';
 import {
   beginsWith,
@@ -14,6 +14,9 @@ import {
 } from './store';
 
 const WAITS = { first: 1_000, longest: 60_000 };
+/** Duration of the last tries, ms: Node-RED gives a node 15 s to close. */
+const CLOSING = 12_000;
+const LAST_WAITS = { first: 500, longest: 1_000 };
 
 interface Unwritten {
   key: Key;
@@ -39,7 +42,7 @@ export class WriteBehindStore implements StateStore {
   /** @param longest longest wait between two attempts, ms */
   constructor(
     private readonly inner: StateStore,
-    clock: Clock,
+    private readonly clock: Clock,
     longest = WAITS.longest,
   ) {
     this.#retries = new RetryTimer(clock, { ...WAITS, longest });
@@ -167,10 +170,14 @@ export class WriteBehindStore implements StateStore {
     return undefined;
   }
 
-  /** Tries once more to write the unwritten values, then stops. Never rejects. */
+  /** Tries for some seconds to write the unwritten values, which the end of the process would lose. Never rejects. */
   async close(): Promise<void> {
     this.#retries.stop();
-    await this.#write();
+    const written = async () => {
+      await this.#write();
+      return this.#unwritten.size > 0 ? AGAIN : undefined;
+    };
+    await underDeadline(this.clock, { ms: CLOSING }, (limit) => retryUntil(limit, LAST_WAITS, written)).catch(noop);
   }
 
   #arm(): void {

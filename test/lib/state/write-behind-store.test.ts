@@ -211,6 +211,23 @@ describe('state/write-behind-store', () => {
     assert.equal(clock.waiting, 0);
   });
 
+  it('tries for 12 s at its close to write what the end of the process would lose', async () => {
+    disk.full = true;
+    await assert.rejects(store.put(key, 1, { insist: true }), failed);
+    const closing = store.close();
+    await clock.advance(10_000);
+    disk.full = false;
+    await clock.advance(1_000);
+    await closing;
+    assert.deepEqual([await disk.get(key), clock.waiting], [1, 0]);
+    disk.full = true;
+    await assert.rejects(store.put(key, 2, { insist: true }), failed);
+    const inVain = store.close();
+    await clock.advance(12_000);
+    await inVain;
+    assert.equal(clock.waiting, 0);
+  });
+
   it('joins shared work if its store does', () => {
     const clock = new ManualClock();
     assert.equal(new WriteBehindStore(new MemoryStore(), clock).join, undefined);
