@@ -167,8 +167,9 @@ class PlatesRun {
     if (chance.is(0.4)) life.planEnd(chance.whole(0, horizon * 0.9));
     this.#planTales(horizon);
     for (let at = 60_000; at < horizon; at += chance.whole(50_000, 120_000)) life.at(at, () => void this.#visit());
-    // A printer that is off comes on in its time.
     await world.time.pass(horizon + OFF.most);
+    // A printer that was switched off late comes on in its time: a shorter one is no gap that a queue could see.
+    while (this.#off.size > 0) await world.time.pass(SECOND);
     await this.#recover();
     await people.finish();
     this.#floor.check();
@@ -346,7 +347,7 @@ class PlatesRun {
 
   /** Connects a cluster again, unless its printer has become a member of another one. */
   #connect(cluster: Cluster): void {
-    // One that is switched off comes on in its own time: a shorter one is no gap that a queue could see.
+    // One that is switched off comes on in its own time.
     if (this.#off.has(cluster) || !this.#clusters.includes(cluster)) return;
     this.world.simulator.world.setOnline(cluster.clusterId, true);
   }
