@@ -47,16 +47,20 @@ describe('the rules for three replicas', () => {
     const polledTwice = (...by: [string, string]) => ({
       polls: new Map([['C1', by.map((replica, at) => ({ at: 500_000 + at * 500, by: replica }))]]),
     });
-    const signedOut = [{ from: 490_000, to: 499_900 }];
 
     it('are broken by two polls at a time', () => {
       assert.equal(broken(name, polledTwice('replica 1', 'replica 2')), 1);
       assert.equal(broken(name, polledTwice('replica 1', 'replica 1')), 1);
     });
 
-    it('allow one replica to poll again after a sign-in', () => {
-      assert.equal(broken(name, { ...polledTwice('replica 1', 'replica 1'), signedOut }), 0);
-      assert.equal(broken(name, { ...polledTwice('replica 1', 'replica 2'), signedOut }), 1);
+    it('allow two polls after a sign-in, but not long after it', () => {
+      const signIns = [{ from: 490_000, to: 499_900 }];
+      const longAgo = [{ from: 400_000, to: 410_000 }];
+      for (const by of ['replica 1', 'replica 2']) {
+        assert.equal(broken(name, { ...polledTwice('replica 1', by), signedOut: signIns }), 0);
+        assert.equal(broken(name, { ...polledTwice('replica 1', by), signIns }), 0);
+        assert.equal(broken(name, { ...polledTwice('replica 1', by), signedOut: longAgo, signIns: longAgo }), 1);
+      }
     });
   });
 

@@ -187,14 +187,15 @@ export const RULES: Rule[] = [
   },
   {
     name: 'polls a printer from one replica at a time',
-    broken: ({ polls, hazards, signedOut }) =>
+    broken: ({ polls, hazards, signedOut, signIns }) =>
       [...polls].slice(-QUIET).flatMap(([clusterId, times]) =>
         times.slice(1).flatMap(({ at, by }, index) => {
           const before = times[index] as Poll;
           const apart = ((at - before.at) / 1000).toFixed(1);
-          // A replica polls at once after each change of the sign-in.
-          const isAnew =
-            by === before.by && signedOut.some(({ from, to }) => from < at && to + FOLLOWED + BUSY > before.at);
+          // A replica polls at once after each change of the sign-in. Those that notice it earlier poll for the others.
+          const isAnew = [...signedOut, ...signIns].some(
+            ({ from, to }) => from < at && to + FOLLOWED + BUSY > before.at,
+          );
           // A broken lease leaves no time of the last poll, so the next owner of the printer does not know it.
           const isUnknown = hazards.some(
             ({ kind, from, to }) => BREAKS.includes(kind) && from < at && to > before.at && by !== before.by,
