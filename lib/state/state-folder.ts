@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
-import { makeFolder, readText } from './file-system';
+import { makeFolder, marksOf, readText } from './file-system';
 
 /** Holds the folder's id. Its name is no kind of value. */
 export const ID_FILE = 'folder-id';
@@ -36,6 +36,8 @@ export class StateFolder {
   #signing: Promise<void> | undefined;
   /** Whether this process has signed, so that whoever signs later uses the folder at the same time. */
   #isSigned = false;
+  /** Marks of the id's file when it was last read: with the same ones it is the same, which costs far less to find out. */
+  #marks = '';
   /** Ids of the other processes that were met. */
   readonly #others = new Set<string>();
 
@@ -46,11 +48,11 @@ export class StateFolder {
   ) {}
 
   /**
-   * Resolves if the folder is the one of the start. Reads the id after this call, so that a value that was missing before
+   * Resolves if the folder is the one of the start. Checks the id after this call, so that a value that was missing before
    * the call is missing for certain. Rejects with the code AWAY, or with that of the file system.
    */
   check(): Promise<void> {
-    // Calls in one turn of the event loop share a read.
+    // Calls in one turn of the event loop share a check.
     return (this.#checking ??= Promise.resolve().then(() => {
       this.#checking = undefined;
       return this.#compare();
@@ -101,11 +103,14 @@ export class StateFolder {
   async #compare(): Promise<void> {
     // What is read from now on was written after this process has signed.
     const isSigned = this.#isSigned;
+    const marks = await marksOf(join(this.path, ID_FILE));
+    if (marks !== '' && marks === this.#marks) return;
     const { id, user } = await this.#read();
     if (id === this.#id) {
       // A process that signed before may have ended since.
       if (id !== undefined && isSigned) await this.#meet(id, user);
       else if (id !== undefined) await this.#signBeside(id);
+      if (id !== undefined && isSigned) this.#marks = marks;
       return;
     }
     throw Object.assign(new Error('The folder is not the one of the start.'), { code: AWAY });
