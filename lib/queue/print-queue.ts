@@ -13,9 +13,10 @@ import { phrase } from '../words/sentence';
 import { WatchedBoard } from './board/board';
 import { isPlateToClear } from './model/gate';
 import type { JudgedPrint } from './model/gate-verdicts';
-import { addedOf, itemStateOf, lastRank, withoutEvents, withRank } from './model/item';
+import { addedOf, highestRank, itemStateOf, withoutEvents, withRank } from './model/item';
 import * as changes from './model/item-changes';
 import { newItem } from './model/item-changes';
+import { rankAfter } from './model/rank';
 import { paused, pausedPrinters, type QueueRecord, withoutQueueEvents } from './model/queue-record';
 import { requirementOf } from './model/requirement';
 import type * as api from './model/types';
@@ -78,7 +79,8 @@ export class PrintQueue implements api.QueueApi {
     const files = [own, ...(await alternativeFiles(queue, request))];
     deadline.throwIfOver();
     const make = () => {
-      const rank = lastRank(items.all, itemId);
+      // Behind all others.
+      const rank = rankAfter(items.highestRank, itemId);
       const name = request.jobName || own.filename;
       const awaitsApproval = queue.rules.approval;
       const context = { ...this.#context, lived: queue.data.lived.now };
@@ -94,10 +96,8 @@ export class PrintQueue implements api.QueueApi {
     const request = { alternatives: given.alternatives, deadline, onProgress: () => undefined };
     const alternatives = given.alternatives && (await alternativeFiles(this.#parts, request));
     return this.#changeAll(target, deadline, (record, { items }) => {
-      const rank = lastRank(
-        items.all.filter(({ priority }) => priority === given.priority),
-        record.itemId,
-      );
+      const peers = items.all.filter(({ priority }) => priority === given.priority);
+      const rank = rankAfter(highestRank(peers), record.itemId);
       return changes.updated(record, { ...given, alternatives }, rank, this.#context);
     });
   }

@@ -1,6 +1,5 @@
 import { isPlateWaiting, occupiesPrinter } from '../../service/job-words';
 import type { PrintJob } from '../../service/print-job';
-import { rankAfter } from './rank';
 import type {
   Attempt,
   AttemptState,
@@ -240,12 +239,10 @@ export const addedOf = ({ added, rank }: Pick<ItemRecord, 'added' | 'rank'>): st
 export const withRank = (record: ItemRecord, rank: string): ItemRecord =>
   rank === record.rank ? record : { ...record, rank, added: addedOf(record) };
 
-/** The rank of an item that is added now, or moved behind all others: no item was added, or stands, behind it. */
-export const lastRank = (items: readonly ItemRecord[], itemId: string): string =>
-  rankAfter(
-    items.reduce<string | null>((high, item) => {
-      const own = item.rank > addedOf(item) ? item.rank : addedOf(item);
-      return high === null || own > high ? own : high;
-    }, null),
-    itemId,
-  );
+/** The highest of the ranks at which items stand or were added, and of `high`. */
+export const highestRank = (items: readonly ItemRecord[], high: string | null = null): string | null => {
+  let highest = high;
+  for (const item of items)
+    for (const rank of [item.rank, addedOf(item)]) if (highest === null || rank > highest) highest = rank;
+  return highest;
+};

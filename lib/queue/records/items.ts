@@ -4,7 +4,7 @@ import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
-import { openAttempts, waitsOver } from '../model/item';
+import { highestRank, openAttempts, waitsOver } from '../model/item';
 import { rankBetween } from '../model/rank';
 import type { ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
@@ -42,6 +42,7 @@ export class ItemStore {
   readonly #records: Records<ItemRecord>;
   readonly #stored: StoredItems;
   #version = 0;
+  #highestRank: string | null = null;
   readonly #startedAt: { now: number; monotonic: number };
 
   constructor(deps: ItemStoreDeps) {
@@ -55,6 +56,7 @@ export class ItemStore {
       write: (record, before, lock) => this.#stored.write(record, before, lock),
       changed: (before, after) => {
         this.#version++;
+        if (after) this.#highestRank = highestRank([after], this.#highestRank);
         deps.changed(before, after);
       },
     });
@@ -93,6 +95,11 @@ export class ItemStore {
   /** Grows with each change of an item. */
   get version(): number {
     return this.#version;
+  }
+
+  /** The highest rank at which an item stands, stood or was added; null: there was none. */
+  get highestRank(): string | null {
+    return this.#highestRank;
   }
 
   get(itemId: string): ItemRecord | undefined {
