@@ -107,6 +107,8 @@ function open(farm, store) {
       return () => listeners.delete(listener);
     },
     follow: () => new Promise(() => undefined),
+    markGate: () => undefined,
+    isGateMarked: () => false,
   };
   const jobListReader = new JobListReader(farm);
   const queue = new PrintQueue({
@@ -117,13 +119,14 @@ function open(farm, store) {
     dispatcher: new Dispatcher({ service: farm, jobListReader, clock: systemClock, warn: () => undefined }),
     ...{ jobControl: { run: failed }, uploads: { send: failed } },
     ...{ topic: ['account', 'service'], runtimeName: 'bench', interval: INTERVAL * 1_000 },
+    warn: (text) => console.log(`${text}`),
   });
   queue.subscribe(() => undefined);
   const poll = (nth) => {
     const clusterId = farm.clusterIds[nth];
     const receivedAt = isoTime(systemClock.now());
     const status = readClusterStatus(farm.status(nth), { clusterId, receivedAt, identity: null });
-    for (const listener of listeners) listener(clusterId, status);
+    for (const listener of listeners) listener(clusterId, status, systemClock.monotonic());
   };
   return { queue, poll };
 }
@@ -196,6 +199,7 @@ export async function queueAtWork({ folder, signal }, { items, printers }) {
       text: `at least ${TARGET.added} items are added a second on files: ${rate.toFixed(0)}`,
     },
     { met: start <= TARGET.start, text: `a start takes at most ${TARGET.start} ms: ${start.toFixed(0)}` },
+    { met: farm.printing > 0, text: `prints are sent: ${farm.printing}` },
     { met: memory <= TARGET.memory, text: `at most ${TARGET.memory} MiB: ${memory.toFixed(1)}` },
     { met: p99 <= TARGET.delay, text: `the event loop's p99 delay is at most ${TARGET.delay} ms: ${p99.toFixed(1)}` },
   ];
