@@ -411,8 +411,8 @@ interface SweeperOptions {
   clock: Clock;
   /** Removes expired state. */
   sweep: () => Promise<void>;
-  /** Called when the last user has left. */
-  ended: () => Promise<void>;
+  /** Called when the last user has left; `isInUse`: whether another one has come since. */
+  ended: (isInUse: () => boolean) => Promise<void>;
   warn: (sentence: Sentence) => void;
 }
 
@@ -436,7 +436,7 @@ export class Sweeper {
       isActive = false;
       if (--this.#users > 0) return;
       this.#disarm?.();
-      await this.options.ended();
+      await this.options.ended(() => this.#users > 0);
     };
   }
 

@@ -96,7 +96,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   const sweep = async () => {
     await Promise.all([state.sweep(), leftovers.sweep()]);
   };
-  const upkeep = new Sweeper({ clock, sweep, ended: () => state.close(), warn });
+  const upkeep = new Sweeper({ clock, sweep, ended: (isInUse) => state.close(isInUse), warn });
   const warned = new Set<string>();
   const warnOnce = (trouble: Sentence | null) => {
     if (!trouble || warned.has(String(trouble))) return;

@@ -25,8 +25,11 @@ interface SavedState {
   exposure(): Sentence | null;
   /** Removes outdated state. */
   sweep(): Promise<void>;
-  /** Writes pending changes and closes the connections. The store can be used again afterwards. */
-  close(): Promise<void>;
+  /**
+   * Writes pending changes, and closes the connections unless the state is in use again: Node-RED starts the next flows although
+   * the last ones still close. The store can be used again afterwards.
+   */
+  close(isInUse: () => boolean): Promise<void>;
 }
 
 /** Kinds of values that are encrypted. */
@@ -91,9 +94,9 @@ export function savedState(
     sweep: async () => {
       await Promise.all([rows.sweep(), files.sweep()]);
     },
-    close: async () => {
+    close: async (isInUse) => {
       await Promise.allSettled([store.close(), own.close()]);
-      await rows.close();
+      if (!isInUse()) await rows.close();
     },
   };
 }

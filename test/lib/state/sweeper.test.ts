@@ -34,4 +34,17 @@ describe('state/sweeper', () => {
     await clock.advance(HOUR);
     assert.equal(sweeps, 3, 'and begins anew');
   });
+
+  it('knows a user that comes while what the last one left still ends', async () => {
+    let ask: () => boolean = () => assert.fail();
+    const [sweep, warn] = [() => Promise.resolve(), () => undefined];
+    const ended = (isInUse: () => boolean) => Promise.resolve(void (ask = isInUse));
+    const upkeep = new Sweeper({ clock: new ManualClock(), sweep, ended, warn });
+    await upkeep.use()();
+    assert.equal(ask(), false);
+    const leave = upkeep.use();
+    assert.equal(ask(), true);
+    await leave();
+    assert.equal(ask(), false);
+  });
 });
