@@ -31,12 +31,13 @@ export interface DispatchRequest {
   departure?: DepartureGuard;
 }
 
-/** Decides whether a print may leave. Whatever it throws is the outcome: nothing is sent. */
+/**
+ * Decides whether a print may leave: `secure` right before its call leaves, and the check that it returns as the call leaves.
+ * If either throws, nothing is sent, and the error is the outcome.
+ */
 export interface DepartureGuard extends Pick<Lock, 'secure'> {
-  /** Asked first under the job's lock, for which other prints of the job may have been waited. */
+  /** Decides first, under the job's lock: the wait for that lock may have been long. */
   ready(deadline: Deadline): Promise<void>;
-  /** Asked right before the call leaves; the returned check runs as it leaves. */
-  secure(ms: number): Promise<() => void>;
 }
 
 /** Result of a dispatch. */

@@ -36,7 +36,7 @@ export class StateFolder {
   #signing: Promise<void> | undefined;
   /** Whether this process has signed, so that whoever signs later uses the folder at the same time. */
   #isSigned = false;
-  /** Marks of the id's file when it was last read: with the same ones it is the same, which costs far less to find out. */
+  /** Marks of the id's file when it was last read: the file is read again only after they have changed. */
   #marks = '';
   /** Ids of the other processes that were met. */
   readonly #others = new Set<string>();

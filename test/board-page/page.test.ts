@@ -146,7 +146,7 @@ describe('the page of a print board', function () {
     fill();
     await page.clock.install();
     await open();
-    // Its clock stands from here on, however long the steps last.
+    // The page's clock stands still from here on, however long the steps take.
     await page.clock.pauseAt(await page.evaluate(() => Date.now() + 1_000));
     const need = page
       .getByRole('region', { name: 'Needs you' })

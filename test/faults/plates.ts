@@ -168,7 +168,7 @@ class PlatesRun {
     this.#planTales(horizon);
     for (let at = 60_000; at < horizon; at += chance.whole(50_000, 120_000)) life.at(at, () => void this.#visit());
     await world.time.pass(horizon + OFF.most);
-    // A printer that was switched off late comes on in its time: a shorter one is no gap that a queue could see.
+    // A printer that was switched off late comes on in its time: a shorter absence is no gap that a queue could see.
     while (this.#off.size > 0) await world.time.pass(SECOND);
     await this.#recover();
     await people.finish();

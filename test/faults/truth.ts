@@ -232,7 +232,7 @@ export class Truth {
     });
   }
 
-  /** Notes what each print is at this moment: called regularly, and before a print changes other than by itself. */
+  /** Notes what each print is at this moment: called regularly, and before anything but time changes a print. */
   look(): void {
     const { simulator, time } = this.world;
     const seen = new Set<string>();

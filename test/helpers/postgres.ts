@@ -13,7 +13,7 @@ let running: Promise<RunningPostgres> | undefined;
 let made = 0;
 /** Databases of tests that have ended, which later ones empty: creating one costs far more processor time. */
 const idle: string[] = [];
-/** Databases of the test that runs; null between tests, whose databases stay theirs. */
+/** Databases of the test that runs; null outside of tests: the database of a whole suite is not used again. */
 let used: string[] | null = null;
 /** Removes everything from a database, and ends the connections to it. */
 const EMPTY = `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity

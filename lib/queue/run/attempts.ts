@@ -250,9 +250,9 @@ export class Attempts {
   }
 
   /**
-   * The departure of an attempt's call. The printer is read again just before it (print queue, rule 2). What people have said
-   * until the call leaves holds: the item's record says whether its copy left before or after their change, and a pause is
-   * looked up once more.
+   * Guards the departure of an attempt's call. The printer is read again just before it (print queue, rule 2). Changes by people
+   * hold until the call leaves: the item's record says whether its copy left before or after them, and a pause is looked up once
+   * more.
    */
   #departureOf(itemId: string, attempt: Attempt): DepartureGuard & { isWithdrawn: boolean } {
     const { data, clock } = this.#queue;

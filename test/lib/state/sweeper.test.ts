@@ -35,7 +35,7 @@ describe('state/sweeper', () => {
     assert.equal(sweeps, 3, 'and begins anew');
   });
 
-  it('knows a user that comes while what the last one left still ends', async () => {
+  it('passes on whether another user has begun since the last one left', async () => {
     let ask: () => boolean = () => assert.fail();
     const [sweep, warn] = [() => Promise.resolve(), () => undefined];
     const ended = (isInUse: () => boolean) => Promise.resolve(void (ask = isInUse));
