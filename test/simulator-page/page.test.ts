@@ -16,7 +16,9 @@ describe('simulator: the page of the control host', function () {
   });
   after(() => browser.close());
   beforeEach(async () => {
-    simulator = await startSimulator({ actionDelay: 0 });
+    // The printers' time advances only by `advance` and by the page's buttons, however slow the browser is.
+    const instant = Date.now();
+    simulator = await startSimulator({ actionDelay: 0, now: () => instant });
     page = await browser.newPage();
     page.setDefaultTimeout(60_000);
     [problems, elsewhere] = [[], []];
@@ -111,6 +113,8 @@ describe('simulator: the page of the control host', function () {
     await card.getByRole('button', { name: 'Abort: vase.gcode' }).click();
     await said('Done: Abort: vase.gcode.');
     await page.getByRole('button', { name: '1 minute' }).click();
+    await said('Done: 1 minute.');
+    simulator.world.advance(10);
     await card.getByRole('button', { name: 'Clear the plate: vase.gcode' }).click();
     await card.getByText('vase.gcode: aborted').waitFor();
     await card.getByText('Nothing to print.').waitFor();
@@ -261,6 +265,9 @@ describe('simulator: the page of the control host', function () {
 
   it('reports refusals', async () => {
     startPrint();
+    // A second overview would show the pause and replace the button.
+    await page.route('**/overview', () => undefined);
+    await page.route('**/overview', (route) => route.continue(), { times: 1 });
     const card = await open();
     const button = card.getByRole('button', { name: 'Pause: vase.gcode' });
     await button.waitFor();
