@@ -87,10 +87,11 @@ export class SimulatedQueue {
   readonly #input: ForecastInput;
   readonly #planner = new Planner();
   readonly #materials: MaterialForecast;
-  readonly #next = new Map<string, string>();
+  /** The item that each printer prints next, by the printer's index. */
+  readonly #next: (string | undefined)[] = [];
   readonly #prints: PrintsForecast[] = [];
-  /** The last prints of each printer, by `printerKey`. */
-  readonly #lastPrints = new Map<string, PrintsForecast>();
+  /** The last listed prints of each printer, by the printer's index. */
+  readonly #lastPrints: (PrintsForecast | undefined)[] = [];
   #items: PlanItem[];
   #printers: QueuePrinter[];
   /** When each printer becomes free, ms since 1970. */
@@ -150,7 +151,10 @@ export class SimulatedQueue {
     const last = Math.max(this.#input.now, ...ends.map((endAt) => endAt ?? Infinity));
     const materials = this.#materials.stocks.map((stock) => ({ ...stock, shortAt: this.#materials.shortAt(stock) }));
     const idleAt = last === Infinity ? null : last;
-    return { items, orders: this.#orders(items), idleAt, next: this.#next, prints: this.#prints, materials };
+    const next = new Map<string, string>();
+    for (const [at, itemId] of this.#next.entries())
+      if (itemId !== undefined) next.set(printerKey(this.#input.printers[at] as QueuePrinter), itemId);
+    return { items, orders: this.#orders(items), idleAt, next, prints: this.#prints, materials };
   }
 
   #orders(items: ReadonlyMap<string, ItemForecast>): QueueForecast['orders'] {
@@ -198,16 +202,8 @@ export class SimulatedQueue {
       this.#record(itemId, { clusterId: printer.clusterId, startAt, endAt });
       this.#ends.push(endAt);
       this.#materials.begin(files[file], startAt);
-      const key = printerKey(printer);
-      if (!this.#next.has(key)) this.#next.set(key, itemId);
-      this.#list(key, {
-        itemId,
-        clusterId: printer.clusterId,
-        printerId: printer.printerId,
-        startAt,
-        endAt,
-        copies: 1,
-      });
+      this.#next[at] ??= itemId;
+      if (startAt < this.#input.now + LISTED_FOR) this.#list(at, itemId, startAt, endAt);
       this.#freeAt[at] = this.#clearAt(endAt);
       this.#printers[at] = { ...printer, obstacle: BUSY, lastUsedAt: startAt, usedFor: printer.usedFor + duration };
       this.#nextStartAt = Math.max(this.#nextStartAt, startAt + stagger);
@@ -225,15 +221,16 @@ export class SimulatedQueue {
   }
 
   /** Lists a print, or adds it to those of its item that it follows. */
-  #list(key: string, print: PrintsForecast): void {
-    if (print.startAt >= this.#input.now + LISTED_FOR) return;
-    const last = this.#lastPrints.get(key);
-    if (last?.itemId === print.itemId && print.startAt - last.endAt <= APART) {
-      last.endAt = print.endAt;
+  #list(at: number, itemId: string, startAt: number, endAt: number): void {
+    const last = this.#lastPrints[at];
+    if (last?.itemId === itemId && startAt - last.endAt <= APART) {
+      last.endAt = endAt;
       last.copies++;
       return;
     }
-    this.#lastPrints.set(key, print);
+    const { clusterId, printerId } = this.#printers[at] as QueuePrinter;
+    const print = { itemId, clusterId, printerId, startAt, endAt, copies: 1 };
+    this.#lastPrints[at] = print;
     if (this.#prints.length < LISTED) this.#prints.push(print);
   }
 
