@@ -232,8 +232,8 @@ function assignCopies(
 
 class Run {
   readonly choices: Choice[] = [];
-  /** 1 for each printer that is given away. */
-  readonly #assigned: Uint8Array;
+  /** For each printer, its place among the free ones; `NONE`: it is not free, or is given away. */
+  readonly #places: Int32Array;
   /** For each printer: when the first of the items that have no other printer was added, as `added`. */
   readonly #since: (string | null)[];
   /** Parts that the assigned prints of an item make. */
@@ -247,7 +247,8 @@ class Run {
     private readonly refusals: PlanInput['refusals'],
   ) {
     const { length } = fleet.printers;
-    this.#assigned = new Uint8Array(length);
+    this.#places = new Int32Array(length).fill(NONE);
+    for (const [place, at] of free.entries()) this.#places[at] = place;
     this.#since = new Array<string | null>(length).fill(null);
   }
 
@@ -289,7 +290,7 @@ class Run {
       const others = avoid.get(copy);
       const choice = (others && this.#choose(turn, others)) ?? this.#choose(turn, NO_PRINTERS);
       if (!choice) return;
-      this.#assigned[choice.printer] = 1;
+      this.#places[choice.printer] = NONE;
       this.choices.push({ turn, copy, ...choice });
       if (parts) this.#made.set(turn, made + (files[choice.file]?.perPrint ?? 1));
     }
@@ -308,15 +309,16 @@ class Run {
     const { group } = file;
     if (group.run !== this.#id) {
       group.run = this.#id;
+      group.candidates = this.#candidatesFor(group);
       group.cursor = 0;
       group.isExhausted = false;
     }
     if (group.isExhausted && turn.only < 0) return null;
-    const { isSuitable } = group;
+    const { candidates, isSuitable } = group;
     let isAnyLeft = false;
-    for (let place = group.cursor; place < this.free.length; place++) {
-      const at = this.free[place] ?? 0;
-      if (this.#assigned[at] === 1 || isSuitable[at] !== 1) {
+    for (let place = group.cursor; place < candidates.length; place++) {
+      const at = candidates[place] ?? 0;
+      if (this.#placeOf(at) === NONE || isSuitable[at] !== 1) {
         if (place === group.cursor) group.cursor++;
         continue;
       }
@@ -328,6 +330,17 @@ class Run {
     // A printer that is reserved for another item is kept from the whole group, so that equal items keep their order.
     if (!isAnyLeft && turn.only < 0) group.isExhausted = true;
     return null;
+  }
+
+  /** The printers to search for a group, the first choice first: the free ones, or the fewer that suit. */
+  #candidatesFor({ suitable }: RequirementGroup): readonly number[] {
+    if (this.free.length <= suitable.length) return this.free;
+    const candidates = suitable.filter((at) => this.#placeOf(at) !== NONE);
+    return candidates.sort((one, other) => this.#placeOf(one) - this.#placeOf(other));
+  }
+
+  #placeOf(at: number): number {
+    return this.#places[at] ?? NONE;
   }
 
   /** Whether the service refused an item at a printer a moment ago. */
@@ -362,7 +375,8 @@ export class Planner {
   #rules: QueueRules | null = null;
   #fleet = new Fleet();
   #groups: RequirementGroups | null = null;
-  /** Turns in the order of the last input. */
+  /** Items of the last input, and their turns in the same order. */
+  #items: readonly PlanItem[] = [];
   #turns: Turn[] = [];
   /** The same turns in the order of `compareTurns`. */
   #sorted: Turn[] = [];
@@ -426,10 +440,13 @@ export class Planner {
     let count = 0;
     let nextAt = Infinity;
     for (const turn of this.#sorted) {
+      const isPlannable = this.#isPlannable(turn);
+      if (isPlannable && turn.notBefore <= now) {
+        ready[count++] = turn;
+        continue;
+      }
       turn.position = NONE;
-      if (!this.#isPlannable(turn)) continue;
-      if (turn.notBefore > now) nextAt = Math.min(nextAt, turn.notBefore);
-      else ready[count++] = turn;
+      if (isPlannable) nextAt = Math.min(nextAt, turn.notBefore);
     }
     ready.length = count;
     const order = numbered(ready);
@@ -501,6 +518,7 @@ export class Planner {
     if (this.#groups && rules === this.#rules) return this.#groups;
     this.#rules = rules;
     this.#fleet = new Fleet();
+    this.#items = [];
     this.#turns = [];
     this.#sorted = [];
     this.#byItem = new Map();
@@ -510,10 +528,11 @@ export class Planner {
   /** Renews the turns of new and changed items. Returns those whose place in the order may have changed. */
   #renewTurns(items: readonly PlanItem[], groups: RequirementGroups, rules: QueueRules): Set<Turn> {
     const moved = new Set<Turn>();
-    if (items === this.#last?.input.items && this.#turns.length === items.length) return moved;
+    const before = this.#items;
+    if (items === before) return moved;
     for (let at = 0; at < items.length; at++) {
       const item = items[at] as PlanItem;
-      if (this.#turns[at]?.item === item) continue;
+      if (before[at] === item) continue;
       let turn = this.#byItem.get(item.itemId);
       if (turn?.item !== item) {
         const renewed = turnOf(item, groups, rules);
@@ -525,6 +544,7 @@ export class Planner {
       this.#turns[at] = turn;
     }
     this.#turns.length = items.length;
+    this.#items = items;
     if (this.#byItem.size > items.length) this.#dropOthers(items);
     return moved;
   }

@@ -524,9 +524,11 @@ export class RequirementGroup {
   #isSuitable = new Uint8Array();
   #stock = -1;
   #isAmple = false;
-  /** Place in the list of free printers before which none is left for this group, in one plan (`run`). */
+  /** Printers among which one is searched, the first choice first, in one plan and one priority (`run`). */
+  candidates: readonly number[] = [];
+  /** Place among the candidates before which none is left. */
   cursor = 0;
-  /** Whether all free printers are given away or reserved, in one plan and one priority. */
+  /** Whether all candidates are given away or reserved. */
   isExhausted = false;
   run = -1;
 
