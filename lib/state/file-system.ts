@@ -20,12 +20,6 @@ export const remove = (path: string): Promise<void> => inTurn(() => files.rm(pat
 /** Time of a file's last change, ms since 1970. */
 export const changedAt = async (path: string): Promise<number> => (await inTurn(() => files.stat(path))).mtimeMs;
 
-/** Marks of a file, at least one of which changes with each change of the file; blank if they are not known. Never rejects. */
-export const marksOf = async (path: string): Promise<string> => {
-  const found = await inTurn(() => files.stat(path, { bigint: true })).catch(() => null);
-  return found ? [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join('/') : '';
-};
-
 /** Makes a folder for its owner only, but not its parents. */
 export const makeFolder = (path: string): Promise<void> =>
   inTurn(() =>

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import type { BigIntStats } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { inTurn } from '../files/file-calls';
 import { replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
-import { makeFolder, marksOf, readText } from './file-system';
+import { makeFolder, readText } from './file-system';
 
 /** Holds the folder's id. Its name is no kind of value. */
 export const ID_FILE = 'folder-id';
@@ -52,11 +55,8 @@ export class StateFolder {
    * the call is missing for certain. Rejects with the code AWAY, or with that of the file system.
    */
   check(): Promise<void> {
-    // Calls in one turn of the event loop share a check.
-    return (this.#checking ??= Promise.resolve().then(() => {
-      this.#checking = undefined;
-      return this.#compare();
-    }));
+    // All calls before the check begins share it. It begins later than this call.
+    return (this.#checking ??= Promise.resolve().then(() => this.#compare()));
   }
 
   /**
@@ -101,9 +101,13 @@ export class StateFolder {
   }
 
   async #compare(): Promise<void> {
-    // What is read from now on was written after this process has signed.
-    const isSigned = this.#isSigned;
-    const marks = await marksOf(join(this.path, ID_FILE));
+    const { isSigned, found } = await inTurn(async () => {
+      this.#checking = undefined;
+      // A change that is seen from now on came after this process has signed.
+      const isSigned = this.#isSigned;
+      return { isSigned, found: await stat(join(this.path, ID_FILE), { bigint: true }).catch(() => null) };
+    });
+    const marks = found ? marksOf(found) : '';
     if (marks !== '' && marks === this.#marks) return;
     const { id, user } = await this.#read();
     if (id === this.#id) {
@@ -134,3 +138,7 @@ export class StateFolder {
     }
   }
 }
+
+/** Marks of a file, at least one of which changes with each change of the file. */
+const marksOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  [dev, ino, size, mtimeNs, ctimeNs].join('/');
