@@ -301,8 +301,12 @@ export class FileStore implements StateStore, Movable {
   #keep(key: Key, content: string): Promise<void> {
     const path = this.#path(key);
     return this.#change(key, async () => {
-      await makeFolder(dirname(path));
-      await replaceFile(path, content);
+      await replaceFile(path, content).catch(async (error: unknown) => {
+        if (codeOf(error) !== 'ENOENT') throw error;
+        // The first value of its kind.
+        await makeFolder(dirname(path));
+        await replaceFile(path, content);
+      });
       for (const written of this.#listings) written.add(basename(path));
     });
   }
