@@ -17,7 +17,7 @@ import { addedOf, highestRank, itemStateOf, withoutEvents, withRank } from './mo
 import * as changes from './model/item-changes';
 import { newItem } from './model/item-changes';
 import { rankAfter } from './model/rank';
-import { paused, pausedPrinters, type QueueRecord, withoutQueueEvents } from './model/queue-record';
+import { paused, pausedPrinters, type PauseState, type QueueRecord, withoutQueueEvents } from './model/queue-record';
 import { requirementOf } from './model/requirement';
 import type * as api from './model/types';
 import {
@@ -292,13 +292,13 @@ export class PrintQueue implements api.QueueApi {
 
   async #setPause(
     printer: api.PrinterTarget | null,
-    pause: { until: number | null; reason: string | null } | null,
+    pause: PauseState | null,
     deadline: Deadline,
   ): Promise<api.QueueExplanation> {
     const { data, view } = await this.#runtime.ready(deadline);
-    const { printers } = view.input;
+    const printers = view.input.printers.flatMap((place) => data.gates.placed(place));
     const change = (state: QueueRecord) =>
-      printer ? pausedPrinters(state, printers, printer, pause) : paused(state, null, pause);
+      printer ? pausedPrinters(state, printers, printer, pause, this.#parts.clock.now()) : paused(state, pause);
     await this.#runtime.written(deadline.wait(data.state.change(change)));
     this.#runtime.changed();
     return view.explanation();

@@ -7,7 +7,7 @@ import { isPlateToClear } from './model/gate';
 import { judgesOf, printToClear } from './model/gate-verdicts';
 import { addedOf, awaitsRelease, countCopies, itemStateOf, openAttempts } from './model/item';
 import { countParts, goodPartsOf } from './model/parts';
-import { costOfPrints, isPauseOver, type PauseState } from './model/queue-record';
+import { costOfPrints, isPauseOver, pauseAt, type PauseState } from './model/queue-record';
 import { type MaterialFinder, type Require, type Requirement, requirementOf } from './model/requirement';
 import { costOfFile } from './model/rules';
 import {
@@ -16,7 +16,6 @@ import {
   type Forecast,
   type ItemRecord,
   type MaterialForecast,
-  printerKey,
   type QueueExplanation,
   type QueueFigures,
   type QueueItem,
@@ -280,7 +279,9 @@ export class QueueView {
           judges: gate ? judgesOf(gate) : null,
           code: obstacle?.code ?? null,
           text: obstacle?.sentence ?? null,
-          paused: shownPause(pausedPrinters[printerKey(printer)]),
+          paused: shownPause(
+            pauseAt(pausedPrinters, { clusterId, printerId, gateId: data.gates.idOf(clusterId, printerId) }, now),
+          ),
           lastUsedAt: isoOrNull(lastUsedAt),
           hours: Math.round(usedFor / 36_000) / 100,
           current: here ? { itemId: here.item.itemId, copy, attempt, clusterJobId } : null,

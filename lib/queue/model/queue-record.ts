@@ -22,7 +22,7 @@ export type PauseState = Omit<Pause, 'printer'>;
 export interface QueueRecord {
   version: 1;
   paused: PauseState | null;
-  /** By `printerKey`. */
+  /** By the plate gate of the machine (`machineKey`) or, before one is known and in older records, by `printerKey`. */
   pausedPrinters: Readonly<Record<string, PauseState>>;
   /** The last event about each plate gate, by its id; of 1.0.0-rc.1 by `printerKey`. */
   plates: Readonly<Record<string, { closing: number; isAwaiting: boolean }>>;
@@ -74,16 +74,44 @@ export const NEW_QUEUE: QueueRecord = {
 
 const HOUR = 3_600_000;
 
-/** Pauses the queue or a printer; null resumes it. */
-export function paused(record: QueueRecord, printer: PrinterTarget | null, pause: PauseState | null): QueueRecord {
-  if (!printer) return { ...record, paused: pause };
-  const key = printerKey(printer);
-  const { [key]: _before, ...others } = record.pausedPrinters;
-  return { ...record, pausedPrinters: pause ? { ...others, [key]: pause } : others };
-}
+/** Pauses the queue; null resumes it. */
+export const paused = (record: QueueRecord, pause: PauseState | null): QueueRecord => ({ ...record, paused: pause });
 
 /** Whether a pause has ended by itself. */
 export const isPauseOver = ({ until }: PauseState, now: number): boolean => until !== null && until <= now;
+
+/** A printer at its place, and the id of its machine's plate gate; undefined: none is known. */
+export type PlacedMachine = PrinterTarget & { gateId: string | undefined };
+
+/** The pause of a printer that is not over: of its machine, of its place, or of its whole cluster. */
+export function pauseAt(
+  all: QueueRecord['pausedPrinters'],
+  printer: PlacedMachine,
+  now: number,
+): PauseState | undefined {
+  // Each plan asks for every printer, of which most queues pause none.
+  if (isEmpty(all)) return undefined;
+  return keysOf(printer)
+    .map((key) => all[key])
+    .find((one) => one && !isPauseOver(one, now));
+}
+
+function isEmpty(all: object): boolean {
+  for (const _ in all) return false;
+  return true;
+}
+
+/** Keys under which the pause of a printer may be stored; a new one is stored under the first. */
+function keysOf(printer: PlacedMachine): [string, ...string[]] {
+  const { gateId, clusterId } = printer;
+  // That of a cluster whose printers were not seen when it was paused.
+  const ofPlace = [printerKey(printer), printerKey({ clusterId, printerId: null })] as const;
+  // A gate that knows nothing but its place may be that of another machine later.
+  return gateId === undefined || gateId === clusterId ? [...ofPlace] : [machineKey(gateId), ...ofPlace];
+}
+
+/** A text that is no `printerKey`. */
+const machineKey = (gateId: string): string => JSON.stringify([gateId]);
 
 /**
  * Adds the events of a printer's gate, in the order in which they happened: each closing that the queue's mode does not
@@ -289,14 +317,23 @@ const hasConsumed = ({ state, startedAt, cost }: Attempt): boolean =>
  */
 export function pausedPrinters(
   record: QueueRecord,
-  printers: readonly PrinterTarget[],
+  printers: readonly PlacedMachine[],
   { clusterId, printerId }: PrinterTarget,
   pause: PauseState | null,
+  now: number,
 ): QueueRecord {
   const here = printers.filter((printer) => printer.clusterId === clusterId);
   // The only printer of a cluster needs no id of its own.
   const named = here.length === 1 ? here : here.filter((one) => printerId === null || one.printerId === printerId);
   if (named.length === 0)
     throw new PrintingError('NOT_FOUND', phrase`The queue has not seen this printer yet: check msg.clusterId.`);
-  return named.reduce((after, printer) => paused(after, printer, pause), record);
+  const left = new Map(Object.entries(record.pausedPrinters));
+  for (const printer of here) for (const key of keysOf(printer)) left.delete(key);
+  for (const printer of here) {
+    // The pause of a whole cluster stays that of each printer that is not named.
+    const after = named.includes(printer) ? pause : pauseAt(record.pausedPrinters, printer, now);
+    const [key] = keysOf(printer);
+    if (after) left.set(key, after);
+  }
+  return { ...record, pausedPrinters: Object.fromEntries(left) };
 }

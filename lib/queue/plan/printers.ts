@@ -8,7 +8,7 @@ import { phrase, type Sentence } from '../../words/sentence';
 import { knows, type PlateGate, plateOf } from '../model/gate';
 import { hasBegun, openAttempts } from '../model/item';
 import { printerIdOf } from '../model/machine';
-import { isPauseOver, type PauseState, type QueueRecord } from '../model/queue-record';
+import { pauseAt, type PauseState, type QueueRecord } from '../model/queue-record';
 import { requirementOf } from '../model/requirement';
 import type { QueueRules } from '../model/rules';
 import {
@@ -43,7 +43,7 @@ export interface OpenPrints {
 export interface BoardInput {
   clusterIds: readonly string[];
   views: Pick<ClusterViews, 'get' | 'isMissing' | 'materialOf'>;
-  gates: Pick<PlateGates, 'of'>;
+  gates: Pick<PlateGates, 'of' | 'idOf'>;
   reservations: Pick<Reservations, 'isTaken'>;
   /** Why a copy could not go to a cluster a moment ago although it seemed free. */
   refusals: Pick<Refusals, 'reasonOf'>;
@@ -259,9 +259,8 @@ function hindranceOf(jobs: readonly PrintJob[]): Sentence | null {
 }
 
 /** The pause of a printer that is not over. */
-function pauseOf({ pausedPrinters, now }: BoardInput, printer: PrinterTarget): PauseState | undefined {
-  const pause = pausedPrinters[printerKey(printer)];
-  return pause && !isPauseOver(pause, now) ? pause : undefined;
+function pauseOf({ pausedPrinters, gates, now }: BoardInput, printer: PrinterTarget): PauseState | undefined {
+  return pauseAt(pausedPrinters, { ...printer, gateId: gates.idOf(printer.clusterId, printer.printerId) }, now);
 }
 
 /** When a printer may be used again after its pause. Of what its pause hides, a copy of unknown outcome outlasts it. */

@@ -16,6 +16,8 @@ import {
   tellsOfPrint,
 } from '../model/gate-sights';
 import { gateIdOf, type Machine, machineOf, printerIdOf } from '../model/machine';
+import type { PlacedMachine } from '../model/queue-record';
+import type { PrinterTarget } from '../model/types';
 import type { GateRecords } from './gate-records';
 import type { QueueStore } from './records';
 import { isOnline, type Sightings } from './sightings';
@@ -78,8 +80,20 @@ export class PlateGates {
 
   /** The gate of a printer; undefined before its first sight, and while something seen of it is not written. */
   of(clusterId: string, printerId: string | null): PlateGate | undefined {
-    const gateId = this.#records.shown(clusterId)?.gates.get(printerId) ?? this.#lastSeenAt(clusterId, printerId);
+    const gateId = this.idOf(clusterId, printerId);
     return gateId === undefined || this.isBehind(gateId) ? undefined : this.#records.get(gateId);
+  }
+
+  /** Id of the gate of a printer; undefined: no machine is known at this place. */
+  idOf(clusterId: string, printerId: string | null): string | undefined {
+    return this.#records.shown(clusterId)?.gates.get(printerId) ?? this.#lastSeenAt(clusterId, printerId);
+  }
+
+  /** A printer with its gate; of a cluster that no status has shown since the start, all that were last seen there as well. */
+  placed({ clusterId, printerId }: PrinterTarget): PlacedMachine[] {
+    const gateId = this.idOf(clusterId, printerId);
+    const known = gateId === undefined ? this.#records.index.in(clusterId) : [];
+    return [{ clusterId, printerId, gateId }, ...known];
   }
 
   /** Gate of the printer that was last seen at a place; undefined: none was, or several were. */

@@ -263,6 +263,72 @@ describe('queue/people', () => {
     await assert.rejects(one.pause('C9'), { code: 'NOT_FOUND' });
   });
 
+  describe('a pause of a printer', () => {
+    const shown = (...uuids: string[]) => ({ printers: uuids.map((uuid) => ({ uuid, status: 'idle' })) });
+    const codes = async () =>
+      (await one.printers()).map(({ clusterId, printerId, code }) => `${printerId ?? clusterId} ${code ?? 'free'}`);
+
+    it('holds for every printer of a group that was not seen when it was paused', async () => {
+      all.farm.changes.set('C1', shown('P', 'Q'));
+      all.farm.unreadable.add('C1');
+      one = await all.begin({ printers: ['C1'] });
+      await one.pause('C1');
+      await one.add('a');
+      all.farm.unreadable.delete('C1');
+      await all.pass(30);
+      assert.deepEqual([await codes(), all.farm.sent], [['P PAUSED', 'Q PAUSED'], []]);
+      await one.resume('C1');
+      assert.deepEqual(all.farm.sent, ['C1 job']);
+    });
+
+    it('follows the printer into a group', async () => {
+      all.farm.changes.set('C1', shown('P'));
+      one = await all.begin({ printers: ['C1'] });
+      await one.pause('C1');
+      all.farm.changes.set('C1', shown('P', 'Q'));
+      await all.pass(10);
+      assert.deepEqual(await codes(), ['P PAUSED', 'Q free']);
+    });
+
+    it('follows the printer out of its group, under another id', async () => {
+      all.farm.changes.set('C1', shown('P', 'Q'));
+      one = await all.begin({ printers: ['C1', 'C2', 'C3'] });
+      await one.pause('C1', 'P');
+      await one.pause('C2');
+      all.farm.changes.set('C1', shown('Q'));
+      all.farm.clusters.set('C3', {});
+      all.farm.changes.set('C3', shown('P'));
+      await all.pass(20);
+      assert.deepEqual(await codes(), ['C1 free', 'C2 PAUSED', 'C3 PAUSED']);
+      await one.resume('C3');
+      assert.deepEqual(await codes(), ['C1 free', 'C2 PAUSED', 'C3 free']);
+    });
+
+    it('ends with the group that is resumed before it is seen after a restart', async () => {
+      all.farm.changes.set('C1', shown('P', 'Q'));
+      one = await all.begin({ printers: ['C1'] });
+      await one.pause('C1');
+      all.kill(one);
+      all.farm.unreadable.add('C1');
+      one = await all.begin({ printers: ['C1'] });
+      await one.resume('C1');
+      all.farm.unreadable.delete('C1');
+      await all.pass(10);
+      assert.deepEqual(await codes(), ['P free', 'Q free']);
+    });
+
+    it('stays that of the other printers when one of a group is resumed', async () => {
+      all.farm.changes.set('C1', shown('P', 'Q'));
+      all.farm.unreadable.add('C1');
+      one = await all.begin({ printers: ['C1'] });
+      await one.pause('C1');
+      all.farm.unreadable.delete('C1');
+      await all.pass(10);
+      await one.ask((queue, deadline) => queue.resume({ clusterId: 'C1', printerId: 'Q' }, deadline));
+      assert.deepEqual(await codes(), ['P PAUSED', 'Q free']);
+    });
+  });
+
   it('moves items among those of the same priority, and never past a higher one', async () => {
     one = await all.begin();
     await one.pause();
