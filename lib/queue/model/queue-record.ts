@@ -24,8 +24,11 @@ export interface QueueRecord {
   paused: PauseState | null;
   /** By the plate gate of the machine (`machineKey`) or, before one is known and in older records, by `printerKey`. */
   pausedPrinters: Readonly<Record<string, PauseState>>;
-  /** The last event about each plate gate, by its id; of 1.0.0-rc.1 by `printerKey`. */
-  plates: Readonly<Record<string, { closing: number; isAwaiting: boolean }>>;
+  /**
+   * The last event about each plate gate, by its id; of 1.0.0-rc.1 by `printerKey`. `count`: how often its last closing was
+   * announced, if more than once: under another mode its plate may wait again.
+   */
+  plates: Readonly<Record<string, { closing: number; isAwaiting: boolean; count?: number }>>;
   /** By order: the sum of its items' ends that is reported, and the number of its `order.finished`. */
   orders: Readonly<Record<string, { ends: number; reports: number }>>;
   /** The highest number of an `order.finished` among forgotten orders; missing before there are any. */
@@ -133,22 +136,25 @@ export function plateFollowed(
   const isOld = !record.plates[key] && known !== undefined;
   if (known && !isNew && !isOld && known.isAwaiting === isAwaiting) return record;
   const all = [...(gate.past ?? []), lastClosing(gate)].filter((closing) => closing !== null);
-  const event = (type: PlateEventType, number: number) => plateEvent(type, number, { gate, all, queueId, now });
+  const event = (type: PlateEventType, number: number, count = 1) =>
+    plateEvent(type, number, { gate, all, count, queueId, now });
   const events: QueueEventDraft[] = [];
+  const told = known?.count ?? 1;
+  let count = known && !isNew ? told : 0;
   // Another print has begun since, or the plate was cleared.
-  if (before.isAwaiting && (isNew || !isAwaiting)) events.push(event('plate.cleared', before.closing));
+  if (before.isAwaiting && (isNew || !isAwaiting)) events.push(event('plate.cleared', before.closing, told));
   for (const closing of all) {
     const { number } = closing;
     const isLast = number === closings;
     const isNews = isLast ? isNew : number > before.closing;
     // A later status may show that the print did not end as it seemed, so that its plate is not clear after all.
-    if (isLast && isAwaiting && (isNews || !before.isAwaiting)) events.push(event('plate.awaiting', number));
+    if (isLast && isAwaiting && (isNews || !before.isAwaiting)) events.push(event('plate.awaiting', number, ++count));
     // It was cleared meanwhile.
     if (!(isLast && isAwaiting) && isNews && hadToBeCleared(closing, mode))
       events.push(event('plate.awaiting', number), event('plate.cleared', number));
   }
   const { [oldKey]: _old, ...others } = record.plates;
-  const plates = { ...others, [key]: { closing: closings, isAwaiting } };
+  const plates = { ...others, [key]: { closing: closings, isAwaiting, ...(count > 1 && { count }) } };
   return { ...record, plates, outbox: [...record.outbox, ...events] };
 }
 
@@ -157,9 +163,9 @@ type PlateEventType = 'plate.awaiting' | 'plate.cleared';
 function plateEvent(
   type: PlateEventType,
   number: number,
-  about: { gate: PlateGate; all: readonly Closing[] } & Pick<ChangeContext, 'queueId' | 'now'>,
+  about: { gate: PlateGate; all: readonly Closing[]; count: number } & Pick<ChangeContext, 'queueId' | 'now'>,
 ): QueueEventDraft {
-  const { gate, all, queueId, now } = about;
+  const { gate, all, count, queueId, now } = about;
   const { gateId, clusterId, clusterName } = gate;
   const closing = all.find((one) => one.number === number);
   // A plate that nobody cleared was clear when the next print began there.
@@ -168,7 +174,8 @@ function plateEvent(
   const at = isOpening ? (closing?.clearedAt ?? next?.at ?? now) : (closing?.at ?? now);
   const value = isOpening ? { good: closing?.good ?? null } : null;
   // The machine may be elsewhere by the time that its plate is clear.
-  return { id: eventId(queueId, type, gateId, number), type, at, print: null, clusterId, clusterName, value };
+  const occurrence = count > 1 ? `${number}-${count}` : number;
+  return { id: eventId(queueId, type, gateId, occurrence), type, at, print: null, clusterId, clusterName, value };
 }
 
 /** Records whether a copy is active or waiting; adds `queue.idle` when there is none any more. */

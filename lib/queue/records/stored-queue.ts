@@ -63,7 +63,7 @@ export function readQueue(value: unknown): QueueRecord {
 }
 
 const isPause = shapeOf({ until: orNull(isTime), reason: orNull(isText) });
-const isPlate = shapeOf({ closing: isCount, isAwaiting: isFlag });
+const isPlate = shapeOf({ closing: isCount, isAwaiting: isFlag, count: orMissing(isCount) });
 const isOrder = shapeOf({ ends: isCount, reports: isCount });
 
 const STORED_PAUSE = {

@@ -393,6 +393,26 @@ describe('queue/plates', () => {
       assert.deepEqual(one.types('plate'), ['plate.awaiting']);
     });
 
+    it('is announced under another id when it waits again under another mode', async () => {
+      const deploy = async (gate: 'confirm' | 'automatic') => {
+        await all.close();
+        all.runtimes = [];
+        one = await all.begin({ gate, printers: ['C1'] });
+        return one.events.map(({ type }) => type);
+      };
+      one = all.start({ gate: 'confirm', printers: ['C1'] });
+      await see('C1', {}, past(A));
+      const [first] = one.events;
+      assert.deepEqual(await deploy('automatic'), ['plate.cleared']);
+      assert.deepEqual(await deploy('confirm'), ['plate.awaiting']);
+      assert.notEqual(one.events[0]?.id, first?.id);
+      await one.clear(true);
+      assert.deepEqual(
+        one.events.map(({ id }) => id.split('/').at(-1)),
+        Array(2).fill(one.events[0]?.id.split('/').at(-1)),
+      );
+    });
+
     it('is announced as cleared by another queue, unless that was before the queue saw it', async () => {
       const start = (queueId: string) => (one = all.start({ gate: 'confirm', printers: ['C1'] }, { queueId }));
       const other = start('other');
