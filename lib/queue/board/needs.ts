@@ -2,7 +2,7 @@ import { isoTime } from '../../time/clock';
 import { phrase, Sentence } from '../../words/sentence';
 import { isPlateToClear, type PlateGate } from '../model/gate';
 import { judgesOf, printToClear } from '../model/gate-verdicts';
-import { awaitedPrints, copiesIn, isStuck, lastAttempt } from '../model/item';
+import { copiesIn, isStuck, lastAttempt } from '../model/item';
 import type { Require } from '../model/requirement';
 import {
   type Answer,
@@ -114,17 +114,12 @@ function platesIn(data: QueueContext['data'], printers: readonly BoardPrinter[])
   const clusters = new Set(printers.map(({ clusterId }) => clusterId));
   // Such a printer has left the account, or the queue.
   const others = data.gates.all
-    .filter((gate) => !clusters.has(gate.clusterId) && isAwaited(data, printToClear(gate)))
+    .filter((gate) => !clusters.has(gate.clusterId) && data.isAwaited(printToClear(gate)))
     .map((gate) => {
       const { clusterId, clusterName, printerId } = gate;
       return { gate, name: clusterName ?? clusterId, clusterId, printerId };
     });
   return [...ours, ...others];
-}
-
-function isAwaited(data: QueueContext['data'], printing: string | null): boolean {
-  const print = data.printOf(printing ?? '');
-  return print !== undefined && awaitedPrints(print.item).includes(print.attempt);
 }
 
 /** Whether a print whose end is not recorded yet may have finished. */

@@ -119,20 +119,21 @@ const machineKey = (gateId: string): string => JSON.stringify([gateId]);
 /**
  * Adds the events of a printer's gate, in the order in which they happened: each closing that the queue's mode does not
  * open at once, and its opening. Those that happened while no runtime planned the queue are among them, as far back as the gate
- * remembers.
+ * remembers. Of a gate that does not concern the queue any more, only the opening after an announced closing is added.
  */
 export function plateFollowed(
   record: QueueRecord,
   gate: PlateGate,
-  mode: QueueRules['gate'],
+  { mode, isConcerned }: { mode: QueueRules['gate']; isConcerned: boolean },
   { queueId, now }: ChangeContext,
 ): QueueRecord {
   const { gateId: key, ended, closings } = gate;
   const oldKey = printerKey(gate);
   const known = record.plates[key] ?? record.plates[oldKey];
+  if (!isConcerned && !known?.isAwaiting) return record;
   const before = known ?? { closing: closings, isAwaiting: false };
-  const isAwaiting = ended !== null && !isCleared(ended, mode);
   const isNew = before.closing !== closings;
+  const isAwaiting = ended !== null && !isCleared(ended, mode) && (isConcerned || !isNew);
   const isOld = !record.plates[key] && known !== undefined;
   if (known && !isNew && !isOld && known.isAwaiting === isAwaiting) return record;
   const all = [...(gate.past ?? []), lastClosing(gate)].filter((closing) => closing !== null);
@@ -143,7 +144,7 @@ export function plateFollowed(
   let count = known && !isNew ? told : 0;
   // Another print has begun since, or the plate was cleared.
   if (before.isAwaiting && (isNew || !isAwaiting)) events.push(event('plate.cleared', before.closing, told));
-  for (const closing of all) {
+  for (const closing of isConcerned ? all : []) {
     const { number } = closing;
     const isLast = number === closings;
     const isNews = isLast ? isNew : number > before.closing;

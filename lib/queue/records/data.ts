@@ -7,7 +7,7 @@ import { allToTheirEnds } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { Watcher } from '../../watch/watcher';
 import type { Sentence } from '../../words/sentence';
-import { awaitedPrints, isStuck, isUnnamed, ItemIndex, openAttempts } from '../model/item';
+import { awaitedPrints, awaitsVerdict, isStuck, isUnnamed, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
 import type { QueueRules } from '../model/rules';
@@ -211,6 +211,12 @@ export class QueueData {
     const item = this.items.get(this.#printings.get(id) ?? '');
     const attempt = item?.prints.findLast((one) => namesOf(this.#queueId, item.itemId, one).includes(id));
     return item && attempt && { item, attempt };
+  }
+
+  /** Whether a copy waits for the verdict on its print, by the id of the printing; null: it is not known. */
+  isAwaited(id: string | null): boolean {
+    const print = this.printOf(id ?? '');
+    return print !== undefined && awaitsVerdict(print.item, print.attempt);
   }
 
   #awaitedAt({ clusterId, printerId }: PrinterTarget): string | null {

@@ -2,6 +2,7 @@ import type { ClusterStatus } from '../../service/cluster';
 import type { Lock } from '../../state/membership';
 import { eachInTurn, Rerun } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
+import { printToClear } from '../model/gate-verdicts';
 import { mayBeLate, overdue, withBlocked } from '../model/item-changes';
 import { busyFollowed, materialsFollowed, observedEnds, oldForgotten, plateFollowed } from '../model/queue-record';
 import { FactsReader } from '../records/facts';
@@ -124,11 +125,15 @@ export class Planning {
   /** Records what the queue has seen of its plates. Rejects if it can't be written. */
   async #recordPlates(): Promise<void> {
     const { data, rules } = this.#queue;
-    const isOwn = (clusterId: string) => rules.printers.length === 0 || rules.printers.includes(clusterId);
-    const gates = data.gates.all.filter(({ clusterId }) => isOwn(clusterId));
+    const own = new Set(rules.printers);
+    const gates = data.gates.all.map((gate) => {
+      // The printer of a part that waits for its verdict may have left the queue.
+      const isConcerned = own.size === 0 || own.has(gate.clusterId) || data.isAwaited(printToClear(gate));
+      return { gate, mode: rules.gate, isConcerned };
+    });
     const context = this.#context;
     await data.state.change(
-      (state) => gates.reduce((after, gate) => plateFollowed(after, gate, rules.gate, context), state),
+      (state) => gates.reduce((after, { gate, ...about }) => plateFollowed(after, gate, about, context), state),
       PLANNER,
     );
   }

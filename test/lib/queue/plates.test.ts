@@ -413,6 +413,38 @@ describe('queue/plates', () => {
       );
     });
 
+    describe('on a printer that the queue does not use any more', () => {
+      const deploy = async (...printers: string[]) => {
+        await all.close();
+        all.runtimes = [];
+        one = await all.begin({ gate: 'confirm', printers });
+      };
+
+      it('is announced for the part that waits for its verdict, until another print follows', async () => {
+        one = await all.begin({ gate: 'confirm', printers: ['C1'] });
+        await one.add('a');
+        await all.pass(30);
+        await deploy('C2');
+        await all.pass(60);
+        assert.deepEqual(one.types('plate'), ['plate.awaiting']);
+        await one.clear(true, 'C1');
+        assert.deepEqual(one.types('plate'), ['plate.awaiting', 'plate.cleared']);
+        all.farm.printByHand('C1');
+        await all.pass(120);
+        assert.deepEqual(one.types('plate'), ['plate.awaiting', 'plate.cleared']);
+      });
+
+      it('is announced as cleared if it was announced before', async () => {
+        one = await all.begin({ gate: 'confirm', printers: ['C1', 'C2'] });
+        all.farm.printByHand('C1');
+        await all.pass(90);
+        assert.deepEqual(one.types('plate'), ['plate.awaiting']);
+        await deploy('C2');
+        await one.clear(true, 'C1');
+        assert.deepEqual(one.types('plate'), ['plate.cleared']);
+      });
+    });
+
     it('is announced as cleared by another queue, unless that was before the queue saw it', async () => {
       const start = (queueId: string) => (one = all.start({ gate: 'confirm', printers: ['C1'] }, { queueId }));
       const other = start('other');
