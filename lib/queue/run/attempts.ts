@@ -1,6 +1,7 @@
 import { ruleOf } from '../../control/job-rules';
 import type { DepartureGuard } from '../../print/dispatcher';
 import type { Dispatched, KeyOf, Ledger } from '../../print/ledger';
+import { isWithin } from '../../rules/hours';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
 import { type Feed, feedsOf } from '../../service/feeds';
@@ -283,11 +284,11 @@ export class Attempts {
 
   /** Whether a copy may go to its printer, by all that is known at this moment. */
   #mayLeave(itemId: string, attempt: Attempt): boolean {
-    const { data, view, obstacle, clock } = this.#queue;
+    const { data, view, obstacle, rules, clock } = this.#queue;
     const record = data.items.get(itemId);
-    if (this.#deadline.aborted || obstacle() || view.isPaused || !record || !mayStart(record, clock.now()))
-      return false;
-    return this.#isFree(itemId, attempt);
+    const now = clock.now();
+    if (this.#deadline.aborted || obstacle() || view.isPaused || !isWithin(rules.hours, now)) return false;
+    return record !== undefined && mayStart(record, now) && this.#isFree(itemId, attempt);
   }
 
   /** Whether the printer of an attempt is free and suits, apart from the attempt itself. */

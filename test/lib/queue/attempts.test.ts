@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { Ledger } from '../../../lib/print/ledger';
 import type { PrintQueue } from '../../../lib/queue/print-queue';
 import type { ItemChanges, ItemRecord } from '../../../lib/queue/model/types';
+import { readHours } from '../../../lib/queue/model/rules';
 import { asPrintingError } from '../../../lib/service/errors';
 import { sleep } from '../../../lib/time/clock';
 import { type Deadline, underDeadline } from '../../../lib/time/deadline';
@@ -335,6 +336,17 @@ describe('queue/attempts', () => {
       await one.add('a');
       await all.clock.advance(90_000);
       assert.deepEqual([all.farm.sent, delays, age], [['C1 job'], [], 29_000]);
+    });
+
+    it('is not made after the hours of its queue, however long the reads of its printer take', async () => {
+      const end = new Date(all.clock.now() + MINUTE);
+      const time = [end.getHours(), end.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':');
+      one = await all.begin({ ...RULES, hours: readHours(`00:00-${time}`) });
+      all.farm.onRead = () => sleep(all.clock, 13_000);
+      await all.pass(20);
+      await one.add('a');
+      await all.pass(60);
+      assert.deepEqual([all.farm.sent, await one.codes('a')], [[], ['HOURS']]);
     });
 
     it('is not made after the close of its queue', async () => {
