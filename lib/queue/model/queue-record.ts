@@ -256,6 +256,13 @@ export function oldForgotten(
   return { ...record, oldBefore, orders: kept, reports };
 }
 
+/**
+ * Sets right since when ended items are listed if a clock that was ahead has said it. It was so for a day at least, so that no
+ * end of the last hour is among those that were reported before.
+ */
+export const pastCorrected = (record: QueueRecord, now: number): QueueRecord =>
+  record.oldBefore > now + HOUR ? { ...record, oldBefore: now - HOUR } : record;
+
 /** Whether an item ended too long ago to be listed. */
 export const isOld = ({ endedAt }: Pick<ItemRecord, 'endedAt'>, oldBefore: number): boolean =>
   endedAt !== null && endedAt < oldBefore;

@@ -4,7 +4,14 @@ import { eachInTurn, Rerun } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
 import { printToClear } from '../model/gate-verdicts';
 import { mayBeLate, overdue, withBlocked } from '../model/item-changes';
-import { busyFollowed, materialsFollowed, observedEnds, oldForgotten, plateFollowed } from '../model/queue-record';
+import {
+  busyFollowed,
+  materialsFollowed,
+  observedEnds,
+  oldForgotten,
+  pastCorrected,
+  plateFollowed,
+} from '../model/queue-record';
 import { FactsReader } from '../records/facts';
 import { PLANNER } from '../records/records';
 import { FORECAST_SHARE } from '../view';
@@ -147,7 +154,7 @@ export class Planning {
     const state = () =>
       data.state.change((before) => {
         const followed = isBusy === null ? before : busyFollowed(before, isBusy, context);
-        const ended = observedEnds(followed, data.items.all, rules.prices, context);
+        const ended = observedEnds(pastCorrected(followed, context.now), data.items.all, rules.prices, context);
         const listed = oldForgotten(ended, data.items.oldBefore, data.items.all);
         return view.refusals.savedIn(listed);
       }, PLANNER);

@@ -132,6 +132,31 @@ describe('queue/events', () => {
     }
   });
 
+  it('of an ended order come although the clock was ahead for a day, and none comes again', async () => {
+    const DAY = 86_400_000;
+    const rules = { printers: ['C1'], keepFor: 7 * DAY };
+    one = await all.begin(rules);
+    await one.add('before', { orderId: 'before' });
+    await all.pass(90);
+    all.kill(one);
+    all.clock.set(all.clock.now() + 100 * DAY);
+    one = await all.begin(rules);
+    await all.clock.advance(1.1 * DAY);
+    await one.add('during', { orderId: 'during' });
+    await all.pass(90);
+    all.clock.set(all.clock.now() - 100 * DAY);
+    await one.add('after', { orderId: 'after' });
+    await all.pass(90);
+    const ended = () =>
+      one.events.flatMap(({ type, value }) =>
+        type === 'order.finished' ? [(value as { orderId: string }).orderId] : [],
+      );
+    assert.deepEqual(ended(), ['during', 'after']);
+    all.kill(one);
+    one = await all.begin(rules);
+    assert.deepEqual(ended(), []);
+  });
+
   it('report an item overdue whose deadline can’t be met by the forecast, or has passed', async () => {
     all.farm.metadata.set('job', { machine_variant: 'Maker', print: { estimated_time: 7200 } });
     one = await all.begin({ printers: ['C1'] });
