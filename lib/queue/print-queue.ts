@@ -122,7 +122,11 @@ export class PrintQueue implements api.QueueApi {
 
   async retry(target: api.ItemTarget, deadline: Deadline, print?: api.NamedCopy): Promise<api.QueueItem[]> {
     const { view } = await this.#runtime.ready(deadline);
-    const items = await this.#changeAll(target, deadline, (record) => changes.retried(record, this.#context, print));
+    const items = await this.#changeAll(target, deadline, (record) => {
+      const after = changes.retried(record, this.#context, print);
+      // Another runtime may plan.
+      return view.refusals.concerns(record.itemId) ? changes.triedAgain(after) : after;
+    });
     for (const { itemId } of items) view.refusals.forget(itemId);
     this.#runtime.changed();
     return items;

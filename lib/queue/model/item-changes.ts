@@ -204,6 +204,9 @@ export function retried(record: ItemRecord, context: ChangeContext, print?: Name
   return concluded(withCopies({ ...record, waitsSince: context.now, files, prints }, failed, null), context);
 }
 
+/** Records that a person wants the item to be tried at once where the service refused it a moment ago. */
+export const triedAgain = (record: ItemRecord): ItemRecord => ({ ...record, tries: (record.tries ?? 0) + 1 });
+
 /** Revives one failed copy. Throws NOT_ACCEPTED if it has not failed, or another attempt of it was the last. */
 function retriedCopy(record: ItemRecord, { copy, attempt }: NamedCopy, context: ChangeContext): ItemRecord {
   const isMeant = attempt === null || lastAttempt(record, copy)?.attempt === attempt;

@@ -540,6 +540,8 @@ export interface ItemRecord {
   /** Null while it has not ended. */
   endedAt: number | null;
   isOverdue: boolean;
+  /** How often a person wanted it to be tried at once where the service had refused it; absent: never. */
+  tries?: number;
   /** Whether `item.blocked` is reported and `item.unblocked` not yet, the number of `item.blocked` so far, and since when. */
   blocked: { is: boolean; count: number; at?: number };
   /** Events that no node has received yet, oldest first. */

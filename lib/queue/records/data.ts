@@ -59,6 +59,8 @@ interface QueueDataOwner {
   isGone: (clusterId: string) => boolean;
   /** Called after any change, here or at another runtime. */
   changed: () => void;
+  /** Called after a person, here or at another runtime, wanted an item to be tried at once where it was refused. */
+  triedAgain: (itemId: string) => void;
   /** Called with a status that the planner has read; `requestedAt`: monotonic, ms. */
   seen: (status: ClusterStatus, requestedAt: number) => void;
   /** A record that another runtime has changed can't be read. */
@@ -250,6 +252,7 @@ export class QueueData {
     const { open, withEvents, blocked, awaiting, withDeadline, unread, unnamed } = this;
     for (const index of [open, withEvents, blocked, awaiting, withDeadline, unread, unnamed, this.#unsettled])
       index.update(itemId, after);
+    if (before && after && before.tries !== after.tries) this.#owner.triedAgain(itemId);
     if (this.#isLoaded) this.#owner.changed();
   }
 

@@ -285,6 +285,11 @@ export class Refusals {
     this.#items.get(itemId)?.delete(clusterId);
   }
 
+  /** Whether some printer refused the item. */
+  concerns(itemId: string): boolean {
+    return this.#items.has(itemId);
+  }
+
   /** A person wants the item to be tried at once. */
   forget(itemId: string): void {
     if (this.#items.has(itemId)) this.#changes++;

@@ -407,6 +407,7 @@ const isItem = shapeOf({
   touched: mapOf(isCopyState),
   front: listOf(isPosition),
   prints: listOf(isAttempt),
+  tries: orMissing(isCount),
   ends: isCount,
   endedAt: isTimeOrNull,
   blocked: shapeOf({ is: isFlag, count: isCount, at: orMissing(isTime) }),

@@ -391,6 +391,9 @@ export class QueueRuntime {
       plans: () => this.lease.isOurs,
       isGone: (clusterId) => this.#isGone(clusterId),
       seen: (status, requestedAt) => void this.#observe(status, requestedAt),
+      triedAgain: (itemId) => {
+        if (this.#loaded?.data === data) this.#loaded.view.refusals.forget(itemId);
+      },
       changed: () => {
         if (this.#loaded?.data === data) this.changed();
       },

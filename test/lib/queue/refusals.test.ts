@@ -64,6 +64,19 @@ describe('queue: refusals of the service', () => {
     assert.deepEqual(all.farm.sent, ['C1 a']);
   });
 
+  it('are followed by another try at once after a retry at a runtime that does not plan', async () => {
+    one = await all.begin({ printers: ['C1'] });
+    const other = await all.begin({ printers: ['C1'] });
+    all.farm.refusing.set('a', refusal(400));
+    await add('a');
+    // The second pause lasts two minutes.
+    await all.pass(90);
+    all.farm.refusing.clear();
+    await other.does('retry', 'a');
+    assert.deepEqual(all.farm.sent, ['C1 a']);
+    assert.deepEqual([await one.codes('a'), await other.codes('a')], [[], []]);
+  });
+
   it('do not keep the printer from an item that others could take, although the refused one has no other', async () => {
     one = await all.begin();
     all.farm.refusing.set('a', refusal(400));
