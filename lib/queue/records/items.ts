@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { ClusterStatus } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
 import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
-import { highestRank, openAttempts, waitsOver } from '../model/item';
+import { highestRank, lastAttempt, openAttempts, waitsOver } from '../model/item';
 import { rankBetween } from '../model/rank';
 import type { ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
@@ -263,16 +264,28 @@ function reservedAfter(
 export const reservationOf = (queueId: string, itemId: string, copy: number): string =>
   JSON.stringify([queueId, itemId, copy]);
 
-/** Queue and item of a holder; blank for a text that `reservationOf` did not make. */
-function wordsOf(holder: string): [queueId: string, itemId: string] {
+/** Queue, item and copy of a holder; blank for a text that `reservationOf` did not make. */
+function wordsOf(holder: string): [queueId: string, itemId: string, copy: number] {
   try {
     const words = JSON.parse(holder) as unknown;
-    const [queueId, itemId] = Array.isArray(words) ? (words as unknown[]) : [];
-    return isText(queueId) && isText(itemId) ? [queueId, itemId] : ['', ''];
+    const [queueId, itemId, copy] = Array.isArray(words) ? (words as unknown[]) : [];
+    return isText(queueId) && isText(itemId) ? [queueId, itemId, Number(copy)] : ['', '', 0];
   } catch {
-    return ['', ''];
+    return ['', '', 0];
   }
 }
+
+/** How many copies may hold a cluster. */
+interface Room {
+  /** Its printers, and those of them that are free without the copies in `known`. */
+  printers: number;
+  free: number;
+  /** Copies whose prints the status shows, or that `free` leaves out already. */
+  known: ReadonlySet<string>;
+}
+
+/** Room for one more copy whatever holds the cluster. */
+const ANY_ROOM: Room = { printers: Infinity, free: Infinity, known: new Set() };
 
 /**
  * Reservations of printers from before an assignment until its print has ended: two queues that share a printer must not
@@ -330,13 +343,32 @@ export class Reservations {
     return [...(this.#byMachine.get(gateId) ?? [])].some(isOthers);
   }
 
-  /** Reserves a cluster for a copy, unless `most` others hold it. Returns whether the copy holds it. */
-  async reserve(clusterId: string, holder: string, most: number): Promise<boolean> {
-    const after = await this.#change(clusterId, (holders) =>
-      holders.includes(holder) || holders.length >= most ? holders : [...holders, holder],
-    );
+  /** Reserves a cluster for a copy, if it has room for that beside the copies that hold it. Returns whether the copy holds it. */
+  async reserve(clusterId: string, holder: string, { printers, free, known }: Room): Promise<boolean> {
+    const after = await this.#change(clusterId, (holders) => {
+      // Each copy whose print nobody sees yet may take one of the free printers.
+      const unseen = holders.filter((other) => !known.has(other)).length;
+      const isFull = holders.length >= printers || unseen >= free;
+      return holders.includes(holder) || isFull ? holders : [...holders, holder];
+    });
     if (after.includes(holder)) this.#remember(clusterId, holder);
     return after.includes(holder);
+  }
+
+  /** The copies of other queues that hold a cluster and whose prints a status shows. What can't be read now is not seen. */
+  async seenIn({ clusterId, jobs }: ClusterStatus): Promise<string[]> {
+    const { store, queueId: own } = this;
+    const seen: string[] = [];
+    const holders = readReserved(await store.get(store.keyOf('queue-printer', clusterId)))?.holders ?? [];
+    for (const holder of holders) {
+      const [queueId, itemId, copy] = wordsOf(holder);
+      if (queueId === own) continue;
+      const stored = await store.get(store.keyOf('queue-item', queueId, itemId));
+      const record = await new StoredItems(store, queueId).read(itemId, stored).catch(() => undefined);
+      const { clusterJobId = null } = (record && lastAttempt(record, copy)) ?? {};
+      if (clusterJobId !== null && jobs.some((job) => job.clusterJobId === clusterJobId)) seen.push(holder);
+    }
+    return seen;
   }
 
   async release(clusterId: string, holder: string): Promise<void> {
@@ -362,7 +394,7 @@ export class Reservations {
       })),
     );
     const missing = open.filter(({ holder, clusterId }) => !this.#own.get(holder)?.has(clusterId));
-    await eachInTurn(missing, ({ holder, clusterId }) => this.reserve(clusterId, holder, Infinity));
+    await eachInTurn(missing, ({ holder, clusterId }) => this.reserve(clusterId, holder, ANY_ROOM));
   }
 
   /** Releases the reservations of items that were seen, but those of `wanted`: the cluster that each copy needs. */

@@ -140,13 +140,11 @@ export class Attempts {
   /** Resolves with the durable attempt; `reserved`: another queue has the printer; null: the item was changed meanwhile. */
   async #assign({ itemId, ...print }: Assignment): Promise<Attempt | 'reserved' | null> {
     const {
-      data,
       views,
       view: { refusals },
       queueId,
     } = this.#queue;
     const { clusterId, copy } = print;
-    const view = views.get(clusterId);
     const holder = reservationOf(queueId, itemId, copy);
     if (this.#sending.has(holder) || !refusals.mayTry(clusterId)) return null;
     this.#sending.set(holder, clusterId);
@@ -157,15 +155,14 @@ export class Attempts {
       if (!mayStart(record, this.#queue.clock.now())) return record;
       const after = changes.assigned(
         record,
-        { ...print, clusterName: view?.status.name ?? null },
+        { ...print, clusterName: views.get(clusterId)?.status.name ?? null },
         this.#records.context,
       );
       if (after !== record) attempt = lastAttempt(after, copy);
       return after;
     };
     try {
-      const most = Math.max(1, view?.printers.length ?? 1);
-      const isReserved = await data.reservations.reserve(clusterId, holder, most).catch((thrown: unknown) => {
+      const isReserved = await this.#reserve(clusterId, itemId, copy).catch((thrown: unknown) => {
         this.#refuse(clusterId, unreserved(asPrintingError(thrown)));
         throw thrown;
       });
@@ -183,6 +180,23 @@ export class Attempts {
         refusals.tried(clusterId);
       }
     }
+  }
+
+  /** Reserves a cluster for a copy. Returns whether there is room for it beside the copies of all queues. */
+  async #reserve(clusterId: string, itemId: string, copy: number): Promise<boolean> {
+    const { data, views, view, queueId } = this.#queue;
+    const holder = reservationOf(queueId, itemId, copy);
+    const { printers = [], status } = views.get(clusterId) ?? {};
+    if (printers.length < 2 || !status)
+      return data.reservations.reserve(clusterId, holder, { printers: 1, free: 1, known: new Set() });
+    const seen = await data.reservations.seenIn(status);
+    const free = view.printersWithout(itemId, copy, clusterId).filter(({ obstacle }) => obstacle === null).length;
+    const own = data.open.all.flatMap((record) =>
+      openAttempts(record).map((attempt) => reservationOf(queueId, record.itemId, attempt.copy)),
+    );
+    // That none is free any more is found before the departure.
+    const room = { printers: printers.length, free: free || Infinity, known: new Set([...seen, ...own]) };
+    return data.reservations.reserve(clusterId, holder, room);
   }
 
   /** Keeps copies from a cluster for a while; they may go to others at once. */

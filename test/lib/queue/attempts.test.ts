@@ -349,6 +349,33 @@ describe('queue/attempts', () => {
       assert.deepEqual([all.farm.sent, await one.codes('a')], [[], ['HOURS']]);
     });
 
+    it('is made by one of two queues where a single member of their group is free', async () => {
+      const away = { uuid: 'P2', status: 'unreachable' };
+      all.farm.changes.set('C1', { printers: [{ uuid: 'P1', status: 'idle' }, away] });
+      one = await all.begin(RULES);
+      const other = await all.begin(RULES, { queueId: 'other' });
+      all.farm.onRead = () => sleep(all.clock, 2_000);
+      await Promise.all([one.add('a', { jobId: 'a' }), other.add('b', { jobId: 'b' })]);
+      await all.pass(30);
+      assert.equal(all.farm.sent.length, 1);
+    });
+
+    it('is made by both of two queues where two members of their group are free', async () => {
+      const members = ['P1', 'P2', 'P3'].map((uuid) => ({ uuid, status: uuid === 'P3' ? 'unreachable' : 'idle' }));
+      all.farm.changes.set('C1', { printers: members });
+      one = await all.begin(RULES);
+      const other = await all.begin(RULES, { queueId: 'other' });
+      await one.add('a', { jobId: 'a' });
+      // The status shows that print at its member by now.
+      const { uuid } = all.farm.prints[0] ?? assert.fail();
+      const job = { uuid, cloud_job_id: 'a', status: 'printing', printer_uuid: 'P1', printed_on_uuid: 'P1' };
+      all.farm.changes.set('C1', { printers: members, print_jobs: [job] });
+      await all.pass(10);
+      await other.add('b', { jobId: 'b' });
+      await all.pass(10);
+      assert.deepEqual(all.farm.sent, ['C1 a', 'C1 b']);
+    });
+
     it('is not made after the close of its queue', async () => {
       one = await all.begin();
       let answer: (() => void) | undefined;

@@ -1180,9 +1180,10 @@ describe('queue: the plate of a machine', () => {
       const records = new QueueStore(store(), SCOPE);
       const own = new Reservations(records, 'queue', () => here);
       const others = new Reservations(records, 'other', () => here);
-      await own.reserve('C1', first, 2);
+      const room = { printers: 2, free: 2, known: new Set<string>() };
+      await own.reserve('C1', first, room);
       here = ['P3'];
-      await own.reserve('C1', second, 2);
+      await own.reserve('C1', second, room);
       await others.load();
       assert.ok(others.isTaken('P1', 'C2'));
       assert.deepEqual([...others.machinesAt('C1')].toSorted(), ['P1', 'P3']);
