@@ -443,10 +443,12 @@ export class Attempts {
     if (listed) this.#recalls.notice(itemId, attempt, listed);
     // The lists of an offline printer may be old.
     const isCurrent = status.online !== false && !status.stale;
+    // They don't end the doubt of a print that they have shown before.
+    const isOld = !isCurrent && attempt.state === 'unknown' && attempt.clusterJobId !== null;
     if (listed && isCurrent && hasBegun(listed)) await this.#begin(itemId, attempt, id, memberOf(listed, status));
-    else if (listed || attempt.clusterJobId === null)
+    else if (listed ? !isOld : attempt.clusterJobId === null)
       await this.#records.change(itemId, (record) => changes.dispatched(record, attempt, id, this.#records.context));
-    else if (past && endOf(past) !== 'ended')
+    else if (past && !listed && endOf(past) !== 'ended')
       await this.#end(itemId, attempt, { outcome: endOf(past), job: past }, memberOf(past, status));
     // The end of a print is decided while its printer is still occupied.
     if (listed && endOf(listed) !== 'ended')

@@ -100,7 +100,7 @@ export class Recalls {
   #recallOf(record: ItemRecord, attempt: Attempt): Recall['why'] | null {
     const { startWithin } = this.#queue.rules;
     const { state, clusterJobId, recall } = attempt;
-    if (state !== 'dispatched' || clusterJobId === null) return null;
+    if (clusterJobId === null || (state !== 'dispatched' && !this.#isLeft(attempt))) return null;
     const isLate = startWithin > 0 && this.#waited(record, attempt) >= startWithin;
     const why = record.isRemoved ? 'removed' : (recall?.why ?? (isLate ? 'late' : null));
     const wanted = {
@@ -110,6 +110,13 @@ export class Recalls {
       again: recall?.again,
     };
     return why !== null && this.#mayRemove(nameOf(record.itemId, attempt), wanted) ? why : null;
+  }
+
+  /** Whether the removal of a job was not proven, and its printer, which may be offline, still lists it as waiting. */
+  #isLeft({ state, recall, clusterId, clusterJobId }: Attempt): boolean {
+    if (state !== 'unknown' || recall === null) return false;
+    const jobs = this.#queue.views.get(clusterId)?.status.jobs ?? [];
+    return jobs.some((job) => job.clusterJobId === clusterJobId && job.state === 'waiting');
   }
 
   /** Whether a removal is due: the first one, one that a person asks for, or a later one after a pause. */
