@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ClusterStatus } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
+import { record } from '../../service/json-readers';
 import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
@@ -10,7 +11,7 @@ import { rankBetween } from '../model/rank';
 import type { ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
 import { StoredItems } from './stored-items';
-import { isText, listOf, mapOf, orMissing, shapeOf } from './shapes';
+import { isNumber, isText, listOf, mapOf, orMissing, shapeOf } from './shapes';
 
 /** Least time for which a queue key is known, ms. */
 const KEY_KEPT = 90 * 24 * 3_600_000;
@@ -82,6 +83,16 @@ export class ItemStore {
   /** Why some item could not be read; null: each was. */
   get unseen(): PrintingError | null {
     return this.#records.unseen;
+  }
+
+  /** Orders with an item of a newer version that has not ended, as far as its record says so. */
+  get unknownOrders(): ReadonlySet<string> {
+    const orders = new Set<string>();
+    for (const [itemId, value] of this.#records.newer) {
+      const { orderId = this.#stored.orderOf(itemId), endedAt } = record(value) ?? {};
+      if (isText(orderId) && !isNumber(endedAt)) orders.add(orderId);
+    }
+    return orders;
   }
 
   /** The listed items: without those that ended long ago. */

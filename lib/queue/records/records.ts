@@ -151,6 +151,8 @@ export class Records<T extends object> {
   readonly #deps: RecordsDeps<T>;
   readonly #known = new Map<string, T>();
   #unseen: PrintingError | null = null;
+  /** Records of a newer version, as they are stored. */
+  readonly #newer = new Map<string, unknown>();
 
   constructor(deps: RecordsDeps<T>) {
     this.#deps = deps;
@@ -173,16 +175,23 @@ export class Records<T extends object> {
     return this.#unseen;
   }
 
+  /** Records of a newer version, as they are stored. */
+  get newer(): ReadonlyMap<string, unknown> {
+    return this.#newer;
+  }
+
   /** Reads all records. Rejects while none can be read; one that can't be read now is left out, or stays as it was. */
   async load(listing: Listing): Promise<void> {
     const before = new Map(this.#known);
     const found = new Map<string, T>();
     const odd: string[] = [];
     const unread: PrintingError[] = [];
+    this.#newer.clear();
     for await (const { id, value } of listing((error) => unread.push(error))) {
       const record = await this.#read(id, value);
       if (record) found.set(id, record);
       else if (record === undefined) odd.push(id);
+      else this.#newer.set(id, value);
     }
     const doubtful: string[] = [];
     for (const id of new Set([...before.keys(), ...this.#known.keys(), ...found.keys()]))
@@ -199,12 +208,16 @@ export class Records<T extends object> {
 
   /** Reads a record again that another runtime or queue has changed. */
   async reload(id: string): Promise<void> {
-    // An update waits for a change of this runtime that is being written; a plain read would not.
-    await this.update(id, (current) => current).catch((thrown: unknown) => {
+    try {
+      // An update waits for a change of this runtime that is being written; a plain read would not.
+      await this.update(id, (current) => current);
+      this.#newer.delete(id);
+    } catch (thrown) {
       if (!(thrown instanceof NewerValueError)) throw thrown;
       this.#deps.store.leftAlone(this.#deps.keyOf(id));
+      this.#newer.set(id, await this.#deps.store.get(this.#deps.keyOf(id)));
       this.forget(id);
-    });
+    }
   }
 
   /** Reads a record that is not in memory. Throws NewerValueError. */

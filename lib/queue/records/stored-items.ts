@@ -147,6 +147,11 @@ export class StoredItems {
     }).catch(() => undefined);
   }
 
+  /** Order of an item by its past alone; undefined: it has none, or that does not name one. */
+  orderOf(itemId: string): string | null | undefined {
+    return this.#known.get(itemId)?.lasting.orderId;
+  }
+
   /** Reads a stored item; undefined: it has another shape. Throws FILE_NOT_READABLE for one of a newer version. */
   async read(itemId: string, value: unknown): Promise<ItemRecord | undefined> {
     if (isNewerThan(VERSION, value)) throw newerValue('queue-item');

@@ -154,7 +154,11 @@ export class Planning {
     const state = () =>
       data.state.change((before) => {
         const followed = isBusy === null ? before : busyFollowed(before, isBusy, context);
-        const ended = observedEnds(pastCorrected(followed, context.now), data.items.all, rules.prices, context);
+        const corrected = pastCorrected(followed, context.now);
+        const { all, unknownOrders } = data.items;
+        const isKnown = ({ orderId }: { orderId: string | null }) => orderId === null || !unknownOrders.has(orderId);
+        const known = unknownOrders.size > 0 ? all.filter(isKnown) : all;
+        const ended = observedEnds(corrected, known, rules.prices, context);
         const listed = oldForgotten(ended, data.items.oldBefore, data.items.all);
         return view.refusals.savedIn(listed);
       }, PLANNER);

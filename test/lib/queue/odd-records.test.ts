@@ -144,6 +144,29 @@ describe('queue: odd records', () => {
     }
   });
 
+  it('reports no order as finished that has an open item of a newer version', async () => {
+    await begin();
+    await one.pause();
+    for (const [key, orderId] of [
+      ['a', 'order'],
+      ['b', 'order'],
+      ['c', 'other'],
+    ] as const)
+      await one.add(key, { orderId });
+    const { itemId } = await one.item('b');
+    all.kill(one);
+    await change(itemKey(itemId), (value) => ({ ...value, version: 99 }));
+    await begin();
+    await one.resume();
+    await all.pass(200);
+    const ended = () => one.events.flatMap(({ type, value }) => (type === 'order.finished' ? [value] : []));
+    assert.deepEqual(ended(), [{ orderId: 'other', good: 1, wanted: 1, cost: null, currency: null }]);
+    // The newer version is back.
+    await store().update<Stored>(itemKey(itemId), (value) => value && { ...value, version: 2 }, { notify: true });
+    await all.pass(200);
+    assert.deepEqual(ended().slice(1), [{ orderId: 'order', good: 2, wanted: 2, cost: null, currency: null }]);
+  });
+
   it('drops an item alone that another runtime has replaced by one of another shape or of a newer version', async () => {
     const { a, b } = await stored();
     await begin();
