@@ -443,10 +443,11 @@ export class Attempts {
     if (listed) this.#recalls.notice(itemId, attempt, listed);
     // The lists of an offline printer may be old.
     const isCurrent = status.online !== false && !status.stale;
-    // They don't end the doubt of a print that they have shown before.
-    const isOld = !isCurrent && attempt.state === 'unknown' && attempt.clusterJobId !== null;
+    // A doubt lasts if the list is one of these, and if the job waits on although it was to be removed.
+    const isExpected = attempt.clusterJobId !== null && (!isCurrent || attempt.recall !== null);
+    const isInDoubt = attempt.state === 'unknown' && isExpected;
     if (listed && isCurrent && hasBegun(listed)) await this.#begin(itemId, attempt, id, memberOf(listed, status));
-    else if (listed ? !isOld : attempt.clusterJobId === null)
+    else if (listed ? !isInDoubt : attempt.clusterJobId === null)
       await this.#records.change(itemId, (record) => changes.dispatched(record, attempt, id, this.#records.context));
     else if (past && !listed && endOf(past) !== 'ended')
       await this.#end(itemId, attempt, { outcome: endOf(past), job: past }, memberOf(past, status));
