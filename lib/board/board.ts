@@ -124,7 +124,7 @@ export class Board {
           clusters: this.#farm.clusterIds.map((clusterId) => ({
             ...{ clusterId, listed: this.#farm.listed(clusterId), view: this.#farm.view(clusterId) },
           })),
-          isSignedIn: signIn.usable,
+          isSignedIn: signIn.usable || signIn.state === 'unread',
           now: clock.now(),
         });
     return this.#last;

@@ -1,7 +1,10 @@
 import { guard } from '../time/guard';
 
-/** `unchecked`: a static token that the service hasn't accepted yet (reference 5). */
-export type SignInState = 'signed-out' | 'signed-in' | 'sign-in-needed' | 'unchecked';
+/**
+ * `unread`: the stored sign-in, if any, was not read yet. `unchecked`: a static token that the service hasn't accepted yet
+ * (reference 5).
+ */
+export type SignInState = 'unread' | 'signed-out' | 'signed-in' | 'sign-in-needed' | 'unchecked';
 
 /** Whether calls can succeed, with a notification on change. Pollers sleep while they can't. */
 export interface SignInWatch {

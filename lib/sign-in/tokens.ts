@@ -89,7 +89,8 @@ export class Tokens implements Credentials {
 
   get state(): SignInState {
     if (this.#blocked || this.#grant?.ended) return 'sign-in-needed';
-    return this.#grant ? 'signed-in' : 'signed-out';
+    if (this.#grant) return 'signed-in';
+    return this.#loaded ? 'signed-out' : 'unread';
   }
 
   get usable(): boolean {

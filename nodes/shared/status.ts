@@ -71,6 +71,8 @@ export const failureText = ({ code, obstacle }: PrintingError): StatusText => ({
 /** Text while an account can't be used, with the time of the last figures (ms); null for a usable account. */
 export function signInText(state: SignInState, lastFigures?: number | null): StatusText | null {
   if (state === 'signed-in' || state === 'unchecked') return null;
+  if (state === 'unread')
+    return lastFigures ? staleText(lastFigures) : { fill: 'yellow', shape: 'ring', key: 'signInUnread' };
   const missing = { fill: 'red', shape: 'ring' } as const;
   return lastFigures
     ? { ...missing, key: 'signInSince', values: { since: clockTime(lastFigures) } }

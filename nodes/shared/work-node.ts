@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Readable } from 'node:stream';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { settledWithin } from '../../lib/time/concurrency';
 import { closed, underDeadline, type Deadline } from '../../lib/time/deadline';
 import type { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
@@ -9,6 +10,9 @@ import type { Sentence } from '../../lib/words/sentence';
 import { onInput, type Send } from './on-input';
 import { runtimeOf } from './runtime';
 import { failureText, IDLE, signInText, StatusLine, type StatusText } from './status';
+
+/** Time within which a stored sign-in is usually read, ms. */
+const READ_SOON = 1_000;
 
 /** Tools for processing one message. */
 export interface WorkContext {
@@ -74,8 +78,10 @@ export function workNode(
     .then((client) => {
       if (signal.aborted) return;
       status.simulated = client.simulated;
-      stopListening = client.credentials.onChange(() => showIdle(client));
-      showIdle(client);
+      const { credentials } = client;
+      stopListening = credentials.onChange(() => showIdle(client));
+      // A sign-in that is read in time needs no status of its own.
+      void settledWithin(runtimeOf(RED).clock, READ_SOON, credentials.ready()).then(() => showIdle(client));
       onReady?.({ client, marks: marksOf(client), signal, show });
     })
     .catch((error: unknown) => show(failureText(asPrintingError(error))));

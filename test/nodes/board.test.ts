@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import promises from 'node:fs/promises';
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -8,7 +9,9 @@ import {
   type Server,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
+import { createSandbox } from 'sinon';
 import { startSimulator, type Simulator } from '../../simulator';
 import type { BoardPrinter, Change, Need, Outcome, PrinterDetails } from '../../lib/board/shapes';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
@@ -34,6 +37,7 @@ interface Question {
 }
 
 describe('nodes/board', () => {
+  const sandbox = createSandbox();
   let simulator: Simulator;
   let flow: Flow;
   let server: Server | undefined;
@@ -47,6 +51,7 @@ describe('nodes/board', () => {
     await serve();
   });
   afterEach(async () => {
+    sandbox.restore();
     await end();
     await flow.stop();
     await simulator.close();
@@ -181,6 +186,17 @@ describe('nodes/board', () => {
         needs(await board()).map(({ kind }) => kind),
         ['sign-in'],
       );
+    });
+
+    it('asks for no sign-in while the saved one can’t be read', async () => {
+      const { readFile } = promises;
+      const grants = join(flow.userDir, 'remote-printing', 'grant');
+      const read = (...args: Parameters<typeof readFile>) =>
+        String(args[0]).startsWith(grants) ? Promise.reject(new Error('EMFILE')) : readFile(...args);
+      sandbox.replace(promises, 'readFile', read as typeof readFile);
+      await flow.deploy([boardNode()], { signIn: false });
+      while ((await ask('/print-board/')).status === 503) await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual(needs(await board()), []);
     });
 
     it('writes a hostile title as text', async () => {

@@ -114,6 +114,24 @@ describe('nodes: stored state survives faults', function () {
       assert.deepEqual([state, simulator.requests.count('authorize')], ['signed-in', signIns]);
     });
 
+    it('shows that the sign-in is awaited, and asks nobody to sign in', async () => {
+      const fault = openTooMany('grant');
+      await deploy({ signIn: false });
+      await time.pass(5);
+      const shown = ['print', 'watch'].map((id) => pluck(flow.statuses(id), 'text'));
+      assert.deepEqual(shown, [['status.signInUnread'], ['status.signInUnread']]);
+      fault.mend();
+      await time.pass(60);
+      assert.deepEqual(pluck(flow.statuses('print'), 'text').slice(1), ['status.idle']);
+    });
+
+    it('shows no missing sign-in to Status nodes after a deploy', async () => {
+      await deploy();
+      await deploy({ signIn: false });
+      await time.pass(5);
+      assert.deepEqual(pluck(flow.statuses('print'), 'text'), ['status.idle']);
+    });
+
     it("doesn't make a print key available again", async () => {
       const fault = openTooMany('print-key');
       await deploy();

@@ -63,6 +63,7 @@ describe('nodes/shared/status', () => {
   it("asks for a sign-in only when calls can't succeed", () => {
     for (const state of ['signed-in', 'unchecked'] as const) assert.equal(signInText(state), null);
     for (const state of ['signed-out', 'sign-in-needed'] as const) assert.equal(signInText(state)?.key, 'signIn');
+    assert.deepEqual([signInText('unread')?.key, signInText('unread', 1)?.key], ['signInUnread', 'stale']);
   });
 
   it('formats seconds in the significant units', () => {
