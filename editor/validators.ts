@@ -97,7 +97,10 @@ export const webHosts = (): Validator =>
 export const eitherParent = (name: string, other: string): Validator =>
   rule(name, (node, value) => {
     const isChosen = (id: unknown) => !isBlank(id) && id !== '_ADD_';
-    return isChosen(value) || isChosen(setting(node, other)) ? null : text('invalid.eitherParent');
+    if (!isChosen(value)) return isChosen(setting(node, other)) ? null : text('invalid.eitherParent');
+    // The editor checks the linked node itself only where there is no rule.
+    const linked = RED.nodes.node(asText(value)) as EditorNode | null;
+    return linked && linked.valid !== false ? null : text('invalid.parent');
   });
 
 /** Weekly hours of a queue (reference 2.2). */

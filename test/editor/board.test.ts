@@ -40,6 +40,21 @@ for (const runtime of editors) {
       await editor.cancel();
     });
 
+    it('marks a board and assistant tools that were imported without their account or queue', async () => {
+      const board = { type, z: 'tab', x: 100, y: 400, path: 'imported', allow: 'press', wires: [[]] };
+      const assistant = { ...board, type: 'remote-printing-assistant', allow: 'look', wires: [[], []] };
+      const links = [{ queue: 'gone' }, { account: 'gone' }, { account }];
+      await editor.import(
+        [board, assistant].flatMap((node, row) =>
+          links.map((link, at) => ({ ...node, ...link, id: `imported-${row}${at}`, name: `imported ${row}${at}` })),
+        ),
+      );
+      const marked = await editor.page.evaluate(
+        `RED.nodes.filterNodes({}).filter((node) => /^imported/.test(node.name) && !node.valid).map((node) => node.name)`,
+      );
+      assert.deepEqual(marked, ['imported 00', 'imported 01', 'imported 10', 'imported 11']);
+    });
+
     it('checks the path and the hosts', async () => {
       const id = await editor.add(type);
       const invalid = () => editor.page.locator('.red-ui-tray form .input-error').count();
