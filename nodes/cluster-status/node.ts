@@ -9,7 +9,7 @@ import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
 import { addJobTexts } from '../shared/job-texts';
 import { clusterStatusText } from '../shared/cluster-status-text';
-import { isBlank, needsMessage, readText } from '../shared/inputs';
+import { isBlank, mayComeLater, needsMessage, readText } from '../shared/inputs';
 import { SHARED, translated, translatedError } from '../shared/language';
 import { markFailed, onInput, type Send } from '../shared/on-input';
 import { copyMessage } from '../shared/plain-message';
@@ -39,6 +39,8 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
   let watch: Watch | undefined;
   /** Cluster of `watch`; null for all. */
   let watched: string | null = null;
+  /** Polls only for messages, as the setting has no value yet. */
+  let isIdle = needsMessage(setting);
   let stopListening: (() => void) | undefined;
   /** Temporary watches for messages that name another cluster, by that cluster; null for all. */
   const visits = new Map<string | null, Visit>();
@@ -100,16 +102,17 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
     };
     stopListening = client.credentials.onChange(() => showSignIn(client));
     showSignIn(client);
-    if (needsMessage(setting)) return;
+    if (isIdle) return;
     watched = (await readText(RED, this, setting, {})) ?? null;
     if (isClosed()) return;
+    isIdle = watched === null && mayComeLater(setting);
+    if (isIdle) return showSignIn(client);
     watch = client.watcher.watch({ clusterId: watched, ...options });
   };
   const showSignIn = (client: Client) => {
     const text = signInText(client.credentials.state, watch?.state.lastSuccess);
     if (text) status.show(text);
-    else if (!watch?.state.lastSuccess)
-      status.show({ fill: 'grey', shape: 'ring', key: needsMessage(setting) ? 'idle' : 'polling' });
+    else if (!watch?.state.lastSuccess) status.show({ fill: 'grey', shape: 'ring', key: isIdle ? 'idle' : 'polling' });
   };
   const show = (client: Client, round: Round | null, all = watched === null) => {
     const signIn = signInText(client.credentials.state, watch?.state.lastSuccess);

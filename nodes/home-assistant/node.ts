@@ -10,11 +10,12 @@ import { PICTURE } from '../../lib/rules/limits';
 import { readTopicPrefix } from '../../lib/rules/topics';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { closed, underDeadline } from '../../lib/time/deadline';
+import { phrase } from '../../lib/words/sentence';
 import type { Watch } from '../../lib/watch/views/watch';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { whenFlowsStarted } from '../shared/flows-started';
-import { isBlank, readFlag, readText } from '../shared/inputs';
+import { isBlank, mayComeLater, noPrinter, readFlag, readText } from '../shared/inputs';
 import { SHARED, translated, translatedError } from '../shared/language';
 import { markFailed, onInput } from '../shared/on-input';
 import { readingOf } from '../shared/plain-message';
@@ -31,6 +32,8 @@ const COMMAND = 60_000;
 
 /** Letters of a received payload that stay in the message: Node-RED ends when it copies a very deep one. */
 const KEPT = 200;
+
+const NO_VALUE = phrase`The setting cluster has no value at the deploy: choose a printer, or leave it blank for all of them.`;
 
 /** Thresholds of the events: the defaults of cluster status. */
 const THRESHOLDS = { milestones: parseMilestones('25,50,75'), lowMaterial: 10, plateWait: 30 };
@@ -82,6 +85,7 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
     // Waits for the stored sign-in before it asks for a new one; the account reports a store that can't be read.
     await client.credentials.ready().catch(() => undefined);
     const only = (await readText(RED, this, settings.cluster, {})) ?? null;
+    if (only === null && mayComeLater(settings.cluster)) throw noPrinter(NO_VALUE);
     await started;
     if (signal.aborted) return topics;
     status.simulated = client.simulated;

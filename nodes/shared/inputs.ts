@@ -24,6 +24,13 @@ export const isBlank = (value: unknown): boolean =>
 export const needsMessage = ({ value, type }: Pick<Setting, 'value' | 'type'>): boolean =>
   !isBlank(value) && type === 'msg';
 
+/** Types whose value may come after the deploy. */
+const LATER = ['msg', 'flow', 'global', 'jsonata'];
+
+/** Whether a setting without a value at the deploy may get one later, so that it does not count as blank. */
+export const mayComeLater = ({ value, type = 'str' }: Pick<Setting, 'value' | 'type'>): boolean =>
+  !isBlank(value) && LATER.includes(type);
+
 /**
  * Evaluates a setting for a message: a nonblank setting takes precedence, a blank one reads its message property
  * (reference 2.2). Returns undefined if both are blank.

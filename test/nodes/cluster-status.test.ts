@@ -352,6 +352,18 @@ describe('nodes/cluster-status', () => {
       assert.equal(statusTexts().at(-1), 'status.idle');
     });
 
+    for (const [clusterType, cluster] of [
+      ['jsonata', '$lowercase(target)'],
+      ['flow', 'target'],
+      ['global', 'target'],
+    ])
+      it(`polls no other clusters while its ${clusterType} setting names none`, async () => {
+        await watchFirst({ cluster, clusterType, interval: 10 });
+        await time.pass(60);
+        assert.equal(polls(), 0);
+        assert.equal(statusTexts().at(-1), 'status.idle');
+      });
+
     it('ends in INVALID_INPUT on an invalid JSONata expression, at deploy and for every message', async () => {
       await watchFirst({ cluster: '$$(', clusterType: 'jsonata' });
       assert.equal(statusTexts().at(-1), 'status.error.INVALID_INPUT');

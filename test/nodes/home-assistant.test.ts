@@ -269,6 +269,12 @@ describe('nodes/home-assistant', () => {
     ]);
   });
 
+  it('publishes no other printers while its setting names none', async () => {
+    await deploy({ cluster: 'printer', clusterType: 'flow' });
+    assert.deepEqual(all(), []);
+    assert.equal(flow.statuses('ha').at(-1)?.text, 'status.noPrinter');
+  });
+
   it('removes the printer that it is set to when that leaves the account', async () => {
     const cluster = first();
     await deploy({ cluster: cluster.clusterId });
