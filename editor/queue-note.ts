@@ -1,3 +1,4 @@
+import { variableOf } from '../lib/rules/text';
 import { fieldOf } from './fields';
 import { ask, isUnknown, reason } from './requests';
 import { text } from './texts';
@@ -22,7 +23,7 @@ export function queueNote(): void {
     const mine = ++turn;
     const queue = String(field.val() ?? '');
     note.empty();
-    if (queue === '' || queue === '_ADD_') return;
+    if (queue === '' || queue === '_ADD_' || variableOf(queue) !== null) return;
     const lines = await ask<ShownQueue>('GET', `queues/${encodeURIComponent(queue)}`).then(linesOf, whyNone);
     if (mine === turn) note.append(lines.map((line) => $('<div>', { text: line })));
   }

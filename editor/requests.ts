@@ -1,3 +1,4 @@
+import { variableOf } from '../lib/rules/text';
 import type { EditorNode, Red } from './red';
 import { text } from './texts';
 
@@ -80,6 +81,8 @@ export const reason = (thrown: unknown): string => (thrown instanceof Error ? th
 /** Requests a list of the form's account, deployed or not; rejects with an Error that names the next step. */
 export async function accountList<T>(account: string | undefined, path: string): Promise<T[]> {
   if (!account || account === '_ADD_') throw new Error(text('picker.chooseAccount'));
+  // Each instance of a subflow may have another account.
+  if (variableOf(account) !== null) throw new Error(text('picker.accountOfVariable'));
   // Looked up again after each answer, since an account may be saved meanwhile.
   const inEditor = () => RED.nodes.node(account) as AccountNode | null;
   try {

@@ -478,6 +478,29 @@ for (const runtime of editors) {
       await simulator.close();
     });
 
+    it('says why it lists nothing of an account or a queue that is a property of a subflow', async () => {
+      const env = ['account', 'queue'].map((kind) => ({
+        ...{ name: kind.toUpperCase(), type: `remote-printing-${kind}`, value: '', ui: { type: 'conf-types' } },
+      }));
+      const inner = { z: 'subflow', x: 100, y: 100, wires: [[]] };
+      await editor.import([
+        { id: 'subflow', type: 'subflow', name: 'part', in: [], out: [], env },
+        { ...inner, id: 'inner-query', type: 'remote-printing-query', account: '${ACCOUNT}', query: 'cluster-status' },
+        { ...inner, id: 'inner-queue', type: 'remote-printing-print-queue', queue: '${QUEUE}', action: 'list' },
+      ]);
+      // The form offers the properties of the subflow that is shown.
+      await editor.page.evaluate(`RED.workspaces.show(RED.nodes.subflow(RED.nodes.filterNodes({}).at(-1).z).id)`);
+      const idOf = (type: string) =>
+        editor.page.evaluate<string>(`RED.nodes.filterNodes({ type: 'remote-printing-${type}' }).at(-1).id`);
+      await editor.open(await idOf('query'));
+      await editor.until(`$('.red-ui-tray .remote-printing-note:visible').text().includes('environment variable')`);
+      await editor.cancel();
+      await editor.open(await idOf('print-queue'));
+      const notes = editor.page.locator('.red-ui-tray .remote-printing-note:visible');
+      assert.doesNotMatch((await notes.allTextContents()).join(''), /[Dd]eploy/);
+      await editor.cancel();
+    });
+
     it('says that a path needs the type string', async () => {
       const { page } = editor;
       const node = {
