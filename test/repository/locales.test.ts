@@ -177,6 +177,13 @@ describe('locales', () => {
     );
   });
 
+  it('names the stored job in the status of each node that may not find one', () => {
+    for (const type of ['upload-and-print', 'print-queue']) {
+      const text = englishOf(`remote-printing-${type}`).get('status.error.NOT_FOUND') ?? '';
+      assert.match(text, /stored job/, type);
+    }
+  });
+
   it('has every text with a composed key', () => {
     const paths = Object.entries(OVERRIDABLE_CALLS).flatMap(([name, { sure }]) => [`name.${name}`, `known.${sure}`]);
     assert.deepEqual(
