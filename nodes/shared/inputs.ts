@@ -116,6 +116,7 @@ export const amountOr = (value: unknown, otherwise: number, least?: number): num
   readAmount(value, least) ?? otherwise;
 
 export function kindOf(value: unknown): string | Sentence {
+  if (value === undefined) return phrase`missing`;
   if (value === null) return 'null';
   if (Array.isArray(value)) return phrase`an array`;
   if (Buffer.isBuffer(value)) return phrase`a Buffer`;

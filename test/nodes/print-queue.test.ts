@@ -248,7 +248,7 @@ describe('nodes/print-queue', () => {
     ['hold', { queueKey: 'k'.repeat(3000) }, /queueKey has more than 2000/],
     ['move', target, /msg\.position/],
     ['move', { ...target, position: 0 }, /position must be a whole number of at least 1.* is 0/],
-    ['settle', target, /outcome/],
+    ['settle', target, /outcome .* but it is missing\.$/],
     ['settle', { ...target, outcome: 'printed', copy: 1.5 }, /copy/],
     ['plate-cleared', {}, /msg\.clusterId/],
     ['plate-cleared', { clusterId: 'c', good: 'yes' }, /msg\.good/],
