@@ -3,6 +3,14 @@ import { textOf } from '../helpers/sources';
 
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found);
 
+describe('README.md', () => {
+  it('lists every node', () => {
+    const pages = /\((?:docs\/nodes\/)?(remote-printing-[\w-]+\.md)\)/g;
+    const [, table = ''] = textOf('README.md').split(/^## The nodes$/m);
+    assert.deepEqual(all(table, pages).sort(), all(textOf('docs/nodes/README.md'), pages).sort());
+  });
+});
+
 describe('docs/coverage.md', () => {
   const rows = [...textOf('docs/coverage.md').matchAll(/^\| (?:(\d+) )?.*? \| +(\S.*?) +\|$/gm)].slice(2);
 
