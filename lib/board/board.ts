@@ -18,7 +18,7 @@ import { historyOf, PAGE } from './history';
 import { Notices } from './notices';
 import { isAllowed } from './permission';
 import { type Picture, Pictures, type Subject } from './pictures';
-import { Presses } from './presses';
+import { type Acted, Presses } from './presses';
 import type { BoardItem, BoardPrinter, BoardState, Facts, Outcome, PastPrint, PrinterDetails } from './shapes';
 import { Streams } from './streams';
 
@@ -173,9 +173,10 @@ export class Board {
   async press(
     { key, action, properties }: { key: unknown; action: string; properties: Record<string, unknown> },
     deadline: Deadline,
+    acted: Acted,
   ): Promise<Outcome<Sentence>> {
     this.permit(action, properties);
-    return this.once(key, deadline, () => this.#options.act(action, properties, deadline));
+    return this.once(key, deadline, () => this.#options.act(action, properties, deadline), acted);
   }
 
   /** Throws FORBIDDEN for an action that the board does not permit. */
@@ -184,9 +185,9 @@ export class Board {
     throw new PrintingError('FORBIDDEN', phrase`This board does not allow the action "${action}".`);
   }
 
-  async once(key: unknown, deadline: Deadline, act: () => Promise<void>): Promise<Outcome<Sentence>> {
+  async once(key: unknown, deadline: Deadline, act: () => Promise<void>, acted: Acted): Promise<Outcome<Sentence>> {
     try {
-      return await this.#presses.once(key, deadline, act);
+      return await this.#presses.once(key, deadline, act, acted);
     } finally {
       this.streams.changed();
     }

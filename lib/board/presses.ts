@@ -8,6 +8,8 @@ import type { Outcome } from './shapes';
 const KEPT = 24 * 60 * 60 * 1000;
 const KEY = /^[\w-]{16,64}$/;
 
+export type Acted = (outcome: Outcome<Sentence>) => void;
+
 /** Saved record of a press, under `['board-press', boardId, key]`. */
 interface PressRecord {
   version: 1;
@@ -31,13 +33,21 @@ export class Presses {
     this.#boardId = boardId;
   }
 
-  /** Rejects if the key may be used again: it is malformed, can't be saved, or the press was cut off. */
-  async once(key: unknown, deadline: Deadline, act: () => Promise<void>): Promise<Outcome<Sentence>> {
+  /**
+   * Rejects if the key may be used again: it is malformed, can't be saved, or the press was cut off. `acted` gets the
+   * outcome of a press that is no repeat.
+   */
+  async once(
+    key: unknown,
+    deadline: Deadline,
+    act: () => Promise<void>,
+    acted: Acted = () => undefined,
+  ): Promise<Outcome<Sentence>> {
     if (typeof key !== 'string' || !KEY.test(key))
       throw new PrintingError('INVALID_INPUT', phrase`The press has no key: reload the page.`);
     const known = this.#known.get(key);
     if (known) return deadline.wait(known);
-    const pressing = this.#press(key, deadline, act);
+    const pressing = this.#press(key, deadline, act, acted);
     this.#known.set(key, pressing);
     try {
       return await pressing;
@@ -51,7 +61,7 @@ export class Presses {
     await Promise.allSettled(this.#known.values());
   }
 
-  async #press(key: string, deadline: Deadline, act: () => Promise<void>): Promise<Outcome<Sentence>> {
+  async #press(key: string, deadline: Deadline, act: () => Promise<void>, acted: Acted): Promise<Outcome<Sentence>> {
     const id: Key = ['board-press', this.#boardId, key];
     const lock: Key = ['board-press-lock', this.#boardId, key];
     return this.#store.waitForLock(
@@ -71,6 +81,7 @@ export class Presses {
         );
         // The press can't be undone, so the store insists on its outcome.
         await this.#save(id, { version: 1, outcome }, true).catch(() => undefined);
+        acted(outcome);
         return outcome;
       },
       deadline,

@@ -1,9 +1,11 @@
 import { hostname } from 'node:os';
+import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { type Access, contentPolicy, nameIn, refusalOf } from '../../lib/web/access';
 import { type Board } from '../../lib/board/board';
 import { csvOf } from '../../lib/board/history';
 import { readPress } from '../../lib/board/permission';
+import type { Acted } from '../../lib/board/presses';
 import type { Outcome } from '../../lib/board/shapes';
 import type { Sink } from '../../lib/board/streams';
 import type { BoardToken } from '../../lib/board/token';
@@ -43,7 +45,7 @@ export interface RequestsOptions {
 export interface AddedFile {
   name: string;
   size: number;
-  content: Request;
+  content: Readable;
   /** Makes a repeat harmless. */
   key: string;
   /** The printer to print on, without a queue. */
@@ -255,23 +257,21 @@ async function press(asked: Asked): Promise<void> {
   const { board, request, clock, signal } = asked;
   const { key, action, properties } = readPress(await bodyOf(request));
   const outcome = await underDeadline(clock, { ms: LONGEST.press, parent: signal }, (deadline) =>
-    reported(asked, action, properties, () => board.press({ key, action, properties }, deadline)),
+    reported(asked, action, properties, (acted) => board.press({ key, action, properties }, deadline, acted)),
   );
   sendJson(asked, outcome);
 }
 
-/** Reports a press to the flow, whether it is done, fails or is refused. */
+/** Reports a press to the flow once, whether it is done, fails or is refused. */
 async function reported(
   { pressed, guards, request }: Asked,
   action: string,
   properties: Record<string, unknown>,
-  work: () => Promise<Outcome<Sentence>>,
+  work: (acted: Acted) => Promise<Outcome<Sentence>>,
 ): Promise<Outcome<Sentence>> {
   const who = guards.userOf(request);
   try {
-    const outcome = await work();
-    pressed({ who, action, properties, outcome });
-    return outcome;
+    return await work((outcome) => pressed({ who, action, properties, outcome }));
   } catch (thrown) {
     const { code, sentence: message } = asPrintingError(thrown);
     pressed({ who, action, properties, outcome: { ok: false, code, message } });
@@ -285,12 +285,16 @@ async function addFile(asked: Asked): Promise<void> {
   const size = Number(request.headers['content-length']);
   const copies = query('copies');
   const properties = { name, size, ...(clusterId && { clusterId }), ...(copies && { copies: Number(copies) }) };
-  const file = { name, size, content: request, key, clusterId: clusterId || null, copies };
+  // A refusal destroys its stream, and with the request the connection that the answer needs.
+  const content = Readable.from(request.iterator({ destroyOnReturn: false }), { objectMode: false });
+  const file = { name, size, content, key, clusterId: clusterId || null, copies };
   board.permit('add', properties);
   if (!Number.isSafeInteger(size))
     throw new PrintingError('INVALID_INPUT', phrase`The size of the file is unknown: add it from another browser.`);
   const outcome = await underDeadline(clock, { ms: LONGEST.upload, parent: signal }, (deadline) =>
-    reported(asked, 'add', properties, () => board.once(key, deadline, () => asked.addFile(file, deadline))),
+    reported(asked, 'add', properties, (acted) =>
+      board.once(key, deadline, () => asked.addFile(file, deadline), acted),
+    ),
   );
   // A file that was refused is not read to its end.
   request.resume();

@@ -315,6 +315,20 @@ describe('nodes/board', () => {
       assert.equal(simulator.requests.count('printJob'), 0);
     });
 
+    it('answers a refused file at once, and reports it and a repeat of it once', async () => {
+      await deploy();
+      const path = `/print-board/file?key=${KEY}&name=model.stl&printer=${encodeURIComponent(clusterId())}`;
+      const question = { method: 'PUT', body: 'solid x', headers: { 'Content-Length': '7' } };
+      for (const answer of [await ask(path, question), await ask(path, question)])
+        assert.match(answer.body, /UNSUPPORTED_FILE_TYPE/);
+      await press('pause-print', { clusterId: clusterId(), clusterJobId: startPrint() }, { key: 'next'.repeat(8) });
+      await presses.at(1);
+      assert.deepEqual(
+        presses.all.map(({ payload }) => (payload as { action: string }).action),
+        ['add', 'pause-print'],
+      );
+    });
+
     it('refuses what the board does not allow, whatever the page shows', async () => {
       const properties = { clusterId: clusterId(), clusterJobId: startPrint() };
       await deploy({ allow: 'press' });
