@@ -277,6 +277,8 @@ export class Farm {
   /** Resolves with true once all running replicas have the same access token, and with false if that takes too long. */
   async hasOneToken(): Promise<boolean> {
     for (const end = Date.now() + SHARED_WITHIN; Date.now() < end; await pause(LOOK)) {
+      // A replica that starts may have read the pair of before.
+      if (this.replicas.some(({ state }) => state === 'starting')) continue;
       const accounts = await Promise.all(this.running.map((replica) => accountAt(replica)));
       const [first] = accounts;
       if (first?.expiresAt && accounts.every((account) => account?.expiresAt === first.expiresAt)) return true;

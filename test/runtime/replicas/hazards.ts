@@ -450,17 +450,21 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
       run: (farm) =>
         farm.locks.waitFor('sign-in', async () => {
           const before = await grantIn(farm);
-          const isRenewed = async () => before !== undefined && (await grantIn(farm)) !== before;
-          let isLost = false;
-          for (const end = Date.now() + AIM; !isLost && Date.now() < end; await pause(LOOK)) isLost = await isRenewed();
-          // Replicas without the new pair would use the old one again after the fail-over, and end the sign-in by that.
-          isLost &&= await farm.hasOneToken();
-          if (isLost)
-            await farm.sql(`UPDATE ${SCHEMA}.entries SET content = $1 WHERE name = '${GRANT_ROW}' AND holder IS NULL`, [
-              before,
-            ]);
+          let after = before;
+          for (const end = Date.now() + AIM; after === before && Date.now() < end; await pause(LOOK))
+            after = await grantIn(farm);
+          // Replicas without the new pair would use the old one again after the fail-over, and end the sign-in by that. The
+          // content may also have changed because a starting replica sealed the old pair anew.
+          const mayBeLost = before !== undefined && after !== before && (await farm.hasOneToken());
+          const lost = mayBeLost
+            ? await farm.sql(
+                `UPDATE ${SCHEMA}.entries SET content = $1
+                  WHERE name = '${GRANT_ROW}' AND holder IS NULL AND content = $2 RETURNING name`,
+                [before, after],
+              )
+            : [];
           await crash(farm, 'failover', ms);
-          return isLost;
+          return lost.length > 0;
         }),
     };
   },
