@@ -96,6 +96,14 @@ export const TOOLPATH = {
   extruders: 16,
 } as const;
 
+/** Entries to keep of the lists of one printer, in a status as in the list of printers. */
+export const PRINTER = {
+  /** No printer of the service has more than two. */
+  extruders: 16,
+  /** Faults, and errors; each that is new becomes an event. */
+  faults: 20,
+} as const;
+
 /** Of a printer's material station. */
 export const STATION = {
   /** Slots; a station of the service has six. */
@@ -125,8 +133,8 @@ export const PICTURE = 20 * 1024 * 1024;
 export const NOTIFICATION = 8_000;
 
 /**
- * Entries of one list of a cluster status: its queue, its history, its printers. Some steps of watching compare every
- * pair.
+ * Entries of one list of a cluster status: its queue, its history, its printers, the faults of all of these together. Some
+ * steps of watching compare every pair.
  */
 export const STATUS_LIST = 1_000;
 
@@ -141,8 +149,15 @@ export const DESCRIPTION = {
   path: 300,
 } as const;
 
-/** Impediments of a print job to keep. */
-export const PROBLEMS = 20;
+/** Entries to keep of the lists of one print job. */
+export const JOB = {
+  /** Impediments. */
+  problems: 20,
+  /** Changes that it requires at the printer. */
+  changes: 20,
+  /** Extruders whose materials it names. */
+  materials: 16,
+} as const;
 
 /** Capabilities of a cluster to keep; the service has some thirty. */
 export const CAPABILITIES = 200;

@@ -96,6 +96,9 @@ export const statusRecord = (data: unknown): Json | null =>
 /** Reads a status record (wire facts 6); each part may be missing (trap 15). Throws the errors of `few`. */
 export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity }: StatusContext): ClusterStatus {
   const jobs = readPrintJobs(wire.print_jobs, clusterId);
+  const printers = few(wire.printers, PRINTER).map(readPrinter);
+  // Of all printers together: each fault that is new becomes an event.
+  few(printers.flatMap(({ faults }) => faults), PRINTER);
   return {
     clusterId,
     name: identity?.name ?? null,
@@ -110,7 +113,7 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
     stale: false,
     generatedAt: time(wire.generated_time),
     receivedAt,
-    printers: few(wire.printers, PRINTER).map(readPrinter),
+    printers,
     jobs,
     history: readPrintJobs(wire.recently_completed, clusterId).slice(0, LONGEST_HISTORY),
     current:

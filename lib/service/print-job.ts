@@ -1,4 +1,4 @@
-import { PROBLEMS, TEXT } from '../rules/limits';
+import { JOB, TEXT } from '../rules/limits';
 import { phrase, type Sentence } from '../words/sentence';
 import { shown } from '../words/shown';
 import { few, PrintingError, withoutDots } from './errors';
@@ -134,15 +134,18 @@ function share(elapsed: number | null, total: number | null): number | null {
  * them, which are more exact (wire facts 4.1 and 6.2). Skips extruders that the job does not use.
  */
 function readMaterials(configuration: unknown, metadata: unknown): JobMaterial[] {
-  const found = records(configuration).map(readJobMaterial).filter(isUsed);
+  const found = jobMaterials(configuration);
   if (metadata === undefined) return found;
-  for (const material of records(metadata).map(readJobMaterial).filter(isUsed)) {
+  for (const material of jobMaterials(metadata)) {
     const known = found.find(({ extruder }) => extruder === material.extruder);
     if (known) complete(known, material);
     else found.push(material);
   }
   return found;
 }
+
+const jobMaterials = (wire: unknown): JobMaterial[] =>
+  records(wire).slice(0, JOB.materials).map(readJobMaterial).filter(isUsed);
 
 function readJobMaterial(wire: Json): JobMaterial {
   const material = record(wire.material);
@@ -161,9 +164,10 @@ const isUsed = ({ guid, brand, type, color, volume, weight }: JobMaterial): bool
 
 /** Without lists in between: nearly every job has none. */
 const readProblems = (wire: unknown): Problem[] =>
-  isNothing(wire) ? [] : records(wire).slice(0, PROBLEMS).map(readProblem);
+  isNothing(wire) ? [] : records(wire).slice(0, JOB.problems).map(readProblem);
 
-const readChanges = (wire: unknown): ChangeRequired[] => (isNothing(wire) ? [] : records(wire).map(readChange));
+const readChanges = (wire: unknown): ChangeRequired[] =>
+  isNothing(wire) ? [] : records(wire).slice(0, JOB.changes).map(readChange);
 
 const isNothing = (wire: unknown): boolean =>
   wire === undefined || wire === null || (Array.isArray(wire) && wire.length === 0);

@@ -1,4 +1,4 @@
-import { STATION } from '../rules/limits';
+import { PRINTER, STATION } from '../rules/limits';
 import { amount, flag, type Json, line, number, record, records, text, time } from './json-readers';
 import { type MaterialWords, readMaterialWords } from './material';
 
@@ -92,13 +92,13 @@ export function readPrinter(wire: Json): Printer {
       latest: text(wire.latest_available_firmware),
       updateStatus: text(wire.firmware_update_status),
     },
-    extruders: records(wire.configuration).map(readExtruder),
+    extruders: records(wire.configuration).slice(0, PRINTER.extruders).map(readExtruder),
     slots: records(record(wire.material_station)?.material_slots).slice(0, STATION.slots).map(readSlot),
     buildPlate: plate && { type: text(plate.type), temperature: number(plate.temperature) },
     chamber: chamber && { temperature: number(chamber.temperature) },
     airFilter: readAirFilter(record(wire.air_manager)),
     faults: [...(readFaults(wire)?.values() ?? [])],
-    errors: records(wire.errors).map(readFault),
+    errors: faultRecords(wire.errors).map(readFault),
   };
 }
 
@@ -148,13 +148,15 @@ function readMaterial(wire: Json | null): Material | null {
 export function readFaults(wire: Json): Map<string, Fault> | null {
   if (!Array.isArray(wire.faults) && !Array.isArray(wire.errors)) return null;
   const faults = new Map<string, Fault>();
-  for (const entry of [...records(wire.faults), ...records(wire.errors)]) {
+  for (const entry of [...faultRecords(wire.faults), ...faultRecords(wire.errors)]) {
     const key = text(entry.uuid) ?? text(entry.code);
     if (key === null || faults.has(key)) continue;
     faults.set(key, readFault(entry));
   }
   return faults;
 }
+
+const faultRecords = (wire: unknown): Json[] => records(wire).slice(0, PRINTER.faults);
 
 const readFault = (wire: Json): Fault => ({
   code: text(wire.code),

@@ -17,6 +17,34 @@ const nulls = (...names: string[]) => Object.fromEntries(names.map((name) => [na
 const read = (wire: Record<string, unknown>) => readClusterStatus(wire, context);
 
 describe('readClusterStatus', () => {
+  it('keeps 16 extruders of a printer, and 16 materials, 20 changes and 20 impediments of a job', () => {
+    const many = Array.from({ length: 5_000 }, (_, index) => ({ extruder_index: index, print_core_id: 'AA 0.4' }));
+    const used = many.map((one) => ({ ...one, estimated_material_volume: 1 }));
+    const { printers, jobs } = read({
+      printers: [{ uuid: 'P1', configuration: many }],
+      print_jobs: [
+        {
+          ...{ uuid: 'J1', configuration: used, source: { metadata: { extruders: used } } },
+          ...{ configuration_changes_required: many, impediments_to_printing: many },
+        },
+      ],
+    });
+    assert.equal(printers[0]?.extruders.length, 16);
+    const { materials = [], changesRequired, problems } = jobs[0] ?? {};
+    assert.deepEqual([materials.length, changesRequired?.length, problems?.length], [16, 20, 20]);
+  });
+
+  it('refuses a status with more than 1,000 faults in all', () => {
+    const faulty = (count: number) => ({
+      printers: Array.from({ length: count }, (_, printer) => ({
+        uuid: `P${printer}`,
+        faults: Array.from({ length: 20 }, (_, index) => ({ code: `F${index}` })),
+      })),
+    });
+    assert.equal(read(faulty(50)).printers.length, 50);
+    assert.throws(() => read(faulty(51)), { code: 'SERVICE_ERROR' });
+  });
+
   it('reads a whole answer and adds the identity from the list', () => {
     const status = read({
       generated_time: '2026-01-01T00:00:00.500Z',
