@@ -1,4 +1,4 @@
-import { KNOWN_JOBS } from '../rules/limits';
+import { KNOWN_JOBS, STATUS_LIST } from '../rules/limits';
 import { isEndDecided, isOver } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
 import { isoTime, isTime } from '../time/clock';
@@ -243,9 +243,10 @@ class Scan {
   /** Ends that the service may still list, and the latest others. */
   prune(): Ended[] {
     const all = [...this.ended.values()];
-    // Without both lists it is unknown which jobs they still hold.
-    const complete = this.seen.jobs !== null && this.seen.history !== null;
-    const surplus = complete ? all.length - ENDS_KEPT : 0;
+    const { jobs, history } = this.seen;
+    // Without a list it is unknown which jobs it still holds. What a history holds when it first appears is old.
+    const isComplete = jobs !== null && (history !== null || this.before?.historySeen !== true);
+    const surplus = all.length - (isComplete ? ENDS_KEPT : STATUS_LIST);
     const kept =
       surplus > 0 ? all.filter(({ id }, at) => at >= surplus || this.active.has(id) || this.past.has(id)) : all;
     return kept.map((end, at) => (end.job && at < kept.length - ENDED_JOBS_KEPT ? { ...end, job: null } : end));

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { STATION } from '../rules/limits';
 import { isOnPrinter, type ClusterStatus } from '../service/cluster';
 import { isUnderWay } from '../service/job-words';
 import type { Extruder, Material, Printer, Slot } from '../service/printer';
@@ -82,9 +83,13 @@ export const slotsOf = ({ slots }: Printer): Map<number, Slot> => byIndex(slots)
 function byIndex<Part extends { index: number | null }>(parts: readonly Part[]): Map<number, Part> {
   const found = new Map<number, Part>();
   for (const part of parts.slice(0, FOLLOWED))
-    if (part.index !== null && !found.has(part.index)) found.set(part.index, part);
+    if (isPlace(part.index) && !found.has(part.index)) found.set(part.index, part);
   return found;
 }
+
+/** Whether a number can be that of an extruder or a slot: what it was followed by is stored. */
+const isPlace = (index: number | null): index is number =>
+  index !== null && Number.isInteger(index) && index >= 0 && index < STATION.slots;
 
 function firstSight(scene: Scene, extruder: Extruder, isInSlot: (material: Material) => boolean): ExtruderCheckpoint {
   const { index, printCore, material } = extruder;

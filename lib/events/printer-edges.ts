@@ -1,3 +1,4 @@
+import { STATUS_LIST } from '../rules/limits';
 import { isPlateWaiting } from '../service/job-words';
 import type { Checkpoint, PlateCheckpoint, PrinterCheckpoint } from './checkpoint';
 import { passed, type Thresholds } from './edges';
@@ -39,6 +40,8 @@ export function followPrinters(
     done.add(printer.printerId);
     known.set(printer.printerId, followPrinter(known.get(printer.printerId), printer, seen, builder));
   }
+  // The printers that are listed no more give way, the first ones first.
+  for (const id of known.keys()) if (known.size > STATUS_LIST && !done.has(id)) known.delete(id);
   return { ...online, hostPrinterId, hostPrinterName, printers: [...known.values()] };
 }
 

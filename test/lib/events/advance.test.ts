@@ -170,6 +170,48 @@ describe('advance: more jobs than any printer has', () => {
     assert.equal(story.checkpoint?.jobs.length, 200);
   });
 
+  it('reports at most 20 faults and 20 errors of a printer in one observation', () => {
+    const faults = (from: number) => Array.from({ length: 5_000 }, (_, index) => ({ code: `${from}-${index}` }));
+    const printer = (from: number) => ({ uuid: 'P1', status: 'idle', faults: faults(from), errors: faults(from + 1) });
+    const story = begun(answer({ printers: [printer(0)] }));
+    assert.equal(story.poll(answer({ printers: [printer(2)] })).length, 40);
+  });
+
+  it('keeps at most 50 unlisted ends of a printer that has no history', () => {
+    const story = begun(answer({ recently_completed: undefined }));
+    for (let index = 0; index < 300; index++) {
+      const wire = { ...jobs(job(`${index}`, 'finished')), recently_completed: undefined };
+      assert.deepEqual(story.poll(wire), [`job.finished ${index}`]);
+    }
+    assert.ok((story.checkpoint?.ended.length ?? 0) <= 51);
+    assert.deepEqual(story.poll(past(job('0', 'finished'))), []);
+  });
+
+  it('keeps at most 1,000 ends while a history that was there is missing', () => {
+    const story = begun();
+    for (let index = 0; index < 30; index++) {
+      const print_jobs = Array.from({ length: 50 }, (_, at) => job(`${index}-${at}`, 'finished'));
+      assert.equal(story.poll({ ...jobs(...print_jobs), recently_completed: undefined }).length, 50);
+    }
+    assert.equal(story.checkpoint?.ended.length, 1_000);
+  });
+
+  it('stays at 1,000 printers, and at 32 extruders of each, if every answer has others', () => {
+    const story = new Story();
+    const configuration = (from: number) =>
+      Array.from({ length: 16 }, (_, index) => ({ extruder_index: from + index, print_core_id: 'AA 0.4' }));
+    for (let from = 0; from < 5_000; from += 500) {
+      const others = Array.from({ length: 500 }, (_, index) => ({ uuid: `P${from + index}`, status: 'idle' }));
+      story.poll(answer({ printers: [{ uuid: 'P', configuration: configuration(from) }, ...others] }));
+    }
+    const { printers = [] } = story.checkpoint ?? {};
+    assert.equal(printers.length, 1_000);
+    assert.deepEqual(
+      printers.filter(({ extruders }) => extruders.length > 32),
+      [],
+    );
+  });
+
   it('stays at 200 jobs if every answer has others', () => {
     const story = new Story();
     for (let poll = 0; poll < 20; poll++) story.poll(queue(900, poll * 900));
