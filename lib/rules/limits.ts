@@ -180,6 +180,9 @@ export const TABLE = {
   turn: 100_000,
 } as const;
 
+/** Duration of a print, s; a longer one counts as missing. Dates are computed from it, and a date has its limits, too. */
+export const LONGEST_PRINT = 365 * 24 * 60 * 60;
+
 /** Lifetime of an access token, ms. */
 export const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60 * 1000;
 

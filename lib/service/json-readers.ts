@@ -1,4 +1,4 @@
-import { TEXT } from '../rules/limits';
+import { LONGEST_PRINT, TEXT } from '../rules/limits';
 import { shown } from '../words/shown';
 
 /** Readers of answers in which any field may be missing, null, or of an unexpected type. */
@@ -58,10 +58,16 @@ export function amount(value: unknown): number | null {
   return found !== null && found >= 0 ? found : null;
 }
 
-/** Returns a number above 0; null for any other value, such as the 0 that a slicer writes before it knows the figure. */
-export function positive(value: unknown): number | null {
-  const found = number(value);
-  return found !== null && found > 0 ? found : null;
+/** Returns a duration of a print, s; null for any other value, and for one that is longer than any print. */
+export function duration(value: unknown): number | null {
+  const found = amount(value);
+  return found !== null && found <= LONGEST_PRINT ? found : null;
+}
+
+/** Returns an estimated duration, s; null for any other value, such as the 0 that a slicer writes before it knows it. */
+export function estimate(value: unknown): number | null {
+  const found = duration(value);
+  return found === 0 ? null : found;
 }
 
 export const flag = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null);

@@ -4,7 +4,7 @@ import { shown } from '../words/shown';
 import { few, PrintingError, withoutDots } from './errors';
 import { fileExtension, findToolpath, toolpath } from './file-types';
 import { type JobState, stateOf } from './job-words';
-import { amount, flag, type Json, line, number, positive, record, records, text, time } from './json-readers';
+import { amount, duration, estimate, flag, type Json, line, number, record, records, text, time } from './json-readers';
 import { type MaterialNeed, readMaterialWords } from './material';
 
 /**
@@ -79,9 +79,7 @@ const PRINT_JOBS = phrase`the print jobs`;
 
 /** Reads a print job instance (wire facts 8). `clusterId` is the cluster it was read from, for a record without one. */
 export function readPrintJob(wire: Json, clusterId: string | null = null): PrintJob {
-  const timeElapsed = number(wire.time_elapsed);
-  const timeTotal = number(wire.time_total);
-  const ratio = share(timeElapsed, timeTotal);
+  const ratio = share(number(wire.time_elapsed), number(wire.time_total));
   const changesRequired = readChanges(wire.configuration_changes_required);
   const metadata = record(record(wire.source)?.metadata);
   const status = text(wire.status);
@@ -98,9 +96,9 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
     serviceState,
     state: state === 'waiting' && changesRequired.length > 0 ? 'attention' : state,
     progress: ratio === null ? null : Math.round(ratio * 1000) / 10,
-    timeElapsed,
-    timeTotal,
-    timeRemaining: number(wire.time_remaining),
+    timeElapsed: duration(wire.time_elapsed),
+    timeTotal: duration(wire.time_total),
+    timeRemaining: duration(wire.time_remaining),
     started: flag(wire.started),
     printerId: text(wire.printer_uuid) ?? text(wire.printed_on_uuid),
     printerName: text(wire.printer_name),
@@ -109,7 +107,7 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
     sentFrom: text(wire.sent_from),
     createdAt: time(wire.created_at),
     deletedAt: time(wire.deleted_at),
-    estimatedTime: positive(record(metadata?.print)?.estimated_time),
+    estimatedTime: estimate(record(metadata?.print)?.estimated_time),
     materials: readMaterials(wire.configuration, metadata?.extruders),
     hasPreview: text(wire.preview_url) !== null,
     note: text(record(wire.note)?.note) ?? text(wire.note),

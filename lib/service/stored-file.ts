@@ -3,12 +3,12 @@ import type { EndpointName, PathParameter } from './paths';
 import { TOOLPATH } from '../rules/limits';
 import {
   amount,
+  estimate,
   type Extent,
   extentBetween,
   type Json,
   line,
   number,
-  positive,
   record,
   records,
   text,
@@ -138,7 +138,7 @@ export function readMetadata(wire: unknown): StoredMetadata | null {
     nozzles: extruders.map((extruder) => amount(extruder?.nozzle_diameter)),
     materials: extruders.map((extruder) => extruder && readMaterial(extruder)),
     buildPlate: text(record(metadata.build_plate)?.type),
-    seconds: positive(record(metadata.print)?.estimated_time),
+    seconds: estimate(record(metadata.print)?.estimated_time),
     size: readSize(record(metadata.print)),
   };
 }

@@ -1,5 +1,5 @@
 import { TEXT, TOOLPATH } from '../rules/limits';
-import { amount, extentBetween, positive, text } from '../service/json-readers';
+import { amount, extentBetween, estimate, text } from '../service/json-readers';
 import { materialGuid } from '../service/material';
 import { byExtruder, type FileFacts, materialNeed, unlessBlank } from './facts';
 
@@ -50,7 +50,7 @@ const NOT_YET = 6666;
 
 /** The duration in a field, s; null for none, and for those that a slicer writes before it knows any. */
 function durationIn(fields: ReadonlyMap<string, string>, key: string): number | null {
-  const seconds = positive(fields.get(key));
+  const seconds = estimate(fields.get(key));
   return seconds === NOT_YET ? null : seconds;
 }
 
@@ -59,7 +59,7 @@ export function elapsedIn(tail: string): number | null {
   const start = lastLineAt(tail, ELAPSED);
   if (start < 0) return null;
   const end = tail.indexOf('\n', start);
-  return positive(
+  return estimate(
     text(
       tail
         .slice(start + ELAPSED.length, end < 0 ? undefined : end)
@@ -93,7 +93,7 @@ export function secondsIn(duration: string | null | undefined): number | null {
   let seconds = 0;
   for (const [, count, unit] of duration.matchAll(/([\d.]+)([dhms])/g))
     seconds += Number(count) * SECONDS[unit as keyof typeof SECONDS];
-  return positive(seconds);
+  return estimate(seconds);
 }
 
 type Fields = ReadonlyMap<string, string>;

@@ -10,6 +10,7 @@ import type { ListedCluster } from '../../../lib/watch/checkpoints/memory';
 import type { Watcher } from '../../../lib/watch/watcher';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
+import { pluck } from '../../helpers/pluck';
 import { phrase } from '../../../lib/words/sentence';
 
 const listed = (clusterId: string, hostGuid: string | null): ListedCluster => ({
@@ -137,6 +138,17 @@ describe('lib/home-assistant/bridge', () => {
     runtimes = [];
   });
   afterEach(() => Promise.all(runtimes.map(({ bridge }) => bridge.close())));
+
+  it('publishes a print whose time is longer than that of any print, and the printers after it', async () => {
+    const one = runtime({ id: null });
+    await one.see(statusOf('a', 'HOST-A', { print_jobs: [{ ...job, time_remaining: 1e15 }] }), statusOf('b', null));
+    one.sent = [];
+    one.bridge.announce();
+    await one.see();
+    const states = one.sent.filter(({ topic }) => topic.endsWith('/state'));
+    assert.deepEqual(pluck(states, 'topic'), ['p/host-a/state', 'p/b/state']);
+    assert.equal(JSON.parse(String(states[0]?.payload)).ends_at, null);
+  });
 
   it('publishes nothing of a printer until it is known whether the service knows its host', async () => {
     const one = runtime();

@@ -99,6 +99,25 @@ describe('queue/board', () => {
     assert.deepEqual(shown.todo, []);
   });
 
+  it('shows every printer, and forecasts, although one names a time that no print takes', async () => {
+    const foreign = { uuid: 'foreign', status: 'printing', time_total: 60, time_elapsed: 6, time_remaining: 1e15 };
+    all.farm.changes.set('C2', { ...printer('C2', {}), print_jobs: [foreign] });
+    all.farm.metadata.set('slow', { print: { estimated_time: 1e15 } });
+    await begin();
+    await one.add('a');
+    await one.add('b', { jobId: 'slow' });
+    await all.pass(20);
+    const { printers, items, forecast } = await board();
+    assert.deepEqual(
+      printers.map(({ state, endAt }) => [state, endAt]),
+      [
+        ['printing', null],
+        ['printing', null],
+      ],
+    );
+    assert.deepEqual([items.length, forecast.items.length], [2, 2]);
+  });
+
   it('shows the items as list does, and the last that have ended', async () => {
     await begin({ gate: 'automatic' });
     for (const key of ['a', 'b', 'c']) await one.add(key);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { TEXT } from '../../../lib/rules/limits';
-import { flag, list, number, record, records, text, time } from '../../../lib/service/json-readers';
+import { LONGEST_PRINT, TEXT } from '../../../lib/rules/limits';
+import { duration, estimate, flag, list, number, record, records, text, time } from '../../../lib/service/json-readers';
 
 const nothing = [undefined, null, NaN, Symbol('x'), () => 1];
 
@@ -40,6 +40,13 @@ describe('service/json-readers', () => {
     assert.equal(number(' -1.5 '), -1.5);
     for (const other of [...nothing, '', ' ', 'a', '1s', Infinity, 'Infinity', true, [1]])
       assert.equal(number(other), null);
+  });
+
+  it('accepts only what a print can last as a duration, and only more than nothing as an estimate', () => {
+    assert.deepEqual([0, '90', LONGEST_PRINT].map(duration), [0, 90, LONGEST_PRINT]);
+    assert.deepEqual([0, '90', LONGEST_PRINT].map(estimate), [null, 90, LONGEST_PRINT]);
+    for (const other of [...nothing, -1, LONGEST_PRINT + 1, 1e308])
+      assert.deepEqual([duration(other), estimate(other)], [null, null]);
   });
 
   it('accepts only booleans as a flag', () => {

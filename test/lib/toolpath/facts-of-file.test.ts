@@ -155,6 +155,7 @@ describe('the facts of a print file', () => {
     assert.deepEqual([facts.volumes, facts.seconds, facts.size], [[null, null], null, null]);
     assert.equal((await read(comments(['FLAVOR:Marlin', 'TIME:6666', 'TARGET_MACHINE.NAME:C'])))?.seconds, null);
     assert.equal((await read(PRUSA.replace('1d 2h 3m 4s', '0s')))?.seconds, null);
+    assert.equal((await read(PRUSA.replace('1d 2h 3m 4s', '99999999d')))?.seconds, null);
   });
 
   it('completes what the head lacks from the end of the file', async () => {
