@@ -14,6 +14,8 @@ const ENDS_KEPT = 50;
 const ENDED_JOBS_KEPT = 3;
 /** A missing job whose record stays unavailable counts as ended after this time, lived ms. */
 const TOO_LONG = 24 * 3600_000;
+/** By which the date of a job may be ahead of the clocks of answers and of Node-RED, ms. */
+const A_DAY = 24 * 3600_000;
 
 interface AdvanceOptions {
   /** Answers to `openQuestions`. */
@@ -74,14 +76,17 @@ function begunBefore(before: Checkpoint | null, seen: Observation): string {
 }
 
 /**
- * Newest date of a job in the first lists, see `Checkpoint.newestAtFirst`. An empty history counts as such if it is shown
- * twice: a single odd answer is no proof.
+ * Newest date of a job in the first lists, see `Checkpoint.newestAtFirst`. A date that is a day ahead of both clocks
+ * does not count: it would hide ends until then. An empty history counts as such if it is shown twice: a single odd answer is no
+ * proof.
  */
 function newestAtFirst(before: Checkpoint | null, seen: Observation): string | null {
   const known = before?.newestAtFirst ?? null;
   if (before?.historySeen && known !== null) return known;
-  const { jobs, history } = seen;
-  const dates = [...(jobs ?? []), ...(history ?? [])].flatMap(({ createdAt }) => createdAt ?? []);
+  const { jobs, history, status } = seen;
+  const dates = [...(jobs ?? []), ...(history ?? [])]
+    .flatMap(({ createdAt }) => createdAt ?? [])
+    .filter((date) => [timeOf(seen), status.receivedAt].some((now) => Date.parse(date) < Date.parse(now) + A_DAY));
   const isEmptyAgain = before?.historySeen === true && history !== null && isReachable(seen);
   return dates.reduce<string | null>(
     (newest, date) => (date > (newest ?? '') ? date : newest),

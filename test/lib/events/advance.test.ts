@@ -56,6 +56,14 @@ describe('advance: first observation', () => {
     assert.deepEqual(story.poll(past(job('new', 'finished'))), ['job.finished new']);
   });
 
+  it('reports the ends that only the history shows, although a first job is dated a year ahead', () => {
+    const ahead = job('ahead', 'finished', { created_at: '2027-01-01T00:00:00.000Z' });
+    const story = begun(past(ahead, job('old', 'finished', { created_at: '2025-12-31T00:00:00.000Z' })));
+    assert.deepEqual(story.poll(past(ahead, job('new', 'finished'))), ['job.finished new']);
+    const older = job('older', 'finished', { created_at: '2025-12-30T00:00:00.000Z' });
+    assert.deepEqual(story.poll(past(ahead, older)), []);
+  });
+
   it('treats the first queue of a cluster that was offline as old, except for newer jobs', () => {
     const story = new Story();
     story.poll(answer({ is_online: false, printers: [], print_jobs: undefined }));
