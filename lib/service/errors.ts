@@ -161,7 +161,7 @@ export function readRefusal(body: unknown): Refusal {
   const serviceCode = text(first?.code) ?? text(record(body)?.error);
   return {
     // Cleaned, as flows and logs also use it outside of sentences.
-    serviceCode: serviceCode === null ? undefined : shown(serviceCode),
+    serviceCode: serviceCode === null ? undefined : shown(withoutAddresses(serviceCode)),
     says: says ? shown(withoutAddresses(says), TEXT.quoted) : undefined,
   };
 }

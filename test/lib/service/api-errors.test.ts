@@ -60,6 +60,10 @@ describe('service/api-errors: an error', () => {
       serviceCode: 'invalid_grant',
       says: 'Gone.',
     });
+    assert.deepEqual(readRefusal(body('see https://store/x?signature=s')), {
+      serviceCode: 'see (address)',
+      says: 'A title.',
+    });
     for (const nothing of [
       null,
       undefined,
