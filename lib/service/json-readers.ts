@@ -44,12 +44,10 @@ export function line(value: unknown): string | null {
   return found === null ? null : shown(found).trim() || null;
 }
 
-/** Returns a finite number, also from a string; else null. */
+/** Returns a number, also from a string; null for anything else, and for one so large that a sum may become infinite. */
 export function number(value: unknown): number | null {
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
-  if (typeof value !== 'string' || value.trim() === '') return null;
-  const parsed = Number(value);
-  return Number.isFinite(parsed) ? parsed : null;
+  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER ? value : null;
+  return typeof value === 'string' && value.trim() !== '' ? number(Number(value)) : null;
 }
 
 /** Returns a number that is not negative; null for any other value, such as the service's -1 for unknown. */
@@ -75,16 +73,24 @@ export const flag = (value: unknown): boolean | null => (typeof value === 'boole
 /** Fast path for the format of nearly all times; excludes the last days of months, which may not exist. */
 const ISO = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
+/** Beginning of every time; `Date.parse` finds one in other words, too. */
+const DATED = /^\d{4}-\d\d-\d\d/;
+/** Length of a time with a four-digit year, and the earliest one: a blank time of the service is one of year 0 or 1. */
+const LENGTH = 24;
+const EARLIEST = '1970';
+
 /**
- * Returns a time of the service as ISO 8601 UTC; one without a zone is UTC (wire facts 1). Null for an invalid time.
+ * Returns a time of the service as ISO 8601 UTC; one without a zone is UTC (wire facts 1). Null for an invalid time, and
+ * for one that is not between 1970 and 9999: other years don't sort as texts.
  */
 export function time(value: unknown): string | null {
   const given = text(value);
   if (given && ISO.test(given)) return given;
-  if (!given) return null;
+  if (!given || !DATED.test(given)) return null;
   const zoned = /(Z|[+-]\d\d:?\d\d)$/i.test(given) ? given : `${given.replace(' ', 'T')}Z`;
   const parsed = Date.parse(zoned);
-  return Number.isNaN(parsed) ? null : new Date(parsed).toISOString();
+  const found = Number.isNaN(parsed) ? '' : new Date(parsed).toISOString();
+  return found.length === LENGTH && found >= EARLIEST ? found : null;
 }
 
 /** Extent of a print, mm. */

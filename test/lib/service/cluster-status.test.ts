@@ -34,6 +34,16 @@ describe('readClusterStatus', () => {
     assert.deepEqual([materials.length, changesRequired?.length, problems?.length], [16, 20, 20]);
   });
 
+  it('has no infinite number, whatever the service says', () => {
+    const { printers } = read({
+      printers: [
+        { air_manager: { filter_age: 1e308 }, chamber: { temperature: -1e308 }, build_plate: { temperature: '9e999' } },
+      ],
+    });
+    assert.deepEqual(pluck(printers, 'airFilter'), [{ status: null, age: null, limit: null }]);
+    assert.deepEqual([printers[0]?.chamber?.temperature, printers[0]?.buildPlate?.temperature], [null, null]);
+  });
+
   it('refuses a status with more than 1,000 faults in all', () => {
     const faulty = (count: number) => ({
       printers: Array.from({ length: count }, (_, printer) => ({

@@ -38,7 +38,7 @@ describe('service/json-readers', () => {
     assert.equal(number(0), 0);
     assert.equal(number('409'), 409);
     assert.equal(number(' -1.5 '), -1.5);
-    for (const other of [...nothing, '', ' ', 'a', '1s', Infinity, 'Infinity', true, [1]])
+    for (const other of [...nothing, '', ' ', 'a', '1s', Infinity, 'Infinity', 1e308, '-1e308', true, [1]])
       assert.equal(number(other), null);
   });
 
@@ -59,7 +59,8 @@ describe('service/json-readers', () => {
     assert.equal(time('2024-03-01T07:15:00+02:00'), '2024-03-01T05:15:00.000Z');
     assert.equal(time('2024-03-01 07:15:00'), '2024-03-01T07:15:00.000Z');
     assert.equal(time('2024-03-01T07:15:00'), '2024-03-01T07:15:00.000Z');
-    for (const other of [...nothing, '', 'soon', 1_700_000_000, '2024-13-01T00:00:00Z'])
+    const otherYears = ['0001-01-01T00:00:00Z', '+275760-09-13T00:00:00Z', '9999-12-31T23:59:59-10:00'];
+    for (const other of [...nothing, '', 'soon', 'layer 3', 1_700_000_000, '2024-13-01T00:00:00Z', ...otherYears])
       assert.equal(time(other), null);
   });
 
