@@ -279,6 +279,20 @@ export function decodersOf(header?: string): Transform[] | null {
   return known.length === encodings.length && known.length <= MOST ? known.map((make) => make()) : null;
 }
 
+/**
+ * Calls `onTooMuch` as soon as what one decoder hands to the next has more than twice `most` bytes: bytes that decode to
+ * nothing in the end can be a million times as many on the way.
+ */
+export function limitBetween(decoders: readonly Transform[], most: number, onTooMuch: () => void): void {
+  for (const decoder of decoders.slice(0, -1)) {
+    let size = 0;
+    decoder.on('data', (part: Buffer) => {
+      size += part.length;
+      if (size > 2 * most) onTooMuch();
+    });
+  }
+}
+
 /** Decodes an answer while it arrives. */
 export class Decoding {
   readonly #first: Transform;

@@ -2,7 +2,7 @@ import { Transform, type Readable } from 'node:stream';
 import { PrintingError } from '../service/errors';
 import { DECODED } from '../rules/limits';
 import type { Http, HttpAnswer } from './http';
-import { decodersOf } from './answers';
+import { decodersOf, limitBetween } from './answers';
 import { networkError } from './retry';
 import { storageAddress } from './foreign-hosts';
 import { phrase, type Sentence } from '../words/sentence';
@@ -61,10 +61,18 @@ export async function download(
     throw failure ?? wrongKind(headers['content-encoding'] ?? '', what);
   }
   // A few bytes can decode to more than any disk holds.
-  const stream = limited(isPlain ? maxBytes : Math.min(maxBytes, DECODED), what);
+  const most = isPlain ? maxBytes : Math.min(maxBytes, DECODED);
+  const stream = limited(most, what);
   body.on('error', (error) => stream.destroy(networkError(error, 'unknown', signal)));
   for (const decoder of decoders) decoder.on('error', () => stream.destroy(damaged(what)));
-  stream.on('close', () => [body, ...decoders].forEach((part) => part.destroy()));
+  limitBetween(decoders, most, () => stream.destroy(tooLarge(most, what)));
+  // Once the body has arrived, an abort reaches only what decodes it.
+  const abort = () => stream.destroy(networkError(signal?.reason, 'unknown', signal));
+  signal?.addEventListener('abort', abort, { once: true });
+  stream.on('close', () => {
+    signal?.removeEventListener('abort', abort);
+    [body, ...decoders].forEach((part) => part.destroy());
+  });
   // The reader gets the error. Before there is one, the error must not end the process.
   stream.on('error', () => undefined);
   [...decoders, stream].reduce<Readable>((from, to) => from.pipe(to), body);

@@ -3,7 +3,7 @@ import { ANSWER } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
-import { AnswerShape, decodersOf, decodeText, Decoding, elementsOf, parseAnswer } from './answers';
+import { AnswerShape, decodersOf, decodeText, Decoding, elementsOf, limitBetween, parseAnswer } from './answers';
 import { GrowingBytes } from './growing-bytes';
 
 /** Flattens headers from undici: a repeated one is joined by commas. */
@@ -107,12 +107,14 @@ export class WholeText implements Handler {
   #decode(): boolean {
     const decoders = decodersOf(this.#headers['content-encoding']);
     if (decoders === null) this.#fail(Object.assign(new Error(), { code: 'UNKNOWN_CONTENT_ENCODING' }));
-    else if (decoders.length > 0)
+    else if (decoders.length > 0) {
+      limitBetween(decoders, this.maxBytes, () => this.#fail(this.#tooLarge()));
       this.#decoding = new Decoding(
         decoders,
         (part) => this.#keep(part),
         (error) => this.#fail(error),
       );
+    }
     return decoders !== null;
   }
 
@@ -166,11 +168,12 @@ export class WholeText implements Handler {
 
   /**
    * Aborts the request. Before it has begun, rejects at once: undici itself waits for the connection first, and then
-   * sends nothing.
+   * sends nothing. So does an answer that is still being decoded, as nothing is left to abort once it has arrived.
    */
   #break(): void {
     const reason = this.deadline?.reason as Error;
     this.#controller?.abort(reason);
-    if (!this.begun) this.#reject(reason);
+    this.#decoding?.destroy();
+    if (!this.begun || this.#decoding) this.#reject(reason);
   }
 }

@@ -793,6 +793,7 @@ const OTHERS: Record<string, string> = {
   'events/extruder-edges.*': 'gets a printer that was read',
   'events/printer-edges.*': 'gets a job that was read',
   'events/standstill.*': 'gets a job that was read',
+  'http/answers.limitBetween': 'counts bytes',
   'http/growing-bytes.GrowingBytes': 'gathers bytes that an answer’s limits or a download’s bound',
   'queue/records/shapes.*': 'checks types',
   'queue/records/stored-items.*': 'checks types of records that the pack has written',

@@ -7,6 +7,7 @@ import { download, type DownloadOptions } from '../../../lib/http/download';
 import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
+import { emptyGzip } from '../../helpers/empty-gzip';
 
 describe('http/download', () => {
   let server: Server;
@@ -195,6 +196,21 @@ describe('http/download', () => {
         answer(encoding, bomb);
         await fails(all({ maxBytes: 1_000_000 }), 'TOO_LARGE');
       });
+
+    it('applies the limit to what one encoding hands to the next', async () => {
+      answer('gzip, br', brotliCompressSync(emptyGzip(5_000_000)));
+      await fails(all({ maxBytes: 1_000_000 }), 'TOO_LARGE');
+    });
+
+    it('ends with its signal, although the whole body has arrived', async () => {
+      answer('gzip', gzipSync(Buffer.alloc(50_000_000)));
+      const controller = new AbortController();
+      const { stream } = await get({ signal: controller.signal });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      controller.abort(new PrintingError('TIMEOUT', phrase`Too late.`));
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.equal((stream.errored as PrintingError | null)?.code, 'TIMEOUT');
+    });
   });
 
   describe('with redirects', () => {

@@ -4,12 +4,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import net, { type AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { mock } from 'node:test';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { Agent, MockAgent } from 'undici';
 import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
 import { LockLostError } from '../../../lib/state/membership';
 import { Deadline } from '../../../lib/time/deadline';
+import { systemClock } from '../../../lib/time/clock';
+import { emptyGzip } from '../../helpers/empty-gzip';
 import { ManualClock } from '../../helpers/manual-clock';
 import { phrase } from '../../../lib/words/sentence';
 
@@ -320,6 +322,27 @@ describe('http/http', () => {
       assert.equal((await http.text({ method: 'GET', url })).text, '');
     });
   }
+
+  describe('with two encodings that decode to nothing', () => {
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 1 };
+    const send = (size: number) => {
+      const bytes = brotliCompressSync(emptyGzip(size), { params });
+      respond = (_, response) => response.writeHead(200, { 'content-encoding': 'gzip, br' }).end(bytes);
+    };
+
+    it('refuses an answer that exceeds the limits on the way', async () => {
+      send(20 * 1024 * 1024);
+      await assert.rejects(http.text({ method: 'GET', url }), { code: 'SERVICE_ERROR', outcome: 'refused' });
+    });
+
+    it('ends with its deadline, although the whole answer has arrived', async () => {
+      send(300 * 1024 * 1024);
+      const deadline = new Deadline(systemClock, { ms: 200 });
+      const began = performance.now();
+      await assert.rejects(http.text({ method: 'GET', url, deadline, maxBytes: 2 ** 30 }), { code: 'TIMEOUT' });
+      assert.ok(performance.now() - began < 1_000);
+    });
+  });
 
   it('reports an unknown encoding', async () => {
     respond = (_, response) => response.writeHead(200, { 'content-encoding': 'zstd' }).end('x');
