@@ -21,8 +21,8 @@ const RECENT = 1_000;
 
 /** Entries for the editor's dialogs (reference 5). Throws the errors of the service's calls. */
 export class Choices {
-  /** Answers by question, with the time at which each was requested, monotonic ms. */
-  readonly #recent = new Map<string, { at: number; answer: Promise<unknown> }>();
+  /** Answers by question, as long as they are recent: the list of a large farm has many megabytes. */
+  readonly #recent = new Map<string, Promise<unknown>>();
 
   constructor(
     private readonly deps: {
@@ -76,12 +76,11 @@ export class Choices {
   /** Requests an answer under the timeout, at most once a second for the same question. */
   #shared<T>(question: string, work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const { clock, closing: parent } = this.deps;
-    const now = clock.monotonic();
-    for (const [key, { at }] of this.#recent) if (now - at >= RECENT) this.#recent.delete(key);
-    const recent = this.#recent.get(question)?.answer as Promise<T> | undefined;
+    const recent = this.#recent.get(question) as Promise<T> | undefined;
     if (recent) return recent;
     const answer = underDeadline(clock, { ms: TIMEOUT, parent, cure: phrase`try again` }, work);
-    this.#recent.set(question, { at: now, answer });
+    this.#recent.set(question, answer);
+    clock.after(RECENT, () => this.#recent.delete(question));
     return answer;
   }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { Choices } from '../../../lib/query/choices';
+import { collectGarbage } from '../../helpers/collect-garbage';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
 
@@ -17,6 +18,17 @@ describe('query/choices', () => {
     await clock.advance(1_000);
     await ids();
     assert.equal(service.calls.length, 2);
+  });
+
+  it('keeps no list in memory once it serves no other dialog', async () => {
+    const service = new ScriptedService([[{ cluster_id: 'c' }]]);
+    const clock = new ManualClock();
+    const choices = new Choices({ service, clock, overrides: {}, signIn, closing: new AbortController().signal });
+    const listed = async () => new WeakRef(await choices.clusters());
+    const list = await listed();
+    await clock.advance(1_000);
+    collectGarbage();
+    assert.equal(list.deref(), undefined);
   });
 
   it('offers the newest 1,000 print jobs of all printers', async () => {
