@@ -60,7 +60,10 @@ export function asSummary(): Output {
   return {
     most: Infinity,
     rows: (rows, columns) => summary.add(rows, columns),
-    end: async () => ({ payload: summary.result, count: summary.result.prints }),
+    end: async () => {
+      const { result } = summary;
+      return { payload: result, count: result.prints };
+    },
   };
 }
 

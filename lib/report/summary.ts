@@ -1,5 +1,6 @@
-import { TABLE } from '../rules/limits';
+import { TABLE, TEXT } from '../rules/limits';
 import { PrintingError } from '../service/errors';
+import { duration } from '../service/json-readers';
 import { phrase } from '../words/sentence';
 import type { Row } from './csv';
 
@@ -50,10 +51,10 @@ export class Summary {
       if (row.printer_name) count(this.#printers, row.printer_name, time);
       for (const name of new Set(materials.map((column) => row[column]))) if (name) count(this.#materials, name, time);
     }
-    if (this.#printers.size + this.#materials.size > TABLE.cells)
+    if (this.#printers.size + this.#materials.size > TABLE.names)
       throw new PrintingError(
         'TOO_LARGE',
-        phrase`The report has more than ${TABLE.cells} cells: choose the output file or stream, or a shorter range.`,
+        phrase`The report names more than ${TABLE.names} printers and materials: choose the output file or stream, or a shorter range.`,
       );
   }
 
@@ -76,12 +77,13 @@ export class Summary {
 
   /** Duration of a print, ms: its elapsed seconds, or else the time from its start to its removal. */
   #timeOf({ time_elapsed: elapsed, started_at: from = '', removed_at: to = '' }: Row): number {
-    const time = elapsed ? Number(elapsed) * 1000 : Date.parse(to) - Date.parse(from);
-    return Number.isFinite(time) && time > 0 ? time : 0;
+    const seconds = elapsed ? elapsed : (Date.parse(to) - Date.parse(from)) / 1000;
+    return 1000 * (duration(seconds) ?? 0);
   }
 }
 
-function count(counted: Counted, name: string, time: number): void {
+function count(counted: Counted, words: string, time: number): void {
+  const name = words.slice(0, TEXT.matched);
   const share = counted.get(name) ?? { prints: 0, time: 0 };
   share.prints++;
   share.time += time;

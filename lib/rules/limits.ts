@@ -170,6 +170,8 @@ export const TABLE = {
   columns: 200,
   /** Cells of a table that is held in memory as rows: a heap of 512 MB has room for them and for a copy. */
   cells: 2_000_000,
+  /** Printers and materials of a summary; a farm has at most 10,000 printers. */
+  names: 20_000,
   /** Bytes of a table that is held in memory, as rows or as text. */
   held: 64 * 1024 * 1024,
   /** Bytes of a line; a longer one means a quote that is never closed. */

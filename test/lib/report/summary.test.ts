@@ -49,5 +49,16 @@ describe('lib/report/summary', () => {
     assert.deepEqual(summed([], ['started_at', 'removed_at']), { ...nothing, prints: 0, hours: 0 });
     const odd = { started_at: '2030-01-02', removed_at: '2030-01-01' };
     assert.deepEqual(summed([odd, { started_at: 'x', removed_at: '' }]), { ...nothing, prints: 2, hours: 0 });
+    assert.equal(summed([{ time_elapsed: '1e308' }, { time_elapsed: '1e308' }, { time_elapsed: '3600' }]).hours, 1);
+  });
+
+  it('sums up 20,000 printers and materials, and refuses a report that names more', () => {
+    const rows = Array.from({ length: 20_000 }, (_, nth) => ({ printer_name: `${nth}` }));
+    assert.equal(summed(rows).printers?.length, 20_000);
+    assert.throws(() => summed([...rows, { printer_name: 'another' }]), { code: 'TOO_LARGE' });
+  });
+
+  it('cuts names that no printer has', () => {
+    assert.equal(summed([{ printer_name: 'x'.repeat(200_000) }]).printers?.[0]?.name.length, 2_000);
   });
 });
