@@ -98,7 +98,10 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
   const jobs = readPrintJobs(wire.print_jobs, clusterId);
   const printers = few(wire.printers, PRINTER).map(readPrinter);
   // Of all printers together: each fault that is new becomes an event.
-  few(printers.flatMap(({ faults }) => faults), PRINTER);
+  few(
+    printers.flatMap(({ faults }) => faults),
+    PRINTER,
+  );
   return {
     clusterId,
     name: identity?.name ?? null,
