@@ -1,4 +1,4 @@
-import { Client } from 'pg';
+import { Pool } from 'pg';
 import { startPostgres, type RunningPostgres } from '../../scripts/postgres.mjs';
 
 /** The PostgreSQL server of this process, as one test file uses it. */
@@ -15,9 +15,13 @@ let made = 0;
 const idle: string[] = [];
 /** Databases of the test that runs; null outside of tests: the database of a whole suite is not used again. */
 let used: string[] | null = null;
-/** Removes everything from a database, and ends the connections to it. */
+/** Name of the connections for `ask`. */
+const ASKING = 'a test';
+/** Connections for `ask`, by address: PostgreSQL starts a process for each, whose start costs more than the statement. */
+const pools = new Map<string, Pool>();
+/** Removes everything from a database, and ends the connections of others to it. */
 const EMPTY = `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid();
+    WHERE datname = current_database() AND application_name <> '${ASKING}';
   DROP SCHEMA IF EXISTS remote_printing CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public`;
 
 beforeEach(() => void (used = []));
@@ -25,20 +29,37 @@ afterEach(() => {
   idle.push(...(used ?? []));
   used = null;
 });
-after(async () => (await running)?.stop());
+after(async () => {
+  await hangUp();
+  await (await running)?.stop();
+});
+
+/** Ends the connections for `ask`. */
+async function hangUp(): Promise<void> {
+  const ended = [...pools.values()];
+  pools.clear();
+  await Promise.all(ended.map((pool) => pool.end()));
+}
+
+function poolFor(address: string): Pool {
+  const known = pools.get(address);
+  if (known) return known;
+  const pool = new Pool({ connectionString: address, application_name: ASKING, idleTimeoutMillis: 0 });
+  // A broken connection is replaced.
+  pool.on('error', () => undefined);
+  pools.set(address, pool);
+  return pool;
+}
 
 /** Starts the server for the first file that needs one; the others share it until the end of the process. */
 export async function testPostgres(): Promise<TestPostgres> {
   const server = await (running ??= startPostgres());
   await server.start();
-  const ask = async <Row extends object>(address: string, statement: string, values: unknown[] = []) => {
-    const client = new Client(address);
-    await client.connect();
-    try {
-      return (await client.query<Row>(statement, values)).rows;
-    } finally {
-      await client.end();
-    }
+  const ask = async <Row extends object>(address: string, statement: string, values: unknown[] = []) =>
+    (await poolFor(address).query<Row>(statement, values)).rows;
+  const halt = async () => {
+    await hangUp();
+    await server.halt();
   };
   const fresh = async () => {
     const left = idle.pop();
@@ -49,5 +70,5 @@ export async function testPostgres(): Promise<TestPostgres> {
     used?.push(name);
     return address;
   };
-  return { ...server, fresh, ask };
+  return { ...server, halt, fresh, ask };
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client } from 'pg';
 import { Database } from '../../../lib/postgres/database';
 import { UPDATE_CONTENT } from '../../../lib/postgres/roster';
 import type { Assigned, Membership } from '../../../lib/state/membership';
@@ -67,11 +66,10 @@ async function inDatabase(server: TestPostgres): Promise<Place> {
   const address = await server.fresh();
   const clock = new ManualClock();
   const shared = new SharedDatabase(clock, address);
+  const time = shared.line();
   // The first statement creates the tables.
-  await shared.line().query('SELECT', []);
+  await time.query('SELECT', []);
   const idle = () => until(() => [...shared.runtimes].every(({ underWay }) => underWay === 0));
-  const time = new Client(address);
-  await time.connect();
   return {
     shared,
     clock,
@@ -90,7 +88,6 @@ async function inDatabase(server: TestPostgres): Promise<Place> {
       await time.query(PASS, [ms]);
     },
     end: async () => {
-      await time.end();
       await Promise.all(shared.lines.map((line) => line.close()));
     },
   };
