@@ -103,7 +103,9 @@ export function rate(bytes: number | null): string {
 }
 
 /** Formats the runtime's local time of day in hours and minutes. */
-export const clockTime = (ms: number): string =>
-  new Date(ms).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+export function clockTime(ms: number): string {
+  const at = new Date(ms);
+  return [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':');
+}
 
 export const percent = (value: number | null): string => (value === null ? '?' : String(Math.floor(value)));
