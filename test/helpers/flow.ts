@@ -29,8 +29,21 @@ export type Definition = { id: string; type: string } & Record<string, unknown>;
 /** Private parts of the helper's Node-RED. */
 const runtime = helper as unknown as {
   _events: { once(event: string, listener: (value: unknown) => void): void };
+  _log: { METRIC: number; log(entry: { level: number }): void };
   _redNodes: { setFlows(flows: Definition[], credentials: object, type: string): Promise<unknown> };
 };
+
+/**
+ * Drops the metrics that Node-RED logs of each message, as it does without a handler for them: the helper would keep them
+ * all, each with a call stack.
+ */
+function forgetMetrics(): void {
+  const { _log: log } = runtime;
+  const { log: kept } = log;
+  log.log = (entry) => {
+    if (entry.level !== log.METRIC) kept(entry);
+  };
+}
 
 /** A Node-RED in this process with the pack's nodes, on one tab, in a user directory of its own. */
 export class Flow {
@@ -58,6 +71,7 @@ export class Flow {
     let httpNode: HttpNode | undefined;
     const probe = (RED: { httpNode: HttpNode }) => void (httpNode = RED.httpNode);
     await helper.load([...NODE_SETS, probe] as never, [{ id: 'first', type: 'tab', label: 'first' }, ...core] as never);
+    forgetMetrics();
     return new Flow(simulator, folder, httpNode ?? assert.fail());
   }
 
