@@ -136,7 +136,8 @@ function checkRegistered() {
 
 if (process.argv[1] === import.meta.filename) {
   try {
-    build();
+    if (process.argv.includes('--if-changed')) ensureBuilt();
+    else build();
   } catch (error) {
     // tsc has printed its own errors.
     if (!(error instanceof Error && 'status' in error)) console.error(String(error));

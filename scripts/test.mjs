@@ -7,6 +7,7 @@ import { ensureChromium, ensureMosquitto, ensurePostgres, ensurePrometheus, NO_P
 import { ensureInstalled, refuseLinks } from './install.mjs';
 import { stepsOf } from './layers.mjs';
 import { Steps } from './steps.mjs';
+import { unlessUnchanged } from './unchanged.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 /** Temporary folder of everything that runs here, so that nothing is left behind unnoticed. */
@@ -20,6 +21,20 @@ const LINTED = ['lib', 'nodes', 'editor', 'board', 'simulator'];
 const node = process.execPath;
 const bin = (/** @type {string} */ file) => join(root, 'node_modules', file);
 const steps = new Steps(root);
+
+/** Checks that read the sources alone, so a result holds until one of them changes. @type {import('./steps.mjs').Step[]} */
+const CHECKS = [
+  {
+    name: 'lint',
+    commands: [
+      [node, bin('oxlint/bin/oxlint'), '--report-unused-disable-directives'],
+      // Each rule reads only the file itself, so the results of unchanged files hold.
+      [node, bin('eslint/bin/eslint.js'), '--cache', '--cache-location', '.cache/eslint', ...LINTED],
+    ],
+  },
+  { name: 'types', commands: [[node, bin('typescript-7/bin/tsc'), '-p', 'tsconfig.json']] },
+  { name: 'format', commands: [[node, bin('oxfmt/bin/oxfmt'), '--check']] },
+];
 
 /** Installs all prerequisites. Resolves once the checkout's own dependencies are there; `matrix` when all are. */
 async function setUp() {
@@ -42,19 +57,13 @@ async function setUp() {
 try {
   const { matrix } = await setUp();
   const checks = () =>
-    steps.all(
-      {
-        name: 'lint',
-        commands: [
-          [node, bin('oxlint/bin/oxlint'), '--report-unused-disable-directives'],
-          // Each rule reads only the file itself, so the results of unchanged files hold.
-          [node, bin('eslint/bin/eslint.js'), '--cache', '--cache-location', '.cache/eslint', ...LINTED],
-        ],
-      },
-      { name: 'types', commands: [[node, bin('typescript-7/bin/tsc'), '-p', 'tsconfig.json']] },
-      { name: 'format', commands: [[node, bin('oxfmt/bin/oxfmt'), '--check']] },
+    Promise.all(
+      CHECKS.map(async (check) => {
+        const end = await unlessUnchanged(root, check.name, () => steps.all(check));
+        if (end === 'unchanged') steps.repeat(check);
+      }),
     );
-  if (await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs']] })) {
+  if (await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs', '--if-changed']] })) {
     // The fault layer runs before the others: beside them, its longest file took eight times as long.
     await Promise.all([steps.all(...stepsOf('faults')), checks()]);
     await matrix;
