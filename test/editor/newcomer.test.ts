@@ -106,7 +106,8 @@ class Newcomer {
     await this.click('.red-ui-palette-editor-upload-button');
     await (await chooser).setFiles(file);
     await this.click(page.locator('.red-ui-palette-editor-upload').getByRole('button', { name: 'Upload' }));
-    await this.editor.paletteNode('remote-printing-request').waitFor({ state: 'attached' });
+    // The package manager may be slow.
+    await this.editor.paletteNode('remote-printing-request').waitFor({ state: 'attached', timeout: 240_000 });
     await this.click(page.getByRole('button', { name: 'Close', exact: true }));
   }
 
