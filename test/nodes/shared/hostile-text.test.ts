@@ -142,6 +142,7 @@ const OTHERS: Record<string, string> = {
   'guards.closeToOthers': 'gets no text',
   'guards.nodeRedGuards': 'reads settings.js, and a header, which Node.js limits',
   'inputs.invalid': 'gets a sentence of this pack',
+  'inputs.mayComeLater': 'reads by isBlank',
   'inputs.needsMessage': 'reads by isBlank',
   'inputs.noFile': 'gets a sentence of this pack',
   'inputs.noPrinter': 'gets a sentence of this pack',
