@@ -249,7 +249,7 @@ class Scan {
   prune(): Ended[] {
     const all = [...this.ended.values()];
     const { jobs, history } = this.seen;
-    // Without a list it is unknown which jobs it still holds. What a history holds when it first appears is old.
+    // Without a list it is unknown which jobs it still holds. A history that appears for the first time holds only old prints.
     const isComplete = jobs !== null && (history !== null || this.before?.historySeen !== true);
     const surplus = all.length - (isComplete ? ENDS_KEPT : STATUS_LIST);
     const kept =

@@ -87,7 +87,7 @@ function byIndex<Part extends { index: number | null }>(parts: readonly Part[]):
   return found;
 }
 
-/** Whether a number can be that of an extruder or a slot: what it was followed by is stored. */
+/** Whether a number can be that of an extruder or a slot. Each one is stored, so any other would only fill the record. */
 const isPlace = (index: number | null): index is number =>
   index !== null && Number.isInteger(index) && index >= 0 && index < STATION.slots;
 

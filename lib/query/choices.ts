@@ -7,7 +7,7 @@ import type { PathOverrides } from '../service/paths';
 import { pagesOf } from '../account/pages';
 import { readPrintJob, type PrintJob } from '../service/print-job';
 import type { SignInWatch } from '../sign-in/sign-in-state';
-import { isoTime, type Clock } from '../time/clock';
+import { isoTime, type Clock, sleep } from '../time/clock';
 import { Turns } from '../time/concurrency';
 import { underDeadline, type Deadline } from '../time/deadline';
 import { readClusters } from '../watch/polling/cluster-list';
@@ -80,7 +80,8 @@ export class Choices {
     if (recent) return recent;
     const answer = underDeadline(clock, { ms: TIMEOUT, parent, cure: phrase`try again` }, work);
     this.#recent.set(question, answer);
-    clock.after(RECENT, () => this.#recent.delete(question));
+    const forgotten = sleep(clock, RECENT, parent).catch(() => undefined);
+    void forgotten.then(() => this.#recent.delete(question));
     return answer;
   }
 }

@@ -93,15 +93,10 @@ export function pauseAt(
   now: number,
 ): PauseState | undefined {
   // Each plan asks for every printer, of which most queues pause none.
-  if (isEmpty(all)) return undefined;
+  if (Object.keys(all).length === 0) return undefined;
   return keysOf(printer)
     .map((key) => all[key])
     .find((one) => one && !isPauseOver(one, now));
-}
-
-function isEmpty(all: object): boolean {
-  for (const _ in all) return false;
-  return true;
 }
 
 /** Keys under which the pause of a printer may be stored; a new one is stored under the first. */
@@ -257,8 +252,8 @@ export function oldForgotten(
 }
 
 /**
- * Sets right since when ended items are listed if a clock that was ahead has said it. It was so for a day at least, so that no
- * end of the last hour is among those that were reported before.
+ * Corrects the time from which ended items are listed, if a clock that was ahead has set it. Such a clock was ahead for a day at
+ * least, so no end of the last hour was reported before.
  */
 export const pastCorrected = (record: QueueRecord, now: number): QueueRecord =>
   record.oldBefore > now + HOUR ? { ...record, oldBefore: now - HOUR } : record;

@@ -357,7 +357,7 @@ export class Reservations {
   /** Reserves a cluster for a copy, if it has room for that beside the copies that hold it. Returns whether the copy holds it. */
   async reserve(clusterId: string, holder: string, { printers, free, known }: Room): Promise<boolean> {
     const after = await this.#change(clusterId, (holders) => {
-      // Each copy whose print nobody sees yet may take one of the free printers.
+      // Each copy whose print no status shows yet may take one of the free printers.
       const unseen = holders.filter((other) => !known.has(other)).length;
       const isFull = holders.length >= printers || unseen >= free;
       return holders.includes(holder) || isFull ? holders : [...holders, holder];
@@ -366,7 +366,7 @@ export class Reservations {
     return after.includes(holder);
   }
 
-  /** The copies of other queues that hold a cluster and whose prints a status shows. What can't be read now is not seen. */
+  /** The copies of other queues that hold a cluster and whose prints a status shows. A record that can't be read now shows none. */
   async seenIn({ clusterId, jobs }: ClusterStatus): Promise<string[]> {
     const { store, queueId: own } = this;
     const seen: string[] = [];

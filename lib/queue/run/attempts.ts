@@ -194,7 +194,7 @@ export class Attempts {
     const own = data.open.all.flatMap((record) =>
       openAttempts(record).map((attempt) => reservationOf(queueId, record.itemId, attempt.copy)),
     );
-    // That none is free any more is found before the departure.
+    // If none is free any more, the read before the departure shows that.
     const room = { printers: printers.length, free: free || Infinity, known: new Set([...seen, ...own]) };
     return data.reservations.reserve(clusterId, holder, room);
   }
@@ -443,9 +443,9 @@ export class Attempts {
     if (listed) this.#recalls.notice(itemId, attempt, listed);
     // The lists of an offline printer may be old.
     const isCurrent = status.online !== false && !status.stale;
-    // A doubt lasts if the list is one of these, and if the job waits on although it was to be removed.
-    const isExpected = attempt.clusterJobId !== null && (!isCurrent || attempt.recall !== null);
-    const isInDoubt = attempt.state === 'unknown' && isExpected;
+    // They end no doubt about a print that has a name, and neither does a job that waits on after its removal was requested.
+    const isProof = attempt.clusterJobId === null || (isCurrent && attempt.recall === null);
+    const isInDoubt = attempt.state === 'unknown' && !isProof;
     if (listed && isCurrent && hasBegun(listed)) await this.#begin(itemId, attempt, id, memberOf(listed, status));
     else if (listed ? !isInDoubt : attempt.clusterJobId === null)
       await this.#records.change(itemId, (record) => changes.dispatched(record, attempt, id, this.#records.context));
