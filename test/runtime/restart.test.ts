@@ -5,17 +5,23 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { PrintResult } from '../../lib/print/print-request';
 import type { PrintEvent } from '../../lib/events/print-event';
-import { startSimulator, type PrintJob, type Simulator } from '../../simulator/index';
+import { startSimulator, type Simulator } from '../../simulator/index';
 import { freshUserDir, startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
 import { lean } from '../helpers/lean';
 import { accountOf, credentialsOf, signIn } from './sign-in';
 
-const GCODE = ';TIME:3600\nG28\n';
+/** The prints, each on a cluster of its own: one ends while Node-RED is off, the other one later. */
+const PRINTS = [
+  { button: 'print', number: 1, gcode: ';TIME:3600\nG28\n', printKey: 'order 7' },
+  { button: 'print long', number: 2, gcode: ';TIME:9000\nG28\n', printKey: 'order 8' },
+] as const;
+type Button = (typeof PRINTS)[number]['button'];
 /** Virtual seconds until a print appears in a list and starts. */
 const UNSEEN = 600;
-/** Virtual seconds to the middle of the print, and from there beyond its end and the clearing of the plate. */
+/** Virtual seconds to the middle of both prints, from there beyond the end of the short one, and then of the long one. */
 const TO_MID_PRINT = 1000;
-const TO_THE_END = 4000;
+const TO_THE_FIRST_END = 4000;
+const TO_THE_LAST_END = 8000;
 
 /** Line of the diary: a message from one output, and the number of the question that it answers. */
 interface Entry {
@@ -36,99 +42,108 @@ describe('a Node-RED that restarts', function () {
   let nodeRed: RealNodeRed;
   let questions = 0;
 
-  beforeEach(async () => {
+  async function begin(): Promise<void> {
     simulator = await startSimulator({ autoApprove: true, printVisibleAfter: UNSEEN });
     userDir = await freshUserDir();
-  });
-  afterEach(async () => {
+  }
+  async function finish(): Promise<void> {
     await simulator.close();
     await nodeRed.kill();
     await rm(userDir, { recursive: true, force: true });
-  });
-
-  for (const { how, end } of ends) {
-    it(`reports an end that it missed once, as late, after it was ${how} in mid-print`, async () => {
-      const job = await printToTheMiddle();
-      await end(nodeRed);
-      simulator.world.advance(TO_THE_END);
-      assert.equal(simulator.world.printJob(job.uuid).status, 'finished');
-
-      await start();
-      await ask();
-      const [finished] = await told('job.finished');
-      assert.equal(finished?.late, true);
-      assert.equal(finished.job?.clusterJobId, job.uuid);
-      await untilSaved('ended', job.uuid);
-      await end(nodeRed);
-
-      await start();
-      await ask();
-      await ask();
-      assert.equal((await told('job.finished')).length, 1);
-      await assertNothingTwice();
-    });
-
-    it(`reports the later end of a print once, as usual, after it was ${how} in mid-print`, async () => {
-      const job = await printToTheMiddle();
-      await end(nodeRed);
-
-      await start();
-      await ask();
-      assert.deepEqual(await told('job.finished'), []);
-      simulator.world.advance(TO_THE_END);
-      await ask();
-      const [finished] = await told('job.finished');
-      assert.equal(finished?.late, false);
-      assert.equal(finished.job?.clusterJobId, job.uuid);
-      await untilSaved('ended', job.uuid);
-      await end(nodeRed);
-
-      await start();
-      await ask();
-      await ask();
-      assert.equal((await told('job.finished')).length, 1);
-      assert.equal((await told('job.started')).length, 1);
-      await assertNothingTwice();
-    });
-
-    it(`returns the first result again for a print key after it was ${how} after the print`, async () => {
-      await start({ flows: flowsFor(simulator, userDir) });
-      const first = await print();
-      await end(nodeRed);
-      await start();
-      const again = await print();
-      assert.deepEqual({ ...again, duplicate: false }, first);
-      assert.equal(again.duplicate, true);
-      assert.deepEqual(printings(), [first.clusterJobId]);
-    });
   }
 
-  for (const watched of [true, false]) {
-    const where = `${watched ? 'watched' : 'unwatched'} cluster`;
+  for (const { how, end } of ends)
+    describe(`after it was ${how} in mid-print, and once more after the prints`, () => {
+      let first: PrintResult;
+      let second: PrintResult;
+      let again: PrintResult;
+      let started: PrintEvent[];
+      let ended: PrintEvent[];
 
-    it(`finds a print by its print key after it was killed between the print and its answer (${where})`, async () => {
-      await start({ flows: flowsFor(simulator, userDir, { watched }) });
-      simulator.faults.add({
-        endpoint: 'print',
-        transform: (answer) => {
-          void nodeRed.kill();
-          return answer;
-        },
+      before(async () => {
+        await begin();
+        await start({ flows: flowsFor(simulator, userDir) });
+        await ask();
+        first = await print('print');
+        second = await print('print long');
+        const ids = [first.clusterJobId!, second.clusterJobId!];
+        const words = () => ids.map((id) => simulator.world.printJob(id).status);
+        simulator.world.advance(TO_MID_PRINT);
+        await ask();
+        await ask();
+        assert.deepEqual(words(), ['printing', 'printing']);
+        for (const id of ids) await untilSaved('jobs', id);
+        await end(nodeRed);
+        simulator.world.advance(TO_THE_FIRST_END);
+        assert.deepEqual(words(), ['finished', 'printing']);
+
+        await start();
+        await ask();
+        assert.equal((await told('job.finished')).length, 1);
+        simulator.world.advance(TO_THE_LAST_END);
+        await ask();
+        for (const id of ids) await untilSaved('ended', id);
+        await end(nodeRed);
+
+        await start();
+        await ask();
+        await ask();
+        [started, ended] = [await told('job.started'), await told('job.finished')];
+        again = await print('print');
       });
-      await press('print');
-      await nodeRed.exited;
-      await assertFound();
+      after(finish);
+
+      it('has reported the end that it missed once, as late, and the later one once, as usual', () => {
+        assert.deepEqual(
+          ended.map(({ late, job }) => [job?.clusterJobId, late]),
+          [
+            [first.clusterJobId, true],
+            [second.clusterJobId, false],
+          ],
+        );
+      });
+
+      it('has reported nothing twice', async () => {
+        assert.equal(started.length, PRINTS.length);
+        const ids = (await events()).map(({ id }) => id);
+        assert.deepEqual(ids, [...new Set(ids)]);
+      });
+
+      it('returns the first result again for a print key', () => {
+        assert.deepEqual({ ...again, duplicate: false }, first);
+        assert.equal(again.duplicate, true);
+        assert.deepEqual(printings(), [first.clusterJobId]);
+      });
     });
 
-    it(`finds a print by its print key after it was killed during the search for a lost answer (${where})`, async () => {
-      await start({ flows: flowsFor(simulator, userDir, { watched }) });
-      simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
-      await press('print');
-      await until(() => readsAfterPrint() >= 2);
-      await nodeRed.kill();
-      await assertFound();
+  for (const watched of [true, false])
+    describe(`after it was killed while it printed on ${watched ? 'a watched' : 'an unwatched'} cluster`, () => {
+      beforeEach(begin);
+      afterEach(finish);
+
+      it('finds a print by its print key if that was between the print and its answer', async () => {
+        await start({ flows: flowsFor(simulator, userDir, { watched }) });
+        simulator.faults.add({
+          endpoint: 'print',
+          transform: (answer) => {
+            void nodeRed.kill();
+            return answer;
+          },
+        });
+        await press('print');
+        await nodeRed.exited;
+        await assertFound();
+      });
+
+      it('finds a print by its print key if that was during the search for a lost answer', async () => {
+        await start({ flows: flowsFor(simulator, userDir, { watched }) });
+        simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
+        await press('print');
+        await until(() => readsAfterPrint() >= 2);
+        await nodeRed.kill();
+        await assertFound();
+      });
     });
-  }
 
   /** Starts Node-RED on the existing state. The first start has `flows` and signs in. */
   async function start(options: RealNodeRedOptions = {}): Promise<void> {
@@ -161,33 +176,20 @@ describe('a Node-RED that restarts', function () {
     });
   }
 
-  /** Triggers a poll and waits for its output. */
+  /** Triggers a poll of each cluster and waits for their outputs. */
   async function ask(): Promise<void> {
     const number = ++questions;
     await press('ask', [{ p: 'question', v: String(number), vt: 'num' }]);
-    await until(async () => (await diary()).some(({ question: answered }) => answered === number));
+    const answers = async () => (await diary()).filter(({ question }) => question === number);
+    await until(async () => (await answers()).length === PRINTS.length);
   }
 
-  async function print(): Promise<PrintResult> {
+  async function print(button: Button): Promise<PrintResult> {
     const results = async () => (await diary()).filter(({ kind }) => kind === 'result');
     const before = (await results()).length;
-    await press('print');
+    await press(button);
     await until(async () => (await results()).length > before);
     return (await results())[before]!.payload as PrintResult;
-  }
-
-  async function printToTheMiddle(): Promise<PrintJob> {
-    await start({ flows: flowsFor(simulator, userDir) });
-    await ask();
-    const { clusterJobId } = await print();
-    simulator.world.advance(TO_MID_PRINT);
-    await ask();
-    await ask();
-    const job = simulator.world.printJob(clusterJobId!);
-    assert.equal(job.status, 'printing');
-    assert.equal((await told('job.started')).length, 1);
-    await untilSaved('jobs', job.uuid);
-    return job;
   }
 
   /** Asserts that a restart finds the print that the service accepted before Node-RED was killed. */
@@ -196,7 +198,7 @@ describe('a Node-RED that restarts', function () {
     assert.ok(clusterJobId);
     simulator.world.advance(TO_MID_PRINT);
     await start();
-    const { duplicate, printed: done, ...result } = await print();
+    const { duplicate, printed: done, ...result } = await print('print');
     assert.deepEqual({ duplicate, done, id: result.clusterJobId }, { duplicate: true, done: true, id: clusterJobId });
     assert.deepEqual(printings(), [clusterJobId]);
     assert.equal(simulator.requests.count('print'), 1);
@@ -223,11 +225,6 @@ describe('a Node-RED that restarts', function () {
     return (await events()).filter((event) => event.type === type);
   }
 
-  async function assertNothingTwice(): Promise<void> {
-    const ids = (await events()).map(({ id }) => id);
-    assert.deepEqual(ids, [...new Set(ids)]);
-  }
-
   /** Everything that the flow has recorded so far, over all starts. */
   async function diary(): Promise<Entry[]> {
     const text = await readFile(join(userDir, DIARY), 'utf8').catch(() => '');
@@ -251,8 +248,10 @@ describe('a Node-RED that restarts', function () {
 
 /** Flow with buttons to poll and to print. It records each result in the diary as one line of JSON. */
 function flowsFor(simulator: Simulator, userDir: string, { watched = true } = {}): object[] {
-  const { clusterId } = simulator.world.cluster(1);
-  const cluster = { account: 'account', cluster: clusterId, clusterType: 'str' };
+  const cluster = (number: number) => {
+    const { clusterId } = simulator.world.cluster(number);
+    return { account: 'account', cluster: clusterId, clusterType: 'str' };
+  };
   const node = (id: string, type: string, settings: object, ...wires: string[][]) => ({
     ...{ id, type, z: 'tab', x: 100, y: 100, name: '' },
     ...settings,
@@ -263,21 +262,33 @@ function flowsFor(simulator: Simulator, userDir: string, { watched = true } = {}
       return { payload: JSON.stringify(entry) };`;
     return node(kind, 'function', { func, outputs: 1 }, ['diary']);
   };
-  const watch = [
-    node('ask', 'inject', { props: [] }, ['watch']),
-    node('watch', 'remote-printing-cluster-status', { ...cluster, interval: 10 }, ['status'], ['event']),
-  ];
-  const props = [
-    { p: 'payload', v: GCODE, vt: 'str' },
-    { p: 'filename', v: 'part.gcode', vt: 'str' },
-    { p: 'printKey', v: 'order 7', vt: 'str' },
-  ];
+  const watches = PRINTS.map(({ number }) => {
+    const settings = { ...cluster(number), interval: 10 };
+    return node(`watch ${number}`, 'remote-printing-cluster-status', settings, ['status'], ['event']);
+  });
+  const prints = PRINTS.flatMap(({ button, number, gcode, printKey }) => {
+    const props = [
+      { p: 'payload', v: gcode, vt: 'str' },
+      { p: 'filename', v: 'part.gcode', vt: 'str' },
+      { p: 'printKey', v: printKey, vt: 'str' },
+    ];
+    const upload = { ...cluster(number), source: 'payload' };
+    return [
+      node(button, 'inject', { props }, [`upload ${number}`]),
+      node(`upload ${number}`, 'remote-printing-upload-and-print', upload, ['result'], []),
+    ];
+  });
+  const ask = node(
+    'ask',
+    'inject',
+    { props: [] },
+    PRINTS.map(({ number }) => `watch ${number}`),
+  );
   return [
     { id: 'tab', type: 'tab', label: 'diary' },
     accountOf(simulator),
-    ...(watched ? watch : []),
-    node('print', 'inject', { props }, ['upload']),
-    node('upload', 'remote-printing-upload-and-print', { ...cluster, source: 'payload' }, ['result'], []),
+    ...(watched ? [ask, ...watches] : []),
+    ...prints,
     node('catch', 'catch', { scope: null }, ['error']),
     write('status'),
     write('event'),
