@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type Locator, type Page } from 'playwright-core';
 
 import { ensureChromium } from '../../scripts/debian.mjs';
 import { editorTheme } from '../../scripts/node-red.mjs';
@@ -55,8 +55,11 @@ const LIGHT = {
 
 /** The editor that many test files share, per runtime: a start takes longer than most tests. */
 const shared = new Map<Runtime, Promise<Editor>>();
+/** The browser of all editors, each of which has a context of its own: a start costs a second of processor time. */
+let browser: Promise<Browser> | undefined;
 after(async () => {
   for (const editor of shared.values()) await (await editor).close();
+  await (await browser)?.close();
 });
 
 /** Settles the editor after each test of the suite. */
@@ -91,9 +94,11 @@ export class Editor {
   ): Promise<Editor> {
     const started = { ...options, settings: { ...LIGHT, ...options.settings }, node, nodeRed };
     const running = await startRealNodeRed(started);
-    const browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
+    browser ??= chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
     const { origin } = new URL(running.url);
-    const context = await browser.newContext({
+    const context = await (
+      await browser
+    ).newContext({
       locale,
       viewport: { width: 1300, height: 950 },
       colorScheme,
@@ -134,7 +139,7 @@ export class Editor {
     }
     const editor = await running;
     await editor.nodeRed.deploy(withAccount);
-    await editor.reload();
+    await editor.#loadFlows();
     return editor;
   }
 
@@ -233,7 +238,7 @@ export class Editor {
   /** Closes the editor; fails on any page problem in any of the tests. */
   async close(): Promise<void> {
     if (this.#page) await saveCoverage(this.#page);
-    await this.context.browser()?.close();
+    await this.context.close();
     await this.nodeRed.kill();
     assert.deepEqual(this.#allProblems, []);
   }
