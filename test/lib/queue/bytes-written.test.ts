@@ -34,8 +34,7 @@ describe('queue: bytes written per print', () => {
     [300, 'copies'],
     [100, 'prints of two parts'],
   ] as const)
-    it(`are at most 10 kB for an item of ${copies} ${kind}`, async function () {
-      this.timeout(60_000);
+    it(`are at most 10 kB for an item of ${copies} ${kind}`, async () => {
       await one.add('a', kind === 'copies' ? { copies } : { wanted: 2 * copies, perPrint: 2 });
       await all.pass(copies * 36 + 60);
       assert.equal((await one.item('a')).copies.good, copies);

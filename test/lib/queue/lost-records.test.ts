@@ -216,8 +216,7 @@ describe('queue: a record that is lost or damaged alone', () => {
     await world.all.close();
   });
 
-  it('puts no print on another one, none twice, and leaves no item without an end', async function () {
-    this.timeout(120_000);
+  it('puts no print on another one, none twice, and leaves no item without an end', async () => {
     const cases = fc.record({
       gate: fc.constantFrom(...MODES),
       moment: fc.constantFrom(...Object.keys(MOMENTS)),
