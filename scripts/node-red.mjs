@@ -46,6 +46,9 @@ const quiet = {
  * @property {() => Promise<void>} kill SIGKILL: a crash, as the disk sees it
  */
 
+/** Longest wait for Node-RED, ms; generous, since cores and disk may be busy. */
+export const PATIENCE = 180_000;
+
 /** The end of a start. Node-RED logs in English and, in tests, in German. */
 const STARTED =
   /Started (modified )?(flows|nodes)|(Flows|Nodes) sind gestartet|Waiting for missing types|Flows stopped in safe mode/;
@@ -98,7 +101,7 @@ export async function startNodeRed(options) {
       child.kill('SIGKILL');
       failed(new Error(`Node-RED ${why}:\n${log.slice(-30).join('\n')}`));
     };
-    const timer = setTimeout(() => fail('did not start within 180 s'), 180_000);
+    const timer = setTimeout(() => fail(`did not start within ${PATIENCE / 1000} s`), PATIENCE);
     let address = '';
     const read = (/** @type {string} */ line) => {
       log.push(line);
@@ -122,8 +125,10 @@ export async function startNodeRed(options) {
     log,
     exited,
     async started(deploy) {
-      const start = once(starts, 'start');
-      const end = exited.then(() => Promise.reject(new Error(`Node-RED ended:\n${log.slice(-30).join('\n')}`)));
+      const failed = (/** @type {string} */ why) => () =>
+        Promise.reject(new Error(`Node-RED ${why}:\n${log.slice(-30).join('\n')}`));
+      const start = once(starts, 'start', { signal: AbortSignal.timeout(PATIENCE) }).catch(failed('started no flows'));
+      const end = exited.then(failed('ended'));
       await Promise.race([Promise.all([deploy(), start]), end]);
     },
     async stop() {

@@ -235,6 +235,7 @@ export class ExampleBench {
   /** Makes something happen in the simulated world. */
   async world(action: string, body: object = {}): Promise<void> {
     const response = await fetch(`${this.#control}/world/${action}`, {
+      signal: AbortSignal.timeout(PATIENCE),
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(body),
@@ -245,7 +246,8 @@ export class ExampleBench {
   pass = (seconds: number): Promise<void> => this.world('advance', { seconds });
 
   async clusters(): Promise<Cluster[]> {
-    return ((await (await fetch(`${this.#control}/state`, { headers })).json()) as { clusters: Cluster[] }).clusters;
+    const response = await fetch(`${this.#control}/state`, { headers, signal: AbortSignal.timeout(PATIENCE) });
+    return ((await response.json()) as { clusters: Cluster[] }).clusters;
   }
 
   /** Printers that the account sees: those in the first workspace. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { root, startNodeRed, type NodeRedOptions, type RunningNodeRed } from '../../scripts/node-red.mjs';
+import { PATIENCE, root, startNodeRed, type NodeRedOptions, type RunningNodeRed } from '../../scripts/node-red.mjs';
 import { nodeProgram } from '../../scripts/node-versions.mjs';
 
 const matrix = join(root, 'matrix', 'node_modules');
@@ -50,7 +50,7 @@ export interface RealNodeRedOptions extends Omit<NodeRedOptions, 'userDir'> {
 
 /** A Node-RED process as a user runs it, with this checkout's pack (see `withPack`). */
 export interface RealNodeRed extends RunningNodeRed {
-  /** `fetch` under the editor's address, asking for JSON; `path` without leading slash. */
+  /** `fetch` under the editor's address, asking for JSON, within `PATIENCE`; `path` without leading slash. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Deploys all flows and starts them; nodes contain their credentials, as the editor sends them. */
   deploy(flows: readonly object[]): Promise<void>;
@@ -88,10 +88,16 @@ export async function startRealNodeRed(options: RealNodeRedOptions = {}): Promis
     await tidy();
     throw error;
   });
-  const request = (path: string, init: RequestInit = {}) => {
+  const request = async (path: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has('accept')) headers.set('accept', 'application/json');
-    return fetch(new URL(path, running.url), { ...init, headers });
+    const limit = AbortSignal.timeout(PATIENCE);
+    try {
+      return await fetch(new URL(path, running.url), { signal: limit, ...init, headers });
+    } catch (error) {
+      if (!limit.aborted) throw error;
+      throw new Error(`Node-RED did not answer ${path}:\n${running.log.slice(-30).join('\n')}`, { cause: error });
+    }
   };
 
   return {
