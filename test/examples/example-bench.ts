@@ -115,8 +115,9 @@ export class ExampleBench {
     options: RealNodeRedOptions = {},
   ): Promise<RealNodeRed> {
     const env = { NODE_EXTRA_CA_CERTS: MAIL_CERTIFICATE, HOME: userDir };
-    // A context on disk: an example must work with what it brings back after a restart.
-    const contextStorage = { default: { module: 'localfilesystem', config: { flushInterval: 1 } } };
+    // A context on disk: an example must work with what it brings back after a restart. It is written at a stop alone: if a
+    // write coincides with the tidying of a deploy, that fails, and Node-RED leaves the flows stopped without a word.
+    const contextStorage = { default: { module: 'localfilesystem', config: { flushInterval: 24 * 3600 } } };
     const settings = { ...lean(...CORE), nodesDir: [root, ...packs], contextStorage };
     return startRealNodeRed({ node, nodeRed, userDir, env, settings, ...options });
   }
