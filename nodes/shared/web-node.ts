@@ -6,7 +6,7 @@ import { phrase, type Sentence } from '../../lib/words/sentence';
 import { closeInTime } from './config-node';
 import { whenFlowsStarted } from './flows-started';
 import { closeToOthers } from './guards';
-import { inLanguage, languageOf } from './language';
+import { inLanguage, languageOf, translated } from './language';
 import { runtimeOf } from './runtime';
 import { failureText, signInText, type StatusLine, type StatusText } from './status';
 import { type Answerer, readPath, webPaths } from './web-paths';
@@ -61,6 +61,8 @@ export function webNode<Found extends { client: Client }>(
     if (signal.aborted) return;
     failure = asPrintingError(thrown);
     status.show(failureText(failure));
+    // Most such nodes get no message that would report it.
+    node.warn(translated(RED, failure.sentence));
   };
 
   /** Claims the path at once, so that nodes of one path have it in the order of the flow file. */

@@ -416,6 +416,12 @@ describe('nodes/board', () => {
       while ((await title()) === undefined) await new Promise((resolve) => setImmediate(resolve));
       assert.equal(await title(), 'Second');
     });
+
+    it('names the reason in the log, for a board that gets no messages', async () => {
+      await deploy({}, { nodes: [second] });
+      const { args } = flow.node('second').warn as unknown as { args: [string][] };
+      assert.deepEqual(args, [['Another node has the path /print-board: choose another one.']]);
+    });
   });
 
   describe('the stream', () => {
