@@ -16,19 +16,28 @@ export const decodeText = (bytes: Buffer): string => bytes.toString('utf8').repl
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Parses the bytes like `JSON.parse`; undefined if they are no JSON. A long list is parsed in parts, with a turn of the
- * event loop between them. Only one such answer is parsed at a time, so that several large ones aren't in memory
- * together. `beforePart` is called before each part; an error that it throws ends the parsing.
+ * Parses the bytes like `JSON.parse`; undefined if they are no JSON. An answer that is not short gets a turn of the event loop
+ * of its own, and a long list one for each of its parts. Only one such answer is parsed at a time, so that several large ones
+ * aren't in memory together. `beforePart` is called before each part; an error that it throws ends the parsing.
  */
 export function parseAnswer(
   bytes: Buffer,
   { list }: Pick<AnswerShape, 'list'>,
   beforePart: () => void = () => undefined,
 ) {
-  if (!list) return asJson(decodeText(bytes));
-  const mine = last.then(() => inParts(bytes, list, beforePart));
+  if (!list && bytes.length <= ANSWER.short) return asJson(decodeText(bytes));
+  const mine = last.then(() => (list ? inParts(bytes, list, beforePart) : atOnce(bytes, beforePart)));
   last = mine.catch(() => undefined);
   return mine;
+}
+
+async function atOnce(bytes: Buffer, beforePart: () => void): Promise<unknown> {
+  await nextTurn();
+  beforePart();
+  const text = decodeText(bytes);
+  // The decoding of a long text takes as much time as its parsing.
+  if (bytes.length > ANSWER.batchBytes) await nextTurn();
+  return asJson(text);
 }
 
 async function inParts(bytes: Buffer, list: LongList, beforePart: () => void): Promise<unknown> {

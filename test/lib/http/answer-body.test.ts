@@ -13,6 +13,7 @@ import {
   string,
 } from 'fast-check';
 import { AnswerShape, elementsOf, parseAnswer } from '../../../lib/http/answers';
+import { ANSWER } from '../../../lib/rules/limits';
 import { nominalStand } from '../../helpers/nominal-time';
 
 /** Reads an answer whose bytes arrive in parts of `size`. */
@@ -173,6 +174,24 @@ describe('http/answer-body', function () {
       }, 100);
       assert.ok(ms < 100, `${ms} ms`);
     });
+
+  it('parses each answer that is not short in a turn of its own, whatever arrives at the same time', async () => {
+    const bytes = Buffer.from(JSON.stringify({ text: 'x'.repeat(ANSWER.short) }));
+    let turn = 0;
+    let isOver = false;
+    const count = () => {
+      turn++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const parsedIn = async () => {
+      await parseAnswer(bytes, { list: null });
+      return turn;
+    };
+    const turns = await Promise.all([parsedIn(), parsedIn(), parsedIn()]);
+    isOver = true;
+    assert.equal(new Set(turns).size, 3, String(turns));
+  });
 
   it('ends between two parts if its caller throws', async () => {
     const shape = new AnswerShape();
