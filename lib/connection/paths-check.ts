@@ -158,7 +158,7 @@ async function readDescription(
 ): Promise<Description | null> {
   try {
     const { status, body } = await ask({ host, path: `${path}/spec?version=` }, limit);
-    const calls = status === 200 ? describedCalls(body, host, path) : null;
+    const calls = status === 200 ? await describedCalls(body, host, path, new Turns(limit.clock)) : null;
     return calls && { host, path, calls };
   } catch {
     return null;
@@ -202,22 +202,29 @@ export const isParameter = (part: string): boolean => /^\{.*\}$/.test(part);
  * The calls in an OpenAPI document (2 or 3) that was read at `base`; null for any other document. Ignores malformed
  * parts.
  */
-export function describedCalls(document: unknown, host: Target['host'], base: string): DescribedCall[] | null {
+export async function describedCalls(
+  document: unknown,
+  host: Target['host'],
+  base: string,
+  turns: Turns,
+): Promise<DescribedCall[] | null> {
   const root = record(record(document)?.data) ?? record(document);
   const paths = record(root?.paths);
   if (!root || !paths) return null;
   const prefix = prefixOf(text(root.basePath) ?? text(records(root.servers)[0]?.url), segmentsOf(base));
-  return Object.entries(paths)
-    .filter(([path]) => path.length <= DESCRIPTION.path)
-    .slice(0, DESCRIPTION.paths)
-    .flatMap(([path, item]) => {
-      const own = segmentsOf(path);
-      const isWhole = prefix.length > 0 && prefix.every((part, index) => own[index] === part);
-      const parts = isWhole ? own : [...prefix, ...own];
-      const described = METHODS.filter((method) => list(record(item)?.[method]).length > 0);
-      const vocabulary = vocabularyOf({ host, parts });
-      return described.map((method) => ({ method: method.toUpperCase() as Method, host, parts, vocabulary }));
-    });
+  const calls: DescribedCall[] = [];
+  const short = Object.entries(paths).filter(([path]) => path.length <= DESCRIPTION.path);
+  for (const [path, item] of short.slice(0, DESCRIPTION.paths)) {
+    await turns.next();
+    const own = segmentsOf(path);
+    const isWhole = prefix.length > 0 && prefix.every((part, index) => own[index] === part);
+    const parts = isWhole ? own : [...prefix, ...own];
+    const vocabulary = vocabularyOf({ host, parts });
+    for (const method of METHODS)
+      if (list(record(item)?.[method]).length > 0)
+        calls.push({ method: method.toUpperCase() as Method, host, parts, vocabulary });
+  }
+  return calls;
 }
 
 /**
@@ -299,12 +306,12 @@ interface Vocabulary {
 }
 
 function vocabularyOf(call: Pick<Call, 'host' | 'parts'>): Vocabulary {
-  const parts = literals(call);
+  const parts = literals(call).map(words);
   const last = parts.at(-1);
   return {
-    words: new Set(parts.flatMap(words)),
-    joined: new Set(parts.map(joined)),
-    last: last === undefined ? [] : [...words(last), joined(last)],
+    words: new Set(parts.flat()),
+    joined: new Set(parts.map((part) => part.join(''))),
+    last: last === undefined ? [] : [...last, last.join('')],
   };
 }
 

@@ -151,6 +151,7 @@ import { inflateHead } from '../../lib/toolpath/bytes';
 import { modelHead } from '../../lib/toolpath/ufp';
 import { labelOf } from '../../lib/metrics/exposition';
 import { systemClock } from '../../lib/time/clock';
+import { Turns } from '../../lib/time/concurrency';
 import { nextTurn } from '../../lib/time/concurrency';
 import type { ApiClient } from '../../lib/account/api-client';
 import type { Membership } from '../../lib/state/membership';
@@ -347,16 +348,17 @@ const pastItem = (words: string): BoardItem<string> => ({
   ],
 });
 
+const described = (document: unknown) => describedCalls(document, 'api', '/connect/v1', new Turns(systemClock));
+
 /** For each exported function that reads foreign text: how it gets that text. */
 const READERS: Record<string, (words: string) => unknown> = {
   'account/current-user.currentUser': (words) => currentUser(FIELDS(words)),
   'account/settings.readSettings': (words) => readSettings({ apiUrl: words, authUrl: words, paths: words }),
   'connection/user-checks.checkClock': (words) =>
     checkClock({ status: 200, headers: { date: words, age: words }, body: null, sentAt: 0, arrivedAt: 0 }),
-  'connection/paths-check.compare': (words) =>
-    compare('printJobs', PATHS, describedCalls({ paths: { [words]: { get: {} } } }, 'api', '/connect/v1') ?? []),
-  'connection/paths-check.describedCalls': (words) =>
-    describedCalls({ basePath: words, paths: { [words]: { get: {} } } }, 'api', '/connect/v1'),
+  'connection/paths-check.compare': async (words) =>
+    compare('printJobs', PATHS, (await described({ paths: { [words]: { get: {} } } })) ?? []),
+  'connection/paths-check.describedCalls': (words) => described({ basePath: words, paths: { [words]: { get: {} } } }),
   'connection/paths-check.statusSays': (words) =>
     statusSays({ status: 404, headers: {}, body: FIELDS(words), sentAt: 0, arrivedAt: 0 }, 'GET /x'),
   'events/observation.observe': (words) =>

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { callInUse, compare, describedCalls } from '../../../lib/connection/paths-check';
 import type { Overridable } from '../../../lib/rules/paths';
+import { systemClock } from '../../../lib/time/clock';
+import { Turns } from '../../../lib/time/concurrency';
 
 type Paths = Record<string, unknown>;
 const call = {};
 
-function said(name: Overridable, base: string, paths: Paths, { overrides = {}, about = {} } = {}) {
+const described = (document: unknown, base: string, host: 'api' | 'auth' = 'api') =>
+  describedCalls(document, host, base, new Turns(systemClock));
+
+async function said(name: Overridable, base: string, paths: Paths, { overrides = {}, about = {} } = {}) {
   const host = base === '' ? 'auth' : 'api';
-  const calls = describedCalls({ openapi: '3.0.0', ...about, paths }, host, base);
+  const calls = await described({ openapi: '3.0.0', ...about, paths }, base, host);
   const result = compare(name, { overrides, storagePath: '/slicer/v1' }, calls ?? []);
   return result === callInUse(name, overrides) ? 'same' : (result ?? 'none');
 }
@@ -23,22 +28,22 @@ describe('connection/compare', () => {
       ['below a basePath', { swagger: '2.0', basePath: '/connect/v1' }, there],
       ['by its whole path', { servers: [{ url: '/' }] }, { '/connect/v1/print_jobs': { get: call } }],
     ] as const)
-      it(`finds the call in use ${what}`, () =>
-        assert.equal(said('printJobs', '/connect/v1', paths, { about }), 'same'));
+      it(`finds the call in use ${what}`, async () =>
+        assert.equal(await said('printJobs', '/connect/v1', paths, { about }), 'same'));
 
-    it('finds the call in use with any names of parameters', () => {
+    it('finds the call in use with any names of parameters', async () => {
       const paths = { '/clusters/{id}/action_status/{uuid}': { get: call } };
-      assert.equal(said('actionStatus', '/connect/v1', paths), 'same');
+      assert.equal(await said('actionStatus', '/connect/v1', paths), 'same');
     });
 
-    it('finds the call in use on the account host, and in the storage', () => {
-      assert.equal(said('currentUser', '', { '/users/current': { get: call } }), 'same');
-      assert.equal(said('deleteJob', '/slicer/v1', { '/jobs/{id}': { delete: call } }), 'same');
+    it('finds the call in use on the account host, and in the storage', async () => {
+      assert.equal(await said('currentUser', '', { '/users/current': { get: call } }), 'same');
+      assert.equal(await said('deleteJob', '/slicer/v1', { '/jobs/{id}': { delete: call } }), 'same');
     });
 
-    it('finds the call of an override', () => {
+    it('finds the call of an override', async () => {
       const overrides = { printJobs: 'GET /connect/v1/all_jobs' };
-      assert.equal(said('printJobs', '/connect/v1', { '/all_jobs': { get: call } }, { overrides }), 'same');
+      assert.equal(await said('printJobs', '/connect/v1', { '/all_jobs': { get: call } }, { overrides }), 'same');
     });
   });
 
@@ -67,14 +72,14 @@ describe('connection/compare', () => {
         'POST /connect/v1/clusters/{cluster_id}/printer/{printer_id}/actions/{action}',
       ],
     ] as const)
-      it(`suggests ${wanted} for ${name}`, () => {
-        assert.equal(said(name, base, { [path]: { [method]: call } }), wanted);
+      it(`suggests ${wanted} for ${name}`, async () => {
+        assert.equal(await said(name, base, { [path]: { [method]: call } }), wanted);
       });
 
-    it('suggests a call even if an undescribed override is in use', () => {
+    it('suggests a call even if an undescribed override is in use', async () => {
       const overrides = { printJobs: 'GET /connect/v1/x' };
       assert.equal(
-        said('printJobs', '/connect/v1', { '/print_jobs': { get: call } }, { overrides }),
+        await said('printJobs', '/connect/v1', { '/print_jobs': { get: call } }, { overrides }),
         'GET /connect/v1/print_jobs',
       );
     });
@@ -112,24 +117,39 @@ describe('connection/compare', () => {
       ['that can’t be an override', 'printJobs', '/connect/v1', { '/print jobs': { get: call } }],
       ['that leaves the host', 'printJobs', '/connect/v1', { '/../print_jobs': { get: call } }],
     ] as const)
-      it(`suggests nothing ${why}`, () => assert.equal(said(name, base, paths as Paths), 'none'));
+      it(`suggests nothing ${why}`, async () => assert.equal(await said(name, base, paths as Paths), 'none'));
   });
 
-  it('reads at most 500 paths, and none of more than 300 characters', () => {
+  it('reads at most 500 paths, and none of more than 300 characters', async () => {
     const paths = Object.fromEntries(Array.from({ length: 1_200 }, (_, nth) => [`/a/${nth}`, { get: call }]));
-    assert.equal(describedCalls({ paths }, 'api', '/connect/v1')?.length, 500);
-    assert.equal(describedCalls({ paths: { [`/${'a'.repeat(300)}`]: { get: call } } }, 'api', '/x')?.length, 0);
+    assert.equal((await described({ paths }, '/connect/v1'))?.length, 500);
+    assert.equal((await described({ paths: { [`/${'a'.repeat(300)}`]: { get: call } } }, '/x'))?.length, 0);
   });
 
-  it('ignores anything that is not a description', () => {
+  it('lets the event loop turn while it reads a long description', async () => {
+    const paths = Object.fromEntries(Array.from({ length: 500 }, (_, nth) => [`/a/${nth}`, { get: call }]));
+    let ms = 0;
+    let turns = 0;
+    const turn = () => {
+      turns++;
+      waiting = setImmediate(turn);
+    };
+    let waiting = setImmediate(turn);
+    // Each path takes a millisecond.
+    await describedCalls({ paths }, 'api', '/connect/v1', new Turns({ monotonic: () => ms++ }));
+    clearImmediate(waiting);
+    assert.ok(turns >= 40, `${turns} turns`);
+  });
+
+  it('ignores anything that is not a description', async () => {
     for (const document of [undefined, null, 'x', [], {}, { paths: [] }, { paths: 'x' }, { data: {} }])
-      assert.equal(describedCalls(document, 'api', '/connect/v1'), null);
+      assert.equal(await described(document, '/connect/v1'), null);
     const paths = { '/a': null, '/b': 7, '/c': { get: 7, put: call, patch: call }, d: { get: call } };
-    const odd = describedCalls({ servers: 'x', paths }, 'api', '/connect/v1');
+    const odd = await described({ servers: 'x', paths }, '/connect/v1');
     assert.deepEqual(
       odd?.map(({ method, parts }) => `${method} ${parts.join('/')}`),
       ['PUT connect/v1/c', 'GET connect/v1/d'],
     );
-    assert.equal(describedCalls({ data: { paths: { '/a': { get: call } } } }, 'api', '/x')?.length, 1);
+    assert.equal((await described({ data: { paths: { '/a': { get: call } } } }, '/x'))?.length, 1);
   });
 });
