@@ -18,8 +18,8 @@ import { historyOf, PAGE } from './history';
 import { Notices } from './notices';
 import { isAllowed } from './permission';
 import { type Picture, Pictures, type Subject } from './pictures';
-import { type Acted, Presses } from './presses';
-import type { BoardItem, BoardPrinter, BoardState, Facts, Outcome, PastPrint, PrinterDetails } from './shapes';
+import { type Pressed, Presses } from './presses';
+import type { BoardItem, BoardPrinter, BoardState, Facts, PastPrint, PrinterDetails } from './shapes';
 import { Streams } from './streams';
 
 /** The queue of a board. */
@@ -173,10 +173,9 @@ export class Board {
   async press(
     { key, action, properties }: { key: unknown; action: string; properties: Record<string, unknown> },
     deadline: Deadline,
-    acted: Acted,
-  ): Promise<Outcome<Sentence>> {
+  ): Promise<Pressed> {
     this.permit(action, properties);
-    return this.once(key, deadline, () => this.#options.act(action, properties, deadline), acted);
+    return this.once(key, deadline, () => this.#options.act(action, properties, deadline));
   }
 
   /** Throws FORBIDDEN for an action that the board does not permit. */
@@ -185,9 +184,9 @@ export class Board {
     throw new PrintingError('FORBIDDEN', phrase`This board does not allow the action "${action}".`);
   }
 
-  async once(key: unknown, deadline: Deadline, act: () => Promise<void>, acted: Acted): Promise<Outcome<Sentence>> {
+  async once(key: unknown, deadline: Deadline, act: () => Promise<void>): Promise<Pressed> {
     try {
-      return await this.#presses.once(key, deadline, act, acted);
+      return await this.#presses.once(key, deadline, act);
     } finally {
       this.streams.changed();
     }

@@ -8,7 +8,12 @@ import type { Outcome } from './shapes';
 const KEPT = 24 * 60 * 60 * 1000;
 const KEY = /^[\w-]{16,64}$/;
 
-export type Acted = (outcome: Outcome<Sentence>) => void;
+/** What came of a press. */
+export interface Pressed {
+  outcome: Outcome<Sentence>;
+  /** Whether it had acted before, and so did nothing now. */
+  isRepeat: boolean;
+}
 
 /** Saved record of a press, under `['board-press', boardId, key]`. */
 interface PressRecord {
@@ -26,28 +31,20 @@ export class Presses {
   readonly #store: StateStore;
   readonly #boardId: string;
   /** Outcomes that this process knows although they may not be written, and presses under way. */
-  readonly #known = new Map<string, Promise<Outcome<Sentence>>>();
+  readonly #known = new Map<string, Promise<Pressed>>();
 
   constructor(store: StateStore, boardId: string) {
     this.#store = store;
     this.#boardId = boardId;
   }
 
-  /**
-   * Rejects if the key may be used again: it is malformed, can't be saved, or the press was cut off. `acted` gets the
-   * outcome of a press that is no repeat.
-   */
-  async once(
-    key: unknown,
-    deadline: Deadline,
-    act: () => Promise<void>,
-    acted: Acted = () => undefined,
-  ): Promise<Outcome<Sentence>> {
+  /** Rejects if the key may be used again: it is malformed, can't be saved, or the press was cut off. */
+  async once(key: unknown, deadline: Deadline, act: () => Promise<void>): Promise<Pressed> {
     if (typeof key !== 'string' || !KEY.test(key))
       throw new PrintingError('INVALID_INPUT', phrase`The press has no key: reload the page.`);
     const known = this.#known.get(key);
-    if (known) return deadline.wait(known);
-    const pressing = this.#press(key, deadline, act, acted);
+    if (known) return { ...(await deadline.wait(known)), isRepeat: true };
+    const pressing = this.#press(key, deadline, act);
     this.#known.set(key, pressing);
     try {
       return await pressing;
@@ -61,14 +58,14 @@ export class Presses {
     await Promise.allSettled(this.#known.values());
   }
 
-  async #press(key: string, deadline: Deadline, act: () => Promise<void>, acted: Acted): Promise<Outcome<Sentence>> {
+  async #press(key: string, deadline: Deadline, act: () => Promise<void>): Promise<Pressed> {
     const id: Key = ['board-press', this.#boardId, key];
     const lock: Key = ['board-press-lock', this.#boardId, key];
     return this.#store.waitForLock(
       lock,
       async () => {
         const before = await this.#store.get<PressRecord>(id);
-        if (before?.outcome) return read(before.outcome);
+        if (before?.outcome) return { outcome: read(before.outcome), isRepeat: true };
         await this.#save(id, { version: 1, outcome: null });
         const outcome = await act().then(
           (): Outcome<Sentence> => ({ ok: true }),
@@ -81,8 +78,7 @@ export class Presses {
         );
         // The press can't be undone, so the store insists on its outcome.
         await this.#save(id, { version: 1, outcome }, true).catch(() => undefined);
-        acted(outcome);
-        return outcome;
+        return { outcome, isRepeat: false };
       },
       deadline,
     );

@@ -5,7 +5,7 @@ import { type Access, contentPolicy, nameIn, refusalOf } from '../../lib/web/acc
 import { type Board } from '../../lib/board/board';
 import { csvOf } from '../../lib/board/history';
 import { readPress } from '../../lib/board/permission';
-import type { Acted } from '../../lib/board/presses';
+import type { Pressed } from '../../lib/board/presses';
 import type { Outcome } from '../../lib/board/shapes';
 import type { Sink } from '../../lib/board/streams';
 import type { BoardToken } from '../../lib/board/token';
@@ -257,7 +257,7 @@ async function press(asked: Asked): Promise<void> {
   const { board, request, clock, signal } = asked;
   const { key, action, properties } = readPress(await bodyOf(request));
   const outcome = await underDeadline(clock, { ms: LONGEST.press, parent: signal }, (deadline) =>
-    reported(asked, action, properties, (acted) => board.press({ key, action, properties }, deadline, acted)),
+    reported(asked, action, properties, () => board.press({ key, action, properties }, deadline)),
   );
   sendJson(asked, outcome);
 }
@@ -267,11 +267,13 @@ async function reported(
   { pressed, guards, request }: Asked,
   action: string,
   properties: Record<string, unknown>,
-  work: (acted: Acted) => Promise<Outcome<Sentence>>,
+  work: () => Promise<Pressed>,
 ): Promise<Outcome<Sentence>> {
   const who = guards.userOf(request);
   try {
-    return await work((outcome) => pressed({ who, action, properties, outcome }));
+    const { outcome, isRepeat } = await work();
+    if (!isRepeat) pressed({ who, action, properties, outcome });
+    return outcome;
   } catch (thrown) {
     const { code, sentence: message } = asPrintingError(thrown);
     pressed({ who, action, properties, outcome: { ok: false, code, message } });
@@ -292,9 +294,7 @@ async function addFile(asked: Asked): Promise<void> {
   if (!Number.isSafeInteger(size))
     throw new PrintingError('INVALID_INPUT', phrase`The size of the file is unknown: add it from another browser.`);
   const outcome = await underDeadline(clock, { ms: LONGEST.upload, parent: signal }, (deadline) =>
-    reported(asked, 'add', properties, (acted) =>
-      board.once(key, deadline, () => asked.addFile(file, deadline), acted),
-    ),
+    reported(asked, 'add', properties, () => board.once(key, deadline, () => asked.addFile(file, deadline))),
   );
   // A file that was refused is not read to its end.
   request.resume();
