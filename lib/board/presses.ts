@@ -8,7 +8,7 @@ import type { Outcome } from './shapes';
 const KEPT = 24 * 60 * 60 * 1000;
 const KEY = /^[\w-]{16,64}$/;
 
-/** What came of a press. */
+/** Result of a press. */
 export interface Pressed {
   outcome: Outcome<Sentence>;
   /** Whether it had acted before, and so did nothing now. */
@@ -30,7 +30,7 @@ interface PressRecord {
 export class Presses {
   readonly #store: StateStore;
   readonly #boardId: string;
-  /** Outcomes that this process knows although they may not be written, and presses under way. */
+  /** Presses under way, by key. */
   readonly #known = new Map<string, Promise<Pressed>>();
 
   constructor(store: StateStore, boardId: string) {

@@ -94,11 +94,10 @@ export class Editor {
   ): Promise<Editor> {
     const started = { ...options, settings: { ...LIGHT, ...options.settings }, node, nodeRed };
     const running = await startRealNodeRed(started);
-    browser ??= chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
     const { origin } = new URL(running.url);
-    const context = await (
-      await browser
-    ).newContext({
+    browser ??= chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
+    const launched = await browser;
+    const context = await launched.newContext({
       locale,
       viewport: { width: 1300, height: 950 },
       colorScheme,
