@@ -50,8 +50,11 @@ export interface Asked {
   arrivedAt: number;
 }
 
-/** Destination of a request: always GET, as the test changes nothing at the service. */
-type Question = Pick<Target, 'host' | 'path'>;
+/** A request: always GET, as the test changes nothing at the service. */
+interface Question extends Pick<Target, 'host' | 'path'> {
+  /** Most bytes of the answer, if fewer than of any other. */
+  maxBytes?: number;
+}
 
 /** Sends one request. Throws NETWORK, SERVICE_ERROR for an answer that is too large, and the deadline's reason. */
 export type Ask = (question: Question, deadline: Deadline) => Promise<Asked>;
@@ -61,7 +64,7 @@ export type Ask = (question: Question, deadline: Deadline) => Promise<Asked>;
  * retries: the test shows the service's present state.
  */
 export function asker({ apiUrl, authUrl }: AccountSettings, http: Http, bearer?: string): Ask {
-  return async ({ host, path }, deadline) => {
+  return async ({ host, path, maxBytes }, deadline) => {
     const base = host === 'auth' ? authUrl : apiUrl;
     if (!base) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no account host: fill it in.`);
     deadline.throwIfOver();
@@ -76,6 +79,7 @@ export function asker({ apiUrl, authUrl }: AccountSettings, http: Http, bearer?:
         ...(bearer && { authorization: `Bearer ${bearer}` }),
       },
       deadline,
+      maxBytes,
     });
     return { status, headers, body, sentAt, arrivedAt: clock.now() };
   };

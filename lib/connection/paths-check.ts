@@ -157,7 +157,7 @@ async function readDescription(
   limit: Deadline,
 ): Promise<Description | null> {
   try {
-    const { status, body } = await ask({ host, path: `${path}/spec?version=` }, limit);
+    const { status, body } = await ask({ host, path: `${path}/spec?version=`, maxBytes: DESCRIPTION.bytes }, limit);
     const calls = status === 200 ? await describedCalls(body, host, path, new Turns(limit.clock)) : null;
     return calls && { host, path, calls };
   } catch {

@@ -143,6 +143,8 @@ export const KNOWN_JOBS = 200;
 
 /** Of the service's own description. */
 export const DESCRIPTION = {
+  /** Bytes; three arrive at the same time. */
+  bytes: 2 * 1024 * 1024,
   /** Paths. */
   paths: 500,
   /** Characters of a path. */

@@ -245,7 +245,7 @@ describe('connection/connection-test', () => {
     for (const [what, fault] of [
       ['not JSON', { html: true, status: 200 }],
       ['something else', { transform: () => ({ data: [1] }) }],
-      ['too large', { transform: () => ({ paths: { '/a': { get: 'x'.repeat(9 * 2 ** 20) } } }) }],
+      ['too large', { transform: () => ({ paths: { '/a': { get: 'x'.repeat(2 * 2 ** 20) } } }) }],
       ['truncated', { cut: 'body' }],
     ] as const)
       it(`is ignored if it is ${what}`, async () => {
