@@ -91,8 +91,8 @@ export class Poller extends PollLoop<PollResult> {
     if (!this.#subscriptions.remove(subscriber)) return;
     if (subscriber.events && !this.#subscriptions.some(({ events }) => events !== null)) this.#observer.markUnwatched();
     this.account.ownership.changed();
-    this.replan();
-    this.ended();
+    if (this.#isUnused) this.reports.unused(this.clusterId);
+    else this.replan();
   }
 
   /** Call after a subscriber has paused. */
@@ -309,7 +309,11 @@ export class Poller extends PollLoop<PollResult> {
 
   /** Reports a poller without subscribers and requests. */
   protected override ended(): void {
-    if (this.#subscriptions.isEmpty && this.isIdle) this.reports.unused(this.clusterId);
+    if (this.#isUnused) this.reports.unused(this.clusterId);
+  }
+
+  get #isUnused(): boolean {
+    return this.#subscriptions.isEmpty && this.isIdle;
   }
 
   /** Drops state that became stale while another runtime polled. */
