@@ -20,9 +20,9 @@ export interface ListSubscriber {
   readonly events: Pick<EventReceiver, 'beside'>;
   /** Called before a read, with the clusters of the last list and those that it lacked for the first time. */
   recalled(clusterIds: readonly string[]): void;
-  /** Joins the clusters of a list in several turns of the event loop, before `listed`. Never rejects. */
-  join(clusterIds: readonly string[]): Promise<void>;
-  /** Called with the known clusters, and with the failure where the list could not be read. */
+  /** Joins the clusters of a list and leaves those that it lacks, in several turns of the event loop. Never rejects. */
+  follow(clusterIds: readonly string[]): Promise<void>;
+  /** Called after `follow`, with the known clusters, and with the failure where the list could not be read. */
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void;
   deliverAll(events: PrintEvent[]): boolean;
 }
@@ -109,7 +109,7 @@ export class ListPoller extends PollLoop<ListResult> {
     scope.list.invalidate();
     if (!(await this.#load()) || account.signal.aborted) return;
     account.list.setRemote(scope.list.clusters);
-    await this.#join();
+    await this.#follow();
     if (this.clusterIds) this.#publish(null);
   }
 
@@ -142,19 +142,14 @@ export class ListPoller extends PollLoop<ListResult> {
     return this.isPolled ? Math.max(this.#next, 0) : Infinity;
   }
 
-  protected async read({ start, asked, lock, departure }: Poll): Promise<ListResult> {
-    const { account, interval } = this;
-    this.#polledAt = start;
-    this.#hasLeft = false;
-    const scope = await account.scoped();
-    const memory = await this.#load();
-    this.#recall(this.#subscribers);
-    const list = await account.list.read(asked ? 0 : interval / 2, departure);
-    account.signal.throwIfAborted();
-    this.#next = this.#polledAt + interval;
-    if (memory && lock) await this.#process([...list.values()], memory, scope, lock);
-    await this.#join();
-    account.signal.throwIfAborted();
+  protected async read(poll: Poll): Promise<ListResult> {
+    try {
+      await this.#read(poll);
+    } finally {
+      // Also after a failure: the clusters of the last list are polled then.
+      await this.#follow();
+    }
+    this.account.signal.throwIfAborted();
     return { clusterIds: this.clusterIds, error: null };
   }
 
@@ -174,14 +169,27 @@ export class ListPoller extends PollLoop<ListResult> {
     for (const answer of answers) answer(result);
   }
 
+  async #read({ start, asked, lock, departure }: Poll): Promise<void> {
+    const { account, interval } = this;
+    this.#polledAt = start;
+    this.#hasLeft = false;
+    const scope = await account.scoped();
+    const memory = await this.#load();
+    this.#recall(this.#subscribers);
+    const list = await account.list.read(asked ? 0 : interval / 2, departure);
+    account.signal.throwIfAborted();
+    this.#next = this.#polledAt + interval;
+    if (memory && lock) await this.#process([...list.values()], memory, scope, lock);
+  }
+
   #recall(subscribers: Iterable<ListSubscriber>): void {
     const clusterIds = this.#memory?.checkpoint?.known.map(({ clusterId }) => clusterId) ?? [];
     for (const subscriber of subscribers) subscriber.recalled(clusterIds);
   }
 
-  async #join(): Promise<void> {
-    const clusterIds = this.clusterIds ?? [];
-    for (const subscriber of [...this.#subscribers]) await subscriber.join(clusterIds);
+  async #follow(): Promise<void> {
+    const { clusterIds } = this;
+    if (clusterIds) for (const subscriber of this.#subscribers) await subscriber.follow(clusterIds);
   }
 
   #publish(error: PrintingError | null): void {

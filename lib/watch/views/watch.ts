@@ -1,7 +1,7 @@
 import { eventsFor } from '../../events/edges';
 import type { PrintEvent } from '../../events/print-event';
 import type { PrintingError } from '../../service/errors';
-import { Turns } from '../../time/concurrency';
+import { Rerun, Turns } from '../../time/concurrency';
 import type { PackedTexts, WatchMemory } from '../checkpoints/memory';
 import type { ListPoller, ListSubscriber } from '../polling/list-poller';
 import type { Poller } from '../polling/poller';
@@ -113,6 +113,9 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
   #isClosed = false;
   /** Number of requests in flight; their callers receive the results. */
   #requests = 0;
+  /** The list to follow. */
+  #listedIds: readonly string[] = [];
+  readonly #following = new Rerun(() => this.#followList());
   #shownStandby = 'null';
 
   constructor(
@@ -252,29 +255,21 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     });
   }
 
-  async join(clusterIds: readonly string[]): Promise<void> {
-    const { members } = this.clusters;
-    const turns = new Turns(this.context.clock);
-    for (const [rank, clusterId] of clusterIds.entries()) {
-      if (members.has(clusterId)) continue;
-      await turns.next();
-      if (this.#isClosed) return;
-      this.#addMember(clusterId, rank);
-    }
+  follow(clusterIds: readonly string[]): Promise<void> {
+    this.#listedIds = clusterIds;
+    return this.#following.request();
   }
 
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void {
     if (this.#isClosed) return;
     this.clusters.recordList(error);
-    if (clusterIds) this.#setMembers(clusterIds);
     this.#rounds.recordList?.(clusterIds, error);
   }
 
   /** Joins the clusters of the last list where none is known. Never rejects. */
   async restoreClusters(): Promise<void> {
     const clusterIds = (await this.#list?.recall()) ?? [];
-    await this.join(clusterIds);
-    if (!this.#isClosed && clusterIds.length > 0) this.#setMembers(clusterIds);
+    if (clusterIds.length > 0) await this.follow(clusterIds);
   }
 
   moveTo(poller: Poller, previous: string): void {
@@ -326,11 +321,23 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     return standbyOf(clusterId);
   }
 
-  #setMembers(clusterIds: readonly string[]): void {
-    const listed = new Set(clusterIds);
-    for (const [clusterId, { poller }] of [...this.clusters.members])
-      if (!listed.has(clusterId) && !isAlive(poller)) this.#removeMember(clusterId);
-    clusterIds.forEach((clusterId, rank) => this.#addMember(clusterId, rank));
+  async #followList(): Promise<void> {
+    const { members } = this.clusters;
+    const turns = new Turns(this.context.clock);
+    // A cluster that joins meanwhile stays: it has a new id, or a later list has it.
+    const gone = new Set(members.keys());
+    for (const [rank, clusterId] of this.#listedIds.entries()) {
+      await turns.next();
+      if (this.#isClosed) return;
+      gone.delete(clusterId);
+      this.#addMember(clusterId, rank);
+    }
+    for (const clusterId of gone) {
+      await turns.next();
+      if (this.#isClosed) return;
+      const poller = members.get(clusterId)?.poller;
+      if (poller && !isAlive(poller)) this.#removeMember(clusterId);
+    }
   }
 
   #addMember(clusterId: string, rank: number, known = this.#isKnown): void {

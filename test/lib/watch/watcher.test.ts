@@ -4,7 +4,7 @@ import { phrase } from '../../../lib/words/sentence';
 import { sleep } from '../../../lib/time/clock';
 import { settle } from '../../helpers/manual-clock';
 import { answer, at, job, minute, type Wire } from '../events/observations';
-import type { WatchOptions } from '../../../lib/watch/views/watch';
+import { NodeWatch, type WatchOptions } from '../../../lib/watch/views/watch';
 import { broken, limited, notFound, ScriptedAccount } from './scripted-account';
 import { pluck } from '../../helpers/pluck';
 
@@ -678,6 +678,49 @@ describe('Watcher', () => {
           ['C2', true, 'name-C2'],
         ],
       );
+    });
+
+    it('lets the event loop turn while it joins the clusters of a long list, also if that list can’t be read', async () => {
+      const slow = () => sleep(clock, 30_000) as unknown as Wire;
+      for (let index = 1; index <= 600; index++) service.cluster(`C${index}`, slow);
+      const { monotonic } = clock;
+      /** Joins on a clock on which each look takes a millisecond; returns the longest time between two turns, ms. */
+      const join = async () => {
+        let [passed, turnedAt, longest] = [0, 0, 0];
+        clock.monotonic = () => monotonic() + passed++;
+        const turn = () => {
+          longest = Math.max(longest, passed - turnedAt);
+          turnedAt = passed;
+          waiting = setImmediate(turn);
+        };
+        let waiting = setImmediate(turn);
+        const { watch } = account.watch(null);
+        while (watch.state.clusters.total < 600) await settle();
+        clearImmediate(waiting);
+        clock.monotonic = monotonic;
+        return longest;
+      };
+      const read = await join();
+      await clock.during(MINUTE, account.restart());
+      service.fails = (call) => (call === 'clusters' ? broken() : undefined);
+      const unread = await join();
+      assert.ok(read < 300 && unread < 300, `${read} and ${unread} ms`);
+      await account.watcher.close();
+      await clock.advance(MINUTE);
+    });
+
+    it('follows the latest of several lists, and stays with a cluster that it joins meanwhile', async () => {
+      const { watch } = await account.watched(null);
+      const moved = account.watch('C5', { paused: true }).watch;
+      assert.ok(watch instanceof NodeWatch && moved instanceof NodeWatch);
+      const poller = moved.clusters.members.get('C5')?.poller;
+      assert.ok(poller);
+      await Promise.all([watch.follow(['C1', 'C3']), watch.follow(['C2', 'C4'])]);
+      assert.deepEqual([...watch.clusters.members.keys()], ['C2', 'C4']);
+      const followed = watch.follow(['C2', 'C4']);
+      watch.moveTo(poller, 'C2');
+      await followed;
+      assert.deepEqual([...watch.clusters.members.keys()].sort(), ['C2', 'C4', 'C5']);
     });
 
     it('reads every page (traps 27, 28)', async () => {
