@@ -11,7 +11,7 @@ import type { Fault } from '../../service/printer';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/membership';
 import { isoTime } from '../../time/clock';
-import { mapConcurrent } from '../../time/concurrency';
+import { mapConcurrent, Turns } from '../../time/concurrency';
 import { underDeadline } from '../../time/deadline';
 import { waitBefore } from '../../time/retry';
 import { phrase } from '../../words/sentence';
@@ -196,7 +196,10 @@ export class Observer {
       const hostPrinterId = listed?.host?.printerId ?? null;
       const { namingEnds } = this;
       const staleFrom = this.#memory?.staleFrom;
+      // A status of hundreds of jobs is read in one turn of the event loop and evaluated in another.
+      const turns = new Turns(clock);
       const seen = observe(data, { ...context, hostPrinterId, namingEnds, lived, staleFrom });
+      await turns.next();
       if (seen) return { seen, raw: data };
       const sentence = phrase`The service answered ${WHAT} with something unexpected: try again later.`;
       throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });

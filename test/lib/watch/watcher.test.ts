@@ -339,6 +339,26 @@ describe('Watcher', () => {
     });
   });
 
+  it('lets the event loop turn between a long reading of a status and its evaluation', async () => {
+    const { monotonic } = clock;
+    const order: string[] = [];
+    let isRead = false;
+    service.cluster('C1', {
+      ...answer(),
+      // A status of which one field takes 20 ms.
+      get print_jobs() {
+        clock.monotonic = () => monotonic() + 20;
+        if (!isRead) setImmediate(() => order.push('turn'));
+        isRead = true;
+        return [job('a', 'queued')];
+      },
+    });
+    account.watcher.onObservation(() => order.push('evaluated'));
+    await account.watched('C1');
+    clock.monotonic = monotonic;
+    assert.deepEqual(order.slice(0, 2), ['turn', 'evaluated']);
+  });
+
   describe('the events of a printer that only a queue has polled before', () => {
     const history = (...ended: string[]) => answer({ recently_completed: ended.map((id) => job(id, 'finished')) });
     const stored = () => account.store.get<Wire>(['checkpoint', ...account.scope, 'C1']);
