@@ -103,11 +103,11 @@ export function openQuestions(before: Checkpoint | null, seen: Observation): str
 }
 
 /** The usual case: every known job is still in the queue, and every end names its kind. */
-const isUnambiguous = ({ jobs: known }: Checkpoint, { jobs, history }: Observation): boolean =>
-  jobs !== null &&
-  !jobs.some(isOver) &&
-  known.every(({ id }) => jobs.some(({ clusterJobId }) => clusterJobId === id)) &&
-  (history ?? []).every(isEndDecided);
+function isUnambiguous({ jobs: known }: Checkpoint, { jobs, history }: Observation): boolean {
+  if (jobs === null || jobs.some(isOver)) return false;
+  const active = byId(jobs);
+  return known.every(({ id }) => active.has(id)) && (history ?? []).every(isEndDecided);
+}
 
 function followJobs(
   before: Checkpoint | null,
@@ -132,8 +132,9 @@ function followJobs(
     ended.set(id, { id, type: verdict.type, at: builder.scene.at, job: isOld || !job ? null : copyJob(job) });
     known.delete(id);
   }
+  const gone = [...known.keys()].filter((id) => !scan.active.has(id)).values();
   for (const [id, job] of scan.active) {
-    if (ended.has(id) || !makeRoom(known, id, scan.active)) continue;
+    if (ended.has(id) || !makeRoom(known, id, gone)) continue;
     known.set(id, followJob(id, known.get(id), job, scan.isOld(id) ? null : builder));
   }
   const stood = new Map(before?.jobs.map((job) => [job.id, job.standstill]));
@@ -159,14 +160,11 @@ function followProgress(
   return standstill;
 }
 
-/**
- * Makes room for a job among those that are followed: the first job that left the list gives way. Returns false if all
- * are still listed.
- */
-function makeRoom(known: Map<string, KnownJob>, id: string, active: ReadonlyMap<string, PrintJob>): boolean {
+/** Makes room for a job among those that are followed: the next one of `gone` gives way. Returns false if none is left. */
+function makeRoom(known: Map<string, KnownJob>, id: string, gone: Iterator<string>): boolean {
   if (known.has(id) || known.size < KNOWN_JOBS) return true;
-  for (const other of known.keys()) if (!active.has(other)) return known.delete(other);
-  return false;
+  const { value, done } = gone.next();
+  return !done && known.delete(value);
 }
 
 /** One observation, compared with the state before it. */
@@ -176,6 +174,7 @@ class Scan {
   readonly known: Map<string, KnownJob>;
   readonly ended: Map<string, Ended>;
   readonly namingEnds: readonly string[];
+  readonly #knownBefore: ReadonlySet<string>;
   readonly #absenceCounts: boolean;
   readonly #begun: string;
 
@@ -186,6 +185,7 @@ class Scan {
     this.active = byId(seen.jobs);
     this.past = byId(seen.history);
     this.known = new Map(before?.jobs.map((job) => [job.id, job]));
+    this.#knownBefore = new Set(this.known.keys());
     this.ended = new Map(before?.ended.map((end) => [end.id, end]));
     this.namingEnds = together(before?.namingEnds ?? [], seen.namingEnds);
     this.#absenceCounts = seen.jobs !== null && isReachable(seen);
@@ -238,7 +238,7 @@ class Scan {
   isOld(id: string): boolean {
     const { before } = this;
     if (!before) return true;
-    if (before.jobs.some((known) => known.id === id)) return false;
+    if (this.#knownBefore.has(id)) return false;
     const active = this.active.get(id);
     const createdAt = (active ?? this.past.get(id))?.createdAt ?? null;
     if (active) return !before.jobsSeen && !(createdAt !== null && createdAt >= this.#begun);

@@ -134,7 +134,7 @@ export class CheckpointStore {
   unwritten(memory: ClusterMemory): Unwritten | null {
     // State that isn't loaded may come from the previous owner; `load` of the next one checks it as well.
     if (!memory.hasUnsavedDeliveries || memory.movedTo !== null) return null;
-    return { checkpoint: memory.checkpoint, figures: memory.status, marks: memory.marks };
+    return { ...memory.contents, marks: memory.marks };
   }
 
   /** Resumes from state that the previous owner could not write. `load` drops it if a third runtime has written. */
@@ -174,10 +174,8 @@ export class CheckpointStore {
     const value = () => {
       const marked = gates.get(clusterId);
       if (memory.movedTo !== null) return { movedTo: memory.movedTo };
-      return {
-        ...(memory.hasCheckpoint && { ...memory.checkpoint, figures: memory.status }),
-        ...(marked && { gates: marked }),
-      };
+      const { checkpoint, figures } = memory.contents;
+      return { ...(checkpoint && { ...checkpoint, figures }), ...(marked && { gates: marked }) };
     };
     this.#write([CHECKPOINT, ...scope, clusterId], clusterId, memory, { value, notify: memory.movedTo !== null });
   }

@@ -239,19 +239,14 @@ export class ClusterMemory extends StoredMemory {
   }
 
   get checkpoint(): Checkpoint | null {
+    return this.contents.checkpoint;
+  }
+
+  /** Checkpoint and figures, unpacked together. */
+  get contents(): { checkpoint: Checkpoint | null; figures: ClusterStatus | null } {
     const stable = this.#stable;
-    const { checkpoint } = stable;
-    if (!checkpoint) return null;
-    const highest = this.#highest;
-    const queue = (highest && this.#unpackStatus(stable)?.jobs) ?? [];
-    const jobs = checkpoint.jobs.map((known): KnownJob => {
-      const at = queue.findIndex(({ clusterJobId }) => clusterJobId === known.id);
-      const job = complete(queue[at] ?? null, known.job ?? undefined) as PrintJob;
-      const standstill = this.#standstills[at] ?? known.standstill;
-      const progress = Math.max(known.progress, highest?.[at] ?? 0);
-      return { ...known, progress, ...(standstill && { standstill }), job };
-    });
-    return { ...checkpoint, jobs, ...(highest && { plates: this.#plates, lived: this.#lived }) };
+    const figures = this.#unpackStatus(stable);
+    return { checkpoint: this.#unpackCheckpoint(stable, figures), figures };
   }
 
   /** Starts from a checkpoint that was not delivered, where there is none; the figures stay. */
@@ -374,6 +369,22 @@ export class ClusterMemory extends StoredMemory {
 
   #setFigures(figures: Figures): void {
     this.#texts.setVolatile(JSON.stringify(figures));
+  }
+
+  #unpackCheckpoint({ checkpoint }: Stable, status: ClusterStatus | null): Checkpoint | null {
+    if (!checkpoint) return null;
+    const highest = this.#highest;
+    const queue = (highest && status?.jobs) ?? [];
+    const places = new Map<string | null, number>();
+    for (const [at, { clusterJobId }] of queue.entries()) if (!places.has(clusterJobId)) places.set(clusterJobId, at);
+    const jobs = checkpoint.jobs.map((known): KnownJob => {
+      const at = places.get(known.id) ?? -1;
+      const job = complete(queue[at] ?? null, known.job ?? undefined) as PrintJob;
+      const standstill = this.#standstills[at] ?? known.standstill;
+      const progress = Math.max(known.progress, highest?.[at] ?? 0);
+      return { ...known, progress, ...(standstill && { standstill }), job };
+    });
+    return { ...checkpoint, jobs, ...(highest && { plates: this.#plates, lived: this.#lived }) };
   }
 
   #unpackStatus({ status }: Stable): ClusterStatus | null {
