@@ -36,7 +36,7 @@ export interface DispatchRequest {
  * If either throws, nothing is sent, and the error is the outcome.
  */
 export interface DepartureGuard extends Pick<Lock, 'secure'> {
-  /** Decides first, under the job's lock: the wait for that lock may have been long. */
+  /** Decides first, under the job's lock: the wait for that lock may have been long. It must not wait for a lock of the ledger. */
   ready(deadline: Deadline): Promise<void>;
 }
 

@@ -210,6 +210,7 @@ export class Attempts {
 
   async #send(itemId: string, assigned: Attempt): Promise<void> {
     try {
+      await this.#seen.named(assigned.clusterId);
       // Another runtime may have taken it back meanwhile.
       const attempt = this.#records.find(itemId, assigned);
       if (!attempt) return;
@@ -253,8 +254,9 @@ export class Attempts {
     const { view, obstacle, data, clock } = this.#queue;
     const requestedAt = clock.monotonic();
     try {
-      const status = await this.#seen.read(attempt.clusterId, deadline);
+      const status = await this.#seen.readToSend(attempt.clusterId, deadline);
       view.invalidate();
+      if (!status) return false;
       if (!this.#isFree(itemId, attempt)) await data.reads.share(status, requestedAt);
     } catch (thrown) {
       if (!obstacle()) view.refusals.unread(attempt.clusterId, unread(asPrintingError(thrown)));

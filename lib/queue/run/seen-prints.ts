@@ -1,6 +1,7 @@
 import type { ClusterStatus } from '../../service/cluster';
 import { isEndDecided, isPlateWaiting } from '../../service/job-words';
 import type { PrintJob } from '../../service/print-job';
+import { eachInTurn } from '../../time/concurrency';
 import type { Deadline } from '../../time/deadline';
 import type { JobEnd } from '../../watch/views/job-end-waiter';
 import { isUnnamed } from '../model/item';
@@ -14,6 +15,10 @@ export class SeenPrints {
   readonly #queue: QueueContext;
   readonly #deadline: Deadline;
   readonly #records: AttemptRecords;
+  /** Names that are being found for a dispatch, by cluster. */
+  readonly #naming = new Map<string, Promise<void>>();
+  /** Jobs of the last status that may be unnamed prints and of which none could be named, by cluster. */
+  readonly #tried = new Map<string, ReadonlySet<string>>();
 
   constructor(queue: QueueContext, deadline: Deadline, records: AttemptRecords) {
     this.#queue = queue;
@@ -29,6 +34,30 @@ export class SeenPrints {
     await this.name(status);
     await data.gates.observe(status, requestedAt);
     return status;
+  }
+
+  /**
+   * The same just before a print leaves, under the lock of its job. A name can only be found without such a lock: if the
+   * status shows a print that may have none yet, nothing may leave, and the result is null; `named` resolves once the name was
+   * searched for.
+   */
+  async readToSend(clusterId: string, deadline: Deadline): Promise<ClusterStatus | null> {
+    const { views, data, clock } = this.#queue;
+    const requestedAt = clock.monotonic();
+    const status = await views.read(clusterId, deadline);
+    const tried = this.#tried.get(clusterId);
+    if (this.#unnamedIn(status).some(({ jobs }) => jobs.some(({ clusterJobId }) => !tried?.has(clusterJobId)))) {
+      this.#naming.set(clusterId, this.name(status));
+      return null;
+    }
+    await data.gates.observe(status, requestedAt);
+    return status;
+  }
+
+  /** Resolves when the names that a dispatch lacked were searched for. Never rejects. */
+  async named(clusterId: string): Promise<void> {
+    await this.#naming.get(clusterId);
+    this.#naming.delete(clusterId);
   }
 
   /**
@@ -55,21 +84,37 @@ export class SeenPrints {
 
   async #name(status: ClusterStatus): Promise<void> {
     const { data, queueId } = this.#queue;
-    const past = [...status.history, ...status.jobs.filter((job) => endOf(job) !== 'ended' || isPlateWaiting(job))];
-    for (const { itemId, prints, files } of data.unnamed.all)
-      for (const attempt of prints.filter((one) => isUnnamed(one) && one.clusterId === status.clusterId)) {
-        const { jobId } = files[attempt.file] ?? {};
-        const isPossible = (job: PrintJob) => job.jobId === jobId && !data.printOf(job.clusterJobId ?? '');
-        if (!past.some(isPossible)) continue;
-        const id = await this.find(itemId, attempt, status);
-        const job = past.find(({ clusterJobId }) => clusterJobId === id);
-        if (id === null || !job) continue;
-        const printer = { clusterId: status.clusterId, printerId: memberOf(job, status) };
-        await data.plates.name(printer, attemptKey(queueId, itemId, attempt), id);
-        await this.#records.change(itemId, (record) => changes.named(record, attempt, id));
-      }
+    const { clusterId } = status;
+    const unnamed = this.#unnamedIn(status);
+    await eachInTurn(unnamed, async ({ itemId, attempt, jobs }) => {
+      const id = await this.find(itemId, attempt, status);
+      const job = jobs.find(({ clusterJobId }) => clusterJobId === id);
+      if (id === null || !job) return;
+      const printer = { clusterId, printerId: memberOf(job, status) };
+      await data.plates.name(printer, attemptKey(queueId, itemId, attempt), id);
+      await this.#records.change(itemId, (record) => changes.named(record, attempt, id));
+    }).finally(() => {
+      this.#tried.set(clusterId, new Set(unnamed.flatMap(({ jobs }) => jobs.map(({ clusterJobId }) => clusterJobId))));
+    });
+  }
+
+  /** The attempts at a printer whose prints have no name, and the jobs of its status that may be these prints. */
+  #unnamedIn(status: ClusterStatus) {
+    const { data } = this.#queue;
+    if (data.unnamed.all.length === 0) return [];
+    const past = [...status.history, ...status.jobs.filter((job) => endOf(job) !== 'ended' || isPlateWaiting(job))]
+      .filter(isNamed)
+      .filter(({ clusterJobId }) => !data.printOf(clusterJobId));
+    return data.unnamed.all.flatMap(({ itemId, prints, files }) =>
+      prints
+        .filter((attempt) => isUnnamed(attempt) && attempt.clusterId === status.clusterId)
+        .map((attempt) => ({ itemId, attempt, jobs: past.filter(({ jobId }) => jobId === files[attempt.file]?.jobId) }))
+        .filter(({ jobs }) => jobs.length > 0),
+    );
   }
 }
+
+const isNamed = (job: PrintJob): job is PrintJob & { clusterJobId: string } => job.clusterJobId !== null;
 
 /** How a job ended; `ended`: its end is not decided. */
 export const endOf = (job: PrintJob): JobEnd['outcome'] => {

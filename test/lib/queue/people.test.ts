@@ -251,6 +251,32 @@ describe('queue/people', () => {
     assert.equal(await one.outcome('b'), 'active: printing; 1 active');
   });
 
+  it('sends the next copy after a read that is the first to show a print that a person has settled', async () => {
+    one = await all.begin({ printers: ['C1'], gate: 'confirm' });
+    all.farm.isHidden = true;
+    all.farm.dispatch = 'lost';
+    await one.add('a', { copies: 2 });
+    await all.pass(200);
+    assert.equal(await one.outcome('a'), 'waiting: unknown; 1 unknown, 1 waiting');
+    all.farm.dispatch = 'accepted';
+    await one.settle('a', 'printed');
+    // Polls don't show the print yet: the read before the next copy leaves does.
+    all.farm.onRead = () => (all.farm.isHidden = false);
+    await one.clear(true);
+    await all.pass(5);
+    assert.deepEqual(all.farm.sent, ['C1 job', 'C1 job']);
+    await all.pass(70);
+    await one.clear(true);
+    const { prints } = await one.item('a');
+    assert.deepEqual(
+      prints.map(({ state, clusterJobId }) => [state, clusterJobId]),
+      [
+        ['finished', 'print-1'],
+        ['finished', 'print-2'],
+      ],
+    );
+  });
+
   it('pauses a printer whether or not it is named by its own id, or all printers of a group', async () => {
     one = await all.begin();
     const codes = async (paused: ReturnType<Runtime['pause']>) => (await paused).printers.map(({ code }) => code);
