@@ -1,5 +1,6 @@
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
+import { isOver } from '../../service/job-words';
 import type { PrintJob } from '../../service/print-job';
 import { type Deadline, underDeadline } from '../../time/deadline';
 import { AGAIN, type Backoff, retryUntil, waitBefore, WORK_IN_PROGRESS } from '../../time/retry';
@@ -112,11 +113,11 @@ export class Recalls {
     return why !== null && this.#mayRemove(nameOf(record.itemId, attempt), wanted) ? why : null;
   }
 
-  /** Whether the removal of a job was not proven, and its printer, which may be offline, still lists it as waiting. */
+  /** Whether the removal of a job was not proven, and its printer, which may be offline, still lists it before its beginning. */
   #isLeft({ state, recall, clusterId, clusterJobId }: Attempt): boolean {
     if (state !== 'unknown' || recall === null) return false;
     const jobs = this.#queue.views.get(clusterId)?.status.jobs ?? [];
-    return jobs.some((job) => job.clusterJobId === clusterJobId && job.state === 'waiting');
+    return jobs.some((job) => job.clusterJobId === clusterJobId && !hasBegun(job) && !isOver(job));
   }
 
   /** Whether a removal is due: the first one, one that a person asks for, or a later one after a pause. */

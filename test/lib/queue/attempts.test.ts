@@ -442,13 +442,15 @@ describe('queue/attempts', () => {
     });
   });
 
-  for (const [printer, change] of [
-    ['an offline printer', { is_online: false }],
-    ['a printer', {}],
+  for (const [printer, change, job] of [
+    ['an offline printer', { is_online: false }, {}],
+    ['a printer', {}, {}],
+    ['a printer that asks for changes', {}, { configuration_changes_required: CHANGES }],
   ] as const)
     describe(`a job that ${printer} still lists after its removal`, () => {
       beforeEach(async () => {
         all.farm.lives.push(QUEUED);
+        all.farm.waiting.set('C1', job);
         all.farm.removal = 'ignored';
         one = await all.begin({ printers: ['C1', 'C2'], startWithin: MINUTE });
         await one.add('a');
