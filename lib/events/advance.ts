@@ -66,13 +66,16 @@ export function advance(
 }
 
 /**
- * Date at which the watch began. Whatever clock dates an answer, it began as much earlier by that clock as was lived
- * since. The earliest account counts: a clock that was ahead at first hides no end.
+ * Date at which the watch began. By each clock that dates an answer, and by Node-RED's own, it began as much earlier as was
+ * lived since. The earliest account counts: a clock that is ahead hides no end.
  */
 function begunBefore(before: Checkpoint | null, seen: Observation): string {
-  const account = Date.parse(timeOf(seen)) - seen.lived;
-  const begun = isTime(account) ? isoTime(account) : timeOf(seen);
-  return before && before.begun < begun ? before.begun : begun;
+  const accounts = [timeOf(seen), seen.status.receivedAt].map((date) => Date.parse(date) - seen.lived);
+  const dates = accounts.filter(isTime).map(isoTime);
+  return [...(before ? [before.begun] : []), ...dates].reduce(
+    (one, other) => (other < one ? other : one),
+    timeOf(seen),
+  );
 }
 
 /**

@@ -56,6 +56,13 @@ describe('advance: first observation', () => {
     assert.deepEqual(story.poll(past(job('new', 'finished'))), ['job.finished new']);
   });
 
+  it('reports an end right after the first observation although the printer’s clock is two days ahead', () => {
+    const ahead = { generated_time: '2026-01-03T00:00:00.000Z' };
+    const story = begun(answer(ahead));
+    const old = job('old', 'finished', { created_at: '2025-12-31T00:00:00.000Z' });
+    assert.deepEqual(story.poll({ ...past(job('new', 'finished'), old), ...ahead }), ['job.finished new']);
+  });
+
   it('reports the ends that only the history shows, although a first job is dated a year ahead', () => {
     const ahead = job('ahead', 'finished', { created_at: '2027-01-01T00:00:00.000Z' });
     const story = begun(past(ahead, job('old', 'finished', { created_at: '2025-12-31T00:00:00.000Z' })));
