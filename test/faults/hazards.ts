@@ -308,7 +308,8 @@ export function clockHazard(
     lasts: chance.spread(1000, 300_000),
     begin: () => {
       const clock = machine()?.clock;
-      if (clock) clock.offset += step;
+      // No system sets its clock to a time before 1970.
+      if (clock) clock.offset = Math.max(clock.offset + step, -world.time.truth());
       world.trace.add(`the wall clock is set by ${step / 1000} s`);
       return () => {
         if (!clock || clock.offset === 0) return;
