@@ -55,7 +55,12 @@ export const cookiesOf = (response) =>
 /** @param {string} url @param {object} body */
 export async function post(url, body) {
   const headers = { 'content-type': 'application/json' };
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  const send = () => fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  // A server may close an idle connection just as the request leaves, and `fetch` repeats no POST.
+  const response = await send().catch((thrown) => {
+    if (thrown.cause?.code === 'UND_ERR_SOCKET') return send();
+    throw thrown;
+  });
   if (!response.ok) throw new Error(`${new URL(url).pathname} answered ${response.status}: ${await response.text()}`);
   return response;
 }
