@@ -116,7 +116,7 @@ export interface Checkpoint {
   lived: number;
   /** Date of the first observation, as its answer stated it. Part of ids, so it never changes. */
   since: string;
-  /** Date at which the watch began, by the earliest account of an answer: its own date minus the time lived. */
+  /** Date at which the watch began, by the earliest account: the date of an answer, or of its arrival, minus the time lived. */
   begun: string;
   /** Number of moves to another cluster id so far, which tells two moves apart; absent without any. */
   moves?: number;
