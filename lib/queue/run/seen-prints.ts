@@ -15,7 +15,7 @@ export class SeenPrints {
   readonly #queue: QueueContext;
   readonly #deadline: Deadline;
   readonly #records: AttemptRecords;
-  /** Names that are being found for a dispatch, by cluster. */
+  /** Searches for names that a dispatch has begun, by cluster. */
   readonly #naming = new Map<string, Promise<void>>();
   /** Jobs of the last status that may be unnamed prints and of which none could be named, by cluster. */
   readonly #tried = new Map<string, ReadonlySet<string>>();
@@ -37,9 +37,9 @@ export class SeenPrints {
   }
 
   /**
-   * The same just before a print leaves, under the lock of its job. A name can only be found without such a lock: if the
-   * status shows a print that may have none yet, nothing may leave, and the result is null; `named` resolves once the name was
-   * searched for.
+   * Reads and follows the status of a printer just before a print leaves, under the lock of its job. The search for a name
+   * waits for such locks. If the status shows a print that may lack its name, nothing may leave: the result is null, and `named`
+   * resolves once that search has ended. Throws the errors of the call and of the store.
    */
   async readToSend(clusterId: string, deadline: Deadline): Promise<ClusterStatus | null> {
     const { views, data, clock } = this.#queue;
@@ -54,7 +54,7 @@ export class SeenPrints {
     return status;
   }
 
-  /** Resolves when the names that a dispatch lacked were searched for. Never rejects. */
+  /** Resolves when the search for names that a dispatch has begun has ended. Never rejects. */
   async named(clusterId: string): Promise<void> {
     await this.#naming.get(clusterId);
     this.#naming.delete(clusterId);
