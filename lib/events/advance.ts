@@ -166,8 +166,8 @@ function followProgress(
 /** Makes room for a job among those that are followed: the next one of `gone` gives way. Returns false if none is left. */
 function makeRoom(known: Map<string, KnownJob>, id: string, gone: Iterator<string>): boolean {
   if (known.has(id) || known.size < KNOWN_JOBS) return true;
-  const { value, done } = gone.next();
-  return !done && known.delete(value);
+  const next = gone.next();
+  return next.done !== true && known.delete(next.value);
 }
 
 /** One observation, compared with the state before it. */
