@@ -321,8 +321,8 @@ export class PrintQueue implements api.QueueApi {
   }
 
   #undelivered(): Undelivered[] | null {
-    const { loaded, isClosed, isRepeating } = this.#runtime;
-    if (!loaded || isClosed || isRepeating) return null;
+    const { loaded, isClosed, isRepeating, isCurrent } = this.#runtime;
+    if (!loaded || isClosed || isRepeating || !isCurrent) return null;
     const { data } = loaded;
     const { outbox } = data.state.record;
     const ofQueue: Undelivered = {

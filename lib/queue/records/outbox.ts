@@ -128,15 +128,18 @@ export class Outbox {
     const open = new Set(this.#source.records()?.flatMap(({ drafts }) => drafts.map(({ id }) => id)));
     const next = fresh.slice(0, MOST);
     const ids = next.map(({ draft }) => draft.id).filter((id) => !this.#claimed.has(id));
+    let claimed: string[] = [];
     try {
-      if (ids.length > 0) await telling.claim(number, ids, open);
+      if (ids.length > 0) claimed = await telling.claim(number, ids, open);
     } catch (thrown) {
       return this.#source.failed(thrown);
     }
     for (const id of this.#claimed) if (!open.has(id)) this.#claimed.delete(id);
-    for (const id of ids) this.#claimed.add(id);
-    this.#deliver(next, number);
-    if (fresh.length > next.length) void this.#rounds.request();
+    for (const id of claimed) this.#claimed.add(id);
+    const own = next.filter(({ draft }) => this.#claimed.has(draft.id));
+    this.#deliver(own, number);
+    // Another runtime has claimed those that are missing.
+    if (fresh.length > own.length) void this.#rounds.request();
   }
 
   /** The events that this runtime may deliver now, in their order. */

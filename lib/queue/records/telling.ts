@@ -57,17 +57,22 @@ export class Telling {
   }
 
   /**
-   * Records, as the planner, that events are told under its lease. Claims of events that are gone are dropped; `open`: all
-   * events that were not removed yet. Rejects if it can't be written, or the lease was lost.
+   * Records, as the planner, that events are told under its lease, and resolves with those: not with the ones that another
+   * lease has claimed. Claims of events that are gone are dropped; `open`: all events that were not removed yet. Rejects if
+   * it can't be written, or the lease was lost.
    */
-  async claim(lease: string, ids: readonly string[], open: ReadonlySet<string>): Promise<void> {
+  async claim(lease: string, ids: readonly string[], open: ReadonlySet<string>): Promise<string[]> {
+    let free: string[] = [];
     await this.#change((claims) => {
+      free = ids.filter((id) => this.stateOf(id, lease) === null);
+      if (free.length === 0) return claims;
       const left = claims
-        .map((claim) => ({ ...claim, ids: claim.ids.filter((id) => open.has(id) && !ids.includes(id)) }))
+        .map((claim) => ({ ...claim, ids: claim.ids.filter((id) => open.has(id) && !free.includes(id)) }))
         .filter((claim) => claim.ids.length > 0);
       const own = left.find((claim) => claim.lease === lease && !claim.areTold);
-      return [...left.filter((claim) => claim !== own), { lease, ids: [...(own?.ids ?? []), ...ids] }];
+      return [...left.filter((claim) => claim !== own), { lease, ids: [...(own?.ids ?? []), ...free] }];
     }, PLANNER);
+    return free;
   }
 
   /** Records which events were told under a lease that this runtime has lost; the others are left to the planner. */
@@ -85,7 +90,8 @@ export class Telling {
     const after = await this.#store.update<TellingRecord>(
       this.#key,
       (stored) => {
-        const claims = readClaims(stored);
+        this.#adopt(stored);
+        const claims = this.#claims;
         const next = change(claims);
         return JSON.stringify(next) === JSON.stringify(claims) ? stored : { version: 1, claims: next };
       },

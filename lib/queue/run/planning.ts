@@ -30,11 +30,13 @@ const SAVE_EVERY = 600_000;
 /** The planner of a queue during its tenure. Each round settles what is open, plans, hands over the assignments, and arms the next round. */
 export class Planning {
   readonly #queue: QueueContext;
+  readonly #lock: Lock | null;
   readonly #closing = new AbortController();
   readonly #deadline: Deadline;
   readonly #attempts: Attempts;
   readonly #facts: FactsReader;
   readonly #rounds = new Rerun(() => this.#guardedRound());
+  #isCurrent = false;
   #isReady = false;
   /** Whether a search for late items is under way, and when the next one is due, monotonic ms. */
   #isForecasting = false;
@@ -47,20 +49,39 @@ export class Planning {
   /** @param lock the lease under which this runtime plans; null: none is needed */
   constructor(queue: QueueContext, lock: Lock | null) {
     this.#queue = queue;
+    this.#lock = lock;
     this.#deadline = new Deadline(queue.clock, { parent: this.#closing.signal, lost: lock?.signal });
     this.#attempts = new Attempts(queue, this.#deadline, lock);
     this.#facts = new FactsReader(queue, this.#deadline);
   }
 
+  /** Whether everything is known that the planner before this one has written. */
+  get isCurrent(): boolean {
+    return this.#isCurrent;
+  }
+
   /** Settles what earlier tenures left open, or failed; planning begins after that. Never rejects. */
   async start(): Promise<void> {
     try {
+      if (!this.#isCurrent) await this.#takeOver();
       await this.#attempts.restore();
     } catch (thrown) {
       return this.#failed(thrown);
     }
     this.#isReady = true;
     this.round();
+  }
+
+  /** Reads what another runtime may have written until its lease ended. Rejects if the records can't be read or written. */
+  async #takeOver(): Promise<void> {
+    const { data, view } = this.#queue;
+    const failure = this.#lock && (await data.load());
+    if (failure) throw failure;
+    view.refusals.takeOver(data.state.record.refusals);
+    // The others, who may have lived longer, follow the time of this one.
+    if (this.#lock) await data.state.saveTime();
+    this.#isCurrent = true;
+    this.#queue.changed();
   }
 
   /** Ends the tenure: nothing more is sent. */

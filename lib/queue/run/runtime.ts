@@ -241,6 +241,11 @@ export class QueueRuntime {
     return this.#repeats.isArmed;
   }
 
+  /** Whether this runtime plans, and knows what the planner before it has written. */
+  get isCurrent(): boolean {
+    return this.#planning?.isCurrent ?? false;
+  }
+
   /** The queue once its records are loaded; null before. */
   get loaded(): QueueContext | null {
     return this.#loaded;
@@ -481,21 +486,8 @@ export class QueueRuntime {
   #beginTenure(): void {
     this.#endTenure();
     if (!this.#loaded || !this.lease.isOurs || this.isClosed) return this.changed();
-    const { data } = this.#loaded;
-    const { lock } = this.lease;
-    const planning = new Planning(this.#loaded, lock);
-    this.#planning = planning;
-    // Another runtime may have written until its lease ended.
-    const loaded = lock ? data.load() : Promise.resolve(null);
-    loaded
-      .then(async (failure) => {
-        if (failure) throw failure;
-        this.#loaded?.view.refusals.takeOver(data.state.record.refusals);
-        // The others, who may have lived longer, follow the time of this one.
-        if (lock) await data.state.saveTime();
-        return planning.start();
-      })
-      .catch((thrown: unknown) => this.failed(thrown));
+    this.#planning = new Planning(this.#loaded, this.lease.lock);
+    void this.#planning.start();
   }
 
   /** Saves what was lived with open attempts, before another runtime plans, or this one later. Never rejects. */

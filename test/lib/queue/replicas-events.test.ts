@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
-import { QueueFarm, type Runtime } from '../../helpers/queue-farm';
+import { PrintingError } from '../../../lib/service/errors';
+import type { Key } from '../../../lib/state/store';
+import { phrase } from '../../../lib/words/sentence';
+import { Account, QueueFarm, type Runtime } from '../../helpers/queue-farm';
 
 describe('queue/events of several runtimes', () => {
   let all: QueueFarm;
@@ -137,6 +140,66 @@ describe('queue/events of several runtimes', () => {
       once('item.finished');
       once('queue.idle');
     });
+
+  describe('whose next planner has not read what the one before wrote', () => {
+    let next: Runtime;
+    /** Called before the next planner reads a record. */
+    let beforeReads: (key: Key) => unknown;
+
+    beforeEach(async () => {
+      next = all.start({}, { account: new Account() });
+      await all.pass(20);
+      next.queue.subscribe((events) => {
+        told.push(...events.map(({ id }) => id));
+      });
+      beforeReads = () => undefined;
+      const { store } = next.memory;
+      const [get, list] = [store.get.bind(store), store.list.bind(store)];
+      store.get = async (key) => {
+        await beforeReads(key);
+        return get(key);
+      };
+      store.list = async (prefix, options) => {
+        await beforeReads(prefix);
+        return list(prefix, options);
+      };
+    });
+
+    /** The planner can plan no more right after it has told that an item is queued. */
+    const takeOverAfter = async (action: () => unknown) => {
+      uponEvent(one, 'item.queued', () => {
+        action();
+        void two.queue.close();
+        all.account.become('signed-out');
+      });
+      await next.add('a');
+      await all.pass(460);
+      assert.ok(next.queue.figures(), 'the next one plans');
+      once('item.queued');
+      once('item.finished');
+    };
+
+    it('come once although it reads late who tells them, and that they are told', () => {
+      const late = () => new Promise<void>((read) => void next.memory.clock.after(3_000, read));
+      beforeReads = ([kind]) => kind === 'queue-telling' && late();
+      return takeOverAfter(() => {
+        beforeReads = late;
+        // Another runtime's change of an item is read in an update.
+        next.beforeUpdates(([kind]) => kind === 'queue-item' && late());
+      });
+    });
+
+    it('come once although it can’t read the items at first, and missed all notifications', async () => {
+      let failures = 0;
+      await takeOverAfter(() => {
+        next.memory.deafen();
+        beforeReads = ([kind]) => {
+          if (kind === 'queue-item' && ++failures < 3) throw new PrintingError('FILE_NOT_READABLE', phrase`Not now.`);
+        };
+      });
+      assert.ok(failures > 2, String(failures));
+    });
+  });
 
   it('come once although the planner can’t write for a while after it told them', async () => {
     uponEvent(one, 'item.queued', () => one.memory.cutOff());
