@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { QueueItem } from '../../../lib/queue/model/types';
-import { type Life, QueueFarm, type Runtime } from '../../helpers/queue-farm';
+import { Account, type Life, QueueFarm, type Runtime } from '../../helpers/queue-farm';
 
 /** An order at this queue or another one, the failure of the next print, a sign-out, or what happens to a runtime. */
 interface Step {
@@ -62,6 +62,8 @@ const TO_THE_END = 900;
 /** Steps after which an event may come twice. */
 const HITS: readonly Step['what'][] = ['cut off', 'pause', 'kill', 'kill in the middle'];
 const SECOND = 1_000;
+/** Time between two runtimes that learn of a sign-in or sign-out, ms. */
+const LEARNS = 300;
 /** A print that fails after half a minute. */
 const FAILING: Life = [
   [0, 'printing'],
@@ -83,8 +85,11 @@ async function play({ runtimes, apart, slow, steps }: Scenario): Promise<Played>
   // Its prints lie on the same plates, and nothing hits its runtime.
   const other = all.start({}, { queueId: 'other' });
   const own = () => all.runtimes.filter((runtime) => runtime !== other);
+  const accounts: Account[] = [];
   const start = () => {
-    const runtime = all.start();
+    const account = new Account();
+    accounts.push(account);
+    const runtime = all.start({}, { account });
     const { line, clock } = runtime.memory;
     const query = line.query.bind(line);
     line.query = async (text, values) => {
@@ -126,8 +131,12 @@ async function play({ runtimes, apart, slow, steps }: Scenario): Promise<Played>
     if (what === 'add elsewhere') void other.add(`item ${at}`, { copies: 2 }).catch(() => undefined);
     else if (what === 'fail') all.farm.lives.push(FAILING);
     else if (what === 'sign out') {
-      all.account.become('signed-out');
-      all.clock.after(length * SECOND, () => all.account.become('signed-in'));
+      // One runtime learns of it after the other.
+      for (const [count, account] of [all.account, ...accounts].entries()) {
+        const later = ((index + count) % 3) * LEARNS;
+        all.clock.after(later, () => account.become('signed-out'));
+        all.clock.after(length * SECOND - later, () => account.become('signed-in'));
+      }
     } else if (!runtime) start();
     else if (what === 'add') void runtime.add(`item ${at}`).catch(() => undefined);
     else if (what === 'cut off') {
