@@ -91,6 +91,8 @@ export async function startRealNodeRed(options: RealNodeRedOptions = {}): Promis
   const request = async (path: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has('accept')) headers.set('accept', 'application/json');
+    // A connection that Node-RED closes while this process is busy would fail the next request.
+    headers.set('connection', 'close');
     const limit = AbortSignal.timeout(PATIENCE);
     try {
       return await fetch(new URL(path, running.url), { signal: limit, ...init, headers });

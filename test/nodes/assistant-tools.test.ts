@@ -44,7 +44,8 @@ describe('nodes/assistant: every tool, by the official client', () => {
       ...{ autoApprove: true, printers: 2, actionDelay: 0, now: time.now, accessTokenLifetime: 1e7 },
     });
     flow = await Flow.start(simulator);
-    server = createServer((request, response) => flow.httpNode(request, response));
+    // A connection that this process closes while it is busy would fail the client's next request.
+    server = createServer({ keepAliveTimeout: 0 }, (request, response) => flow.httpNode(request, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/remote-printing-tools`;
     called = new Set();

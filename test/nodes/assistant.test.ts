@@ -50,7 +50,7 @@ describe('nodes/assistant', () => {
 
   const serve = async (listener: RequestListener): Promise<void> => {
     await stopServing();
-    server = createServer(listener);
+    server = createServer({ keepAliveTimeout: 0 }, listener);
     await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
     address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/remote-printing-tools`;
   };
