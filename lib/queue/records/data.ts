@@ -51,7 +51,7 @@ interface QueueDataParts {
 
 /** The owner of the records. */
 interface QueueDataOwner {
-  /** Lease under which this runtime plans; null: none is needed, or this runtime does not plan. */
+  /** Lease under which this runtime plans or planned last; null: none is needed, or this runtime has never planned. */
   lease: () => Lock | null;
   /** Whether this runtime plans. */
   plans: () => boolean;
@@ -377,9 +377,10 @@ class SavedQueue {
     await this.#records.update(ONLY, saved, PLANNER);
   }
 
-  /** Writes the state as it is. Rejects while the store can't be written. */
+  /** Writes the state as it is, also at a runtime that does not plan. Rejects while the store can't be written. */
   async probe(): Promise<void> {
-    await this.#records.update(ONLY, (current) => ({ ...(current ?? NEW_QUEUE), lived: this.#lived.now }), PLANNER);
+    const probed = (state = NEW_QUEUE) => ({ ...state, lived: Math.max(state.lived ?? 0, this.#lived.now) });
+    await this.#records.update(ONLY, probed);
   }
 }
 

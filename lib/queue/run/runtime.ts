@@ -84,8 +84,9 @@ interface PlannerLeaseOptions {
 class PlannerLease {
   readonly #membership: Membership | null;
   readonly #options: PlannerLeaseOptions;
-  /** Lease under which this runtime plans. */
+  /** Lease under which this runtime plans, or planned last. */
   #lock: Lock | null = null;
+  #isPlanner = false;
   readonly #claims: Rerun | null;
 
   constructor(store: StateStore, options: PlannerLeaseOptions) {
@@ -99,17 +100,20 @@ class PlannerLease {
 
   /** Whether this runtime plans. */
   get isOurs(): boolean {
-    return this.#membership === null || (this.#lock !== null && this.#lock === this.#membership.lock);
+    return this.#membership === null || (this.#isPlanner && this.#lock === this.#membership.lock);
   }
 
-  /** Lease that each write of the planner needs; null: none is needed, or this runtime does not plan. */
+  /**
+   * Lease that each write of the planner needs; null: none is needed, or this runtime has never planned. It stays here when
+   * it is lost, so that no work that outlasts it is written.
+   */
   get lock(): Lock | null {
     return this.#lock;
   }
 
   /** Lets another runtime plan. Never rejects. */
   async leave(): Promise<void> {
-    this.#lock = null;
+    this.#isPlanner = false;
     await this.#membership?.leave(new Map([[PLANNING, null]]));
   }
 
@@ -122,19 +126,20 @@ class PlannerLease {
   async #claim(membership: Membership): Promise<void> {
     const { mayPlan, canRead, changed } = this.#options;
     const { lock } = membership;
-    if (this.#lock && this.#lock !== lock) {
-      this.#lock = null;
+    if (this.#isPlanner && this.#lock !== lock) {
+      this.#isPlanner = false;
       changed();
     }
     const isAble = mayPlan() && canRead();
     membership.want({ isAble });
     const others = membership.members.filter(({ id }) => id !== membership.id);
     const isNeeded = isAble || !others.some(({ wants }) => record(wants)?.isAble === true);
-    if (this.#lock && !isNeeded) return this.#giveUp(membership);
-    if (this.#lock || !lock || !mayPlan() || !isNeeded) return;
+    if (this.#isPlanner && !isNeeded) return this.#giveUp(membership);
+    if (this.#isPlanner || !lock || !mayPlan() || !isNeeded) return;
     const claimed = await membership.take([PLANNING], 1);
     if (claimed.length === 0 || membership.lock !== lock) return;
     this.#lock = lock;
+    this.#isPlanner = true;
     changed();
   }
 
@@ -142,7 +147,7 @@ class PlannerLease {
   async #giveUp(membership: Membership): Promise<void> {
     const { leaving, changed, ended } = this.#options;
     await leaving();
-    this.#lock = null;
+    this.#isPlanner = false;
     changed();
     await ended();
     await membership.release(new Map([[PLANNING, null]]));

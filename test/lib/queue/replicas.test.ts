@@ -113,6 +113,32 @@ describe('queue/print-queue in several runtimes', () => {
     assert.deepEqual([all.farm.prints.length, await states(first)], [2, ['finished 2']]);
   });
 
+  it('records nothing of a round of the planner that outlasts its lease', async () => {
+    const one = start();
+    await pass(20);
+    const two = start();
+    await pass(20);
+    const { memory } = one;
+    const later = (ms: number) => new Promise<void>((resume) => void memory.clock.after(ms, resume));
+    let isPaused = false;
+    one.beforeUpdates(async ([kind], options) => {
+      if (!isPaused && kind === 'queue-printer' && options?.under) {
+        isPaused = true;
+        memory.pause();
+        await later(0);
+      }
+      // After the pause, it learns the state of the queue before that of its items.
+      if (isPaused && kind === 'queue-item') await later(5_000);
+    });
+    await add(two, 'a');
+    await pass(200);
+    memory.resume();
+    await pass(400);
+    assert.ok(two.queue.figures(), 'the other one plans');
+    const ids = deliveries();
+    assert.deepEqual(ids.filter((id) => id.includes('queue.idle')).length, 1, ids.join());
+  });
+
   describe('if the planner does not reach the service, but the database', () => {
     it('plans on at another runtime that reaches both', async () => {
       const first = start();
