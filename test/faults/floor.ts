@@ -169,7 +169,7 @@ export class Floor {
     for (const printer of printers) {
       const part = this.#parts.get(printer);
       const isIdle = printer.trouble === null && !busyWith(printer);
-      if (part && !part.isInDoubt && part.since < readAt && isIdle)
+      if (part && part.since < readAt && isIdle)
         this.#break(`${jobName} is sent to ${printer.name}, where the part of ${part.job.name} lies`);
     }
     // The queue may have counted on a member that has left since.
@@ -185,8 +185,7 @@ export class Floor {
     this.world.trace.add(`printer ${printer.name}: ${job.name} begins on the part of ${part.job.name}`);
     // A print by hand may begin after the queue has read the printer, and end before the queue can recall its own job.
     const readAt = this.#readAt.get(job.uuid) ?? -Infinity;
-    if (part.since < readAt && !part.isInDoubt)
-      this.#break(`${job.name} begins on the part of ${part.job.name} (${part.job.status})`);
+    if (part.since < readAt) this.#break(`${job.name} begins on the part of ${part.job.name} (${part.job.status})`);
     this.#parts.delete(printer);
   }
 

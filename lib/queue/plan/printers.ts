@@ -107,19 +107,19 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
   );
   if (all.length === 1) return all;
   // The service chooses the member of a group: each open dispatch without a known one occupies a free one that suits.
-  const occupied = new Map<QueuePrinter, Reason<PrinterReason>>();
+  const occupied = new Set<QueuePrinter>();
   for (const { record, attempt } of open) {
-    if (attempt.printerId !== null || attempt.state === 'printing') continue;
+    // One in doubt is an obstacle of each member that may have taken it.
+    if (attempt.printerId !== null || attempt.state === 'printing' || attempt.state === 'unknown') continue;
     const needs = requirementOf(record.require, record.files[attempt.file]?.facts ?? null, input.views.materialOf);
     const free = all.filter((printer) => printer.obstacle === null && !occupied.has(printer));
     const chosen = free.find((printer) => mismatchOf(needs, printer, input.rules) === null) ?? free[0];
-    if (chosen) occupied.set(chosen, attempt.state === 'unknown' ? OUTCOME_UNKNOWN : BUSY);
+    if (chosen) occupied.add(chosen);
   }
-  const uncleared = printers.find((printer) => isUncleared(input, view, printer));
+  const uncleared = printers.find((printer) => isUncleared(input, view, printer, open));
   const shared = uncleared ? otherPlate(uncleared.name ?? uncleared.printerId) : null;
   return all.map((printer) => {
-    const own = occupied.get(printer) ?? null;
-    const obstacle = printer.obstacle ?? (own === BUSY ? BUSY : (shared ?? own));
+    const obstacle = printer.obstacle ?? (occupied.has(printer) ? BUSY : shared);
     return obstacle === printer.obstacle ? printer : { ...printer, obstacle };
   });
 }
@@ -183,7 +183,7 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
   const here = open.map(({ attempt }) => attempt).filter((attempt) => isAlone || attempt.printerId === printerId);
   const foreign = jobs.filter((job) => !here.some((attempt) => attempt.clusterJobId === job.clusterJobId));
   const gate = input.gates.of(clusterId, printerId);
-  const own = [...here, ...broughtAlong(input, clusterId, gate)];
+  const own = [...here, ...broughtAlong(input, clusterId, gate), ...(isAlone ? NOTHING : inDoubtAt(open, gate))];
   const pause = pauseOf(input, { clusterId, printerId });
   const refusal = input.refusals.reasonOf(clusterId);
   const checks: [boolean, Obstacle][] = [
@@ -219,6 +219,17 @@ const broughtAlong = ({ open }: BoardInput, clusterId: string, gate: PlateGate |
       attempt.clusterId !== clusterId && (attempt.clusterJobId === null || !knows(gate, attempt.clusterJobId)),
   ) ?? NOTHING;
 const NOTHING: readonly Attempt[] = [];
+
+/** Prints in doubt that the service may have given to a member of a group: its part may lie there. */
+const inDoubtAt = (open: readonly OpenPrint[], gate: PlateGate | undefined): readonly Attempt[] =>
+  open
+    .map(({ attempt }) => attempt)
+    .filter((attempt) => {
+      if (attempt.state !== 'unknown' || attempt.printerId !== null) return false;
+      const machines = machinesOf(attempt);
+      const isKnown = gate && attempt.clusterJobId !== null && knows(gate, attempt.clusterJobId);
+      return !isKnown && (machines.length === 0 || (gate !== undefined && machines.includes(gate.gateId)));
+    });
 
 /** The same of a print of another queue. */
 const isTaken = ({ reservations }: BoardInput, clusterId: string, gate: PlateGate | undefined): boolean =>
@@ -277,11 +288,17 @@ function pausedUntilOf(input: BoardInput, printer: PrinterTarget): number {
  * Whether the service may choose a member of a group although its plate is not known to be clear: the printer is idle, no
  * job occupies it, and it does not ask for a clear plate itself.
  */
-function isUncleared(input: BoardInput, view: ClusterView, { status, printerId }: Printer): boolean {
+function isUncleared(
+  input: BoardInput,
+  view: ClusterView,
+  { status, printerId }: Printer,
+  open: readonly OpenPrint[],
+): boolean {
   const { clusterId, jobs } = view.status;
   const gate = input.gates.of(clusterId, printerId);
   const isOpen = gate && plateOf(gate, input.rules.gate) === 'open';
-  const isClosed = !isOpen || broughtAlong(input, clusterId, gate).length > 0 || isTaken(input, clusterId, gate);
+  const mayHold = [...broughtAlong(input, clusterId, gate), ...inDoubtAt(open, gate)].length > 0;
+  const isClosed = !isOpen || mayHold || isTaken(input, clusterId, gate);
   const isInUse = jobs.some((job) => job.printerId === printerId && (occupiesPrinter(job) || isPlateWaiting(job)));
   return status === 'idle' && isClosed && !isInUse;
 }

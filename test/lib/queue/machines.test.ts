@@ -556,7 +556,7 @@ describe('queue: the plate of a machine', () => {
       assert.equal(all.farm.prints.length, 2);
     });
 
-    it('keeps one idle member of its group from other copies, and calls it not busy, until it is settled', async () => {
+    it('keeps the idle members of its group from other copies, and calls them not busy, until it is settled', async () => {
       two();
       await start(onlyC1);
       lose(all);
@@ -567,13 +567,33 @@ describe('queue: the plate of a machine', () => {
         (await one.printers()).map(({ code, free }) => [code, free]),
         [
           ['OUTCOME_UNKNOWN', false],
-          [null, true],
+          ['OUTCOME_UNKNOWN', false],
         ],
       );
       await one.add('b', { copies: 2 });
       await all.pass(60);
-      assert.equal(all.farm.prints.length, 2);
-      assert.deepEqual(await one.codes('b'), ['OUTCOME_UNKNOWN', 'BUSY']);
+      assert.equal(all.farm.prints.length, 1, 'the service might choose the member where the part lies');
+      assert.deepEqual(await one.codes('b'), ['OUTCOME_UNKNOWN']);
+      await one.settle('a', 'not-printed');
+      await all.pass(60);
+      assert.equal(all.farm.prints.length, 3);
+    });
+
+    it('keeps its group from other copies if a member joins that can’t have taken it', async () => {
+      all.farm.changes.set('C1', answer(group('P1')));
+      await start(onlyC1);
+      lose(all);
+      await one.add('a');
+      await all.pass(200);
+      all.farm.dispatch = 'accepted';
+      two();
+      await one.add('b');
+      await all.pass(60);
+      assert.equal(all.farm.prints.length, 1);
+      assert.deepEqual(await one.codes('b'), ['OUTCOME_UNKNOWN', 'PLATE_NOT_CLEARED']);
+      await one.settle('a', 'not-printed');
+      await all.pass(60);
+      assert.equal(all.farm.prints.length, 3);
     });
 
     it('leaves members of another model alone', async () => {
