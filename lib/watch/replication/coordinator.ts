@@ -30,7 +30,7 @@ interface ReplicaCoordinatorOptions extends Pick<PollingAccount, 'service' | 'cl
   signIn: { readonly usable: boolean };
   pollers: () => Pollers;
   /** When the last poll of a cluster began, monotonic ms. */
-  polledAt: ReadonlyMap<string, number>;
+  polledAt: Map<string, number>;
   checkpoints: () => CheckpointStore;
   /** Polling interval of a cluster that other runtimes wait for, ms. */
   awaitedInterval: number;
@@ -134,11 +134,11 @@ export class ReplicaCoordinator implements SharedWork {
       memory.recordTakeover(late === true, idle);
       if (unwritten && memory instanceof ClusterMemory) checkpoints().resumeFrom(unwritten, memory);
     }
-    if (item === LIST) pollers().list.startRegularPolls(polledAt);
-    else
-      pollers()
-        .get(item)
-        ?.startRegularPolls(polledAt, idle === Infinity ? null : among * APART);
+    if (item === LIST) return pollers().list.startRegularPolls(polledAt);
+    const poller = pollers().get(item);
+    if (poller) poller.startRegularPolls(polledAt, idle === Infinity ? null : among * APART);
+    // The printers of a list are joined in turns: a watch that comes later must not poll right after the last owner.
+    else if (polledAt !== null) this.options.polledAt.set(item, polledAt);
   }
 
   async finish(item: string): Promise<void> {

@@ -18,15 +18,16 @@ function coordinate(scoped: () => Promise<ScopeMemory>, store = new MemoryStore(
   const clock = new ManualClock();
   const faults: unknown[] = [];
   const membership = { id: 'me', members: [], lock: null, want: () => undefined, leave: () => Promise.resolve() };
+  const polledAt = new Map<string, number>();
   const list = { isWatched: true, loadPublished: () => Promise.resolve() };
   const coordinator = new ReplicaCoordinator(() => membership as unknown as Membership, {
     sharing: { topic: ['watching'], name: 'host' },
-    ...{ store, clock, signal: new AbortController().signal, scoped },
+    ...{ store, clock, signal: new AbortController().signal, scoped, polledAt },
     ...{ pollers: () => Object.assign(new Map(), { list }), signIn: { usable: true } },
     standbyChanged: () => undefined,
     fault: (thrown: unknown) => faults.push(thrown),
   } as unknown as Parts);
-  return { coordinator, clock, faults };
+  return { coordinator, clock, faults, polledAt };
 }
 
 describe('watch/replication/coordinator', () => {
@@ -45,6 +46,14 @@ describe('watch/replication/coordinator', () => {
       await coordinator.leave();
       assert.deepEqual([clock.waiting, faults], [0, []]);
     }
+  });
+
+  it('knows when the last owner has polled a printer that is not watched yet', async () => {
+    const { coordinator, clock, polledAt } = coordinate(() => Promise.resolve(scopeOf('workspace')));
+    await clock.advance(10_000);
+    coordinator.gained({ item: 'C1', note: { ago: 1_000 }, idle: 500 }, 1);
+    assert.equal(polledAt.get('C1'), clock.monotonic() - 1_500);
+    await coordinator.leave();
   });
 
   it('accepts any notification without an exception', async () => {
