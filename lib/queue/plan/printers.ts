@@ -220,7 +220,7 @@ const broughtAlong = ({ open }: BoardInput, clusterId: string, gate: PlateGate |
   ) ?? NOTHING;
 const NOTHING: readonly Attempt[] = [];
 
-/** Prints in doubt that the service may have given to a member of a group: its part may lie there. */
+/** Prints in doubt that the service may have given to a member of a group: the part of each may lie there. */
 const inDoubtAt = (open: readonly OpenPrint[], gate: PlateGate | undefined): readonly Attempt[] =>
   open
     .map(({ attempt }) => attempt)
