@@ -663,6 +663,10 @@ export const attemptKey = (
   { copy, attempt }: Pick<Attempt, 'copy' | 'attempt'>,
 ): string => `${queueId}/${itemId}/${copy}/${attempt}`;
 
+/** Names an attempt within its queue. */
+export const nameOf = (itemId: string, { copy, attempt }: Pick<Attempt, 'copy' | 'attempt'>): string =>
+  `${itemId}/${copy}/${attempt}`;
+
 /** Id of an attempt's print at its printer: the service's, or the print key while that is unknown. */
 export const printingId = (
   queueId: string,

@@ -15,6 +15,7 @@ import {
   type Attempt,
   type ItemRecord,
   machinesOf,
+  nameOf,
   printerKey,
   type PrinterReason,
   type PrinterTarget,
@@ -42,7 +43,7 @@ export interface OpenPrints {
 /** Everything that decides whether a printer is free. */
 export interface BoardInput {
   clusterIds: readonly string[];
-  views: Pick<ClusterViews, 'get' | 'isMissing' | 'materialOf'>;
+  views: Pick<ClusterViews, 'get' | 'isMissing' | 'isJustSent' | 'materialOf'>;
   gates: Pick<PlateGates, 'of' | 'idOf'>;
   reservations: Pick<Reservations, 'isTaken'>;
   /** Why a copy could not go to a cluster a moment ago although it seemed free. */
@@ -109,8 +110,7 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
   // The service chooses the member of a group: each open dispatch without a known one occupies a free one that suits.
   const occupied = new Set<QueuePrinter>();
   for (const { record, attempt } of open) {
-    // One in doubt is an obstacle of each member that may have taken it.
-    if (attempt.printerId !== null || attempt.state === 'printing' || attempt.state === 'unknown') continue;
+    if (attempt.printerId !== null || attempt.state === 'printing' || isNowhere(input, view, record, attempt)) continue;
     const needs = requirementOf(record.require, record.files[attempt.file]?.facts ?? null, input.views.materialOf);
     const free = all.filter((printer) => printer.obstacle === null && !occupied.has(printer));
     const chosen = free.find((printer) => mismatchOf(needs, printer, input.rules) === null) ?? free[0];
@@ -183,7 +183,11 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
   const here = open.map(({ attempt }) => attempt).filter((attempt) => isAlone || attempt.printerId === printerId);
   const foreign = jobs.filter((job) => !here.some((attempt) => attempt.clusterJobId === job.clusterJobId));
   const gate = input.gates.of(clusterId, printerId);
-  const own = [...here, ...broughtAlong(input, clusterId, gate), ...(isAlone ? NOTHING : inDoubtAt(open, gate))];
+  const own = [
+    ...here,
+    ...broughtAlong(input, clusterId, gate),
+    ...(isAlone ? NOTHING : nowhereSeen(input, view, open, gate)),
+  ];
   const pause = pauseOf(input, { clusterId, printerId });
   const refusal = input.refusals.reasonOf(clusterId);
   const checks: [boolean, Obstacle][] = [
@@ -220,16 +224,31 @@ const broughtAlong = ({ open }: BoardInput, clusterId: string, gate: PlateGate |
   ) ?? NOTHING;
 const NOTHING: readonly Attempt[] = [];
 
-/** Prints in doubt that the service may have given to a member of a group: the part of each may lie there. */
-const inDoubtAt = (open: readonly OpenPrint[], gate: PlateGate | undefined): readonly Attempt[] =>
+/** Prints that are nowhere to be seen and that the service may have given to a member of a group: their parts may lie there. */
+const nowhereSeen = (
+  input: BoardInput,
+  view: ClusterView,
+  open: readonly OpenPrint[],
+  gate: PlateGate | undefined,
+): readonly Attempt[] =>
   open
+    .filter(({ record, attempt }) => isNowhere(input, view, record, attempt))
     .map(({ attempt }) => attempt)
     .filter((attempt) => {
-      if (attempt.state !== 'unknown' || attempt.printerId !== null) return false;
       const machines = machinesOf(attempt);
       const isKnown = gate && attempt.clusterJobId !== null && knows(gate, attempt.clusterJobId);
       return !isKnown && (machines.length === 0 || (gate !== undefined && machines.includes(gate.gateId)));
     });
+
+/** Whether nothing shows on which member of a group an open print is, and whether it has begun or ended there. */
+function isNowhere({ views }: BoardInput, { status }: ClusterView, { itemId }: ItemRecord, attempt: Attempt): boolean {
+  const { state, printerId, clusterJobId, hasLeft } = attempt;
+  if (printerId !== null) return false;
+  if (state === 'unknown') return true;
+  if (views.isJustSent(status.clusterId, nameOf(itemId, attempt)) || (state === 'assigned' && hasLeft === false))
+    return false;
+  return !status.jobs.some((job) => job.clusterJobId !== null && job.clusterJobId === clusterJobId);
+}
 
 /** The same of a print of another queue. */
 const isTaken = ({ reservations }: BoardInput, clusterId: string, gate: PlateGate | undefined): boolean =>
@@ -297,7 +316,7 @@ function isUncleared(
   const { clusterId, jobs } = view.status;
   const gate = input.gates.of(clusterId, printerId);
   const isOpen = gate && plateOf(gate, input.rules.gate) === 'open';
-  const mayHold = [...broughtAlong(input, clusterId, gate), ...inDoubtAt(open, gate)].length > 0;
+  const mayHold = [...broughtAlong(input, clusterId, gate), ...nowhereSeen(input, view, open, gate)].length > 0;
   const isClosed = !isOpen || mayHold || isTaken(input, clusterId, gate);
   const isInUse = jobs.some((job) => job.printerId === printerId && (occupiesPrinter(job) || isPlateWaiting(job)));
   return status === 'idle' && isClosed && !isInUse;

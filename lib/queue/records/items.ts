@@ -6,9 +6,9 @@ import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
-import { highestRank, lastAttempt, openAttempts, waitsOver } from '../model/item';
+import { highestRank, isOpen, lastAttempt, openAttempts, waitsOver } from '../model/item';
 import { rankBetween } from '../model/rank';
-import type { ItemRecord } from '../model/types';
+import type { Attempt, ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
 import { StoredItems } from './stored-items';
 import { isNumber, isText, listOf, mapOf, orMissing, shapeOf } from './shapes';
@@ -295,6 +295,20 @@ interface Room {
   known: ReadonlySet<string>;
 }
 
+/** Time after a dispatch for which the status that another queue knows need not list its print, ms. */
+const UNLISTED = 60_000;
+
+/**
+ * Whether the print of another queue, which a group does not show, may be on any of its members. Clocks of two runtimes may
+ * differ: a time that can't be right forbids (ADR 32).
+ */
+function isNowhere(attempt: Attempt, now: number): boolean {
+  const { state, printerId, dispatchedAt } = attempt;
+  if (!isOpen(attempt) || state === 'assigned' || printerId !== null) return false;
+  const age = now - (dispatchedAt ?? 0);
+  return state === 'unknown' || age < 0 || age > UNLISTED;
+}
+
 /** Room for one more copy whatever holds the cluster. */
 const ANY_ROOM: Room = { printers: Infinity, free: Infinity, known: new Set() };
 
@@ -366,20 +380,26 @@ export class Reservations {
     return after.includes(holder);
   }
 
-  /** The copies of other queues that hold a cluster and whose prints a status shows. A record that can't be read now shows none. */
-  async seenIn({ clusterId, jobs }: ClusterStatus): Promise<string[]> {
+  /**
+   * The copies of other queues that hold a group and whose prints its status shows, and whether some print is nowhere to be
+   * seen, so that it may lie on any member. A record that can't be read now shows none. `now`: ms since 1970.
+   */
+  async othersIn({ clusterId, jobs }: ClusterStatus, now: number): Promise<{ seen: string[]; areNowhere: boolean }> {
     const { store, queueId: own } = this;
     const seen: string[] = [];
+    let areNowhere = false;
     const holders = readReserved(await store.get(store.keyOf('queue-printer', clusterId)))?.holders ?? [];
     for (const holder of holders) {
       const [queueId, itemId, copy] = wordsOf(holder);
       if (queueId === own) continue;
       const stored = await store.get(store.keyOf('queue-item', queueId, itemId));
       const record = await new StoredItems(store, queueId).read(itemId, stored).catch(() => undefined);
-      const { clusterJobId = null } = (record && lastAttempt(record, copy)) ?? {};
+      const attempt = record && lastAttempt(record, copy);
+      const { clusterJobId = null } = attempt ?? {};
       if (clusterJobId !== null && jobs.some((job) => job.clusterJobId === clusterJobId)) seen.push(holder);
+      else areNowhere ||= attempt !== undefined && isNowhere(attempt, now);
     }
-    return seen;
+    return { seen, areNowhere };
   }
 
   async release(clusterId: string, holder: string): Promise<void> {

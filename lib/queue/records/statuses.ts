@@ -46,6 +46,8 @@ interface ClusterViewsDeps {
 export class ClusterViews {
   readonly #deps: ClusterViewsDeps;
   readonly #seen = new Map<string, Seen>();
+  /** By cluster and attempt, when it was sent, monotonic, ms; Infinity: it is being sent. */
+  readonly #sent = new Map<string, Map<string, number>>();
   /** Clusters that the service does not know. */
   readonly #missing = new Set<string>();
   readonly #materials = new Map<string, MaterialNeed>();
@@ -79,11 +81,33 @@ export class ClusterViews {
     const before = this.#seen.get(clusterId);
     if (before && requestedAt < before.at) return false;
     this.#missing.delete(clusterId);
+    this.#forgetSent(clusterId, requestedAt);
     const printers = status.printers.length > 0 ? status.printers : (before?.printers ?? []);
     this.#seen.set(clusterId, { status, printers, at: requestedAt });
     for (const { extruders, slots } of status.printers)
       for (const { material } of [...extruders, ...slots]) this.#learn(material);
     return true;
+  }
+
+  /** Records that an attempt (`nameOf`) is being sent to a cluster, until `sent`. */
+  sending(clusterId: string, name: string): void {
+    this.#sent.set(clusterId, (this.#sent.get(clusterId) ?? new Map<string, number>()).set(name, Infinity));
+  }
+
+  /** Records that an attempt was sent: from now on, a status that is requested lists its print if the printer has it. */
+  sent(clusterId: string, name: string): void {
+    this.#sent.get(clusterId)?.set(name, this.#deps.clock.monotonic());
+  }
+
+  /** Whether an attempt is being sent, or was sent after the request of the cluster's last status, which need not list it. */
+  isJustSent(clusterId: string, name: string): boolean {
+    return this.#sent.get(clusterId)?.has(name) ?? false;
+  }
+
+  #forgetSent(clusterId: string, requestedAt: number): void {
+    const sent = this.#sent.get(clusterId);
+    for (const [name, at] of sent ?? []) if (at < requestedAt) sent?.delete(name);
+    if (sent?.size === 0) this.#sent.delete(clusterId);
   }
 
   /** Whether the service does not know a cluster: what was seen of it before is no longer there. */

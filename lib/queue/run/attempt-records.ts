@@ -2,7 +2,7 @@ import { type KeyOf, Ledger } from '../../print/ledger';
 import type { Lock } from '../../state/membership';
 import type { Deadline } from '../../time/deadline';
 import { type AttemptOf, findAttempt } from '../model/item-changes';
-import { type Attempt, attemptKey, type ItemRecord } from '../model/types';
+import { type Attempt, attemptKey, type ItemRecord, nameOf } from '../model/types';
 import { PLANNER } from '../records/records';
 import type { QueueContext } from './context';
 
@@ -69,7 +69,3 @@ export class AttemptRecords {
     };
   }
 }
-
-/** Names an attempt within its queue. */
-export const nameOf = (itemId: string, { copy, attempt }: Pick<Attempt, 'copy' | 'attempt'>): string =>
-  `${itemId}/${copy}/${attempt}`;

@@ -21,12 +21,12 @@ import * as changes from '../model/item-changes';
 import type { AttemptOf } from '../model/item-changes';
 import { requirementOf } from '../model/requirement';
 import { costOfFile, type Prices } from '../model/rules';
-import { type Attempt, type ItemRecord, namesOf, type UsedMaterial } from '../model/types';
+import { type Attempt, type ItemRecord, nameOf, namesOf, type UsedMaterial } from '../model/types';
 import { usedBy } from '../model/usage';
 import type { Assignment } from '../plan/plan';
 import { mismatchOf } from '../plan/suitability';
 import { reservationOf } from '../records/items';
-import { AttemptRecords, nameOf } from './attempt-records';
+import { AttemptRecords } from './attempt-records';
 import type { QueueContext } from './context';
 import { Recalls } from './recalls';
 import { endOf, memberOf, SeenPrints } from './seen-prints';
@@ -169,6 +169,7 @@ export class Attempts {
       if (!isReserved) return 'reserved';
       await this.#records.write(itemId, change);
       isAssigned = attempt !== undefined;
+      if (attempt) views.sending(clusterId, nameOf(itemId, attempt));
       return attempt ?? null;
     } catch (thrown) {
       // Another item, or another printer, may go first meanwhile.
@@ -184,18 +185,22 @@ export class Attempts {
 
   /** Reserves a cluster for a copy. Returns whether there is room for it beside the copies of all queues. */
   async #reserve(clusterId: string, itemId: string, copy: number): Promise<boolean> {
-    const { data, views, view, queueId } = this.#queue;
+    const { data, views, view, queueId, clock } = this.#queue;
     const holder = reservationOf(queueId, itemId, copy);
     const { printers = [], status } = views.get(clusterId) ?? {};
     if (printers.length < 2 || !status)
       return data.reservations.reserve(clusterId, holder, { printers: 1, free: 1, known: new Set() });
-    const seen = await data.reservations.seenIn(status);
+    const { seen, areNowhere } = await data.reservations.othersIn(status, clock.now());
     const free = view.printersWithout(itemId, copy, clusterId).filter(({ obstacle }) => obstacle === null).length;
     const own = data.open.all.flatMap((record) =>
       openAttempts(record).map((attempt) => reservationOf(queueId, record.itemId, attempt.copy)),
     );
     // If none is free any more, the read before the departure shows that.
-    const room = { printers: printers.length, free: free || Infinity, known: new Set([...seen, ...own]) };
+    const room = {
+      printers: printers.length,
+      free: areNowhere ? 0 : free || Infinity,
+      known: new Set([...seen, ...own]),
+    };
     return data.reservations.reserve(clusterId, holder, room);
   }
 
@@ -221,6 +226,7 @@ export class Attempts {
       await this.#determine(itemId, assigned);
     } finally {
       this.#sending.delete(reservationOf(this.#queue.queueId, itemId, assigned.copy));
+      this.#queue.views.sent(assigned.clusterId, nameOf(itemId, assigned));
       this.#queue.view.refusals.tried(assigned.clusterId);
     }
     await this.#awaitSight(itemId, assigned);

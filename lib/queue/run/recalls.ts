@@ -6,9 +6,9 @@ import { type Deadline, underDeadline } from '../../time/deadline';
 import { AGAIN, type Backoff, retryUntil, waitBefore, WORK_IN_PROGRESS } from '../../time/retry';
 import { hasBegun, isOpen } from '../model/item';
 import * as changes from '../model/item-changes';
-import type { Attempt, ItemRecord, Recall } from '../model/types';
+import { type Attempt, type ItemRecord, nameOf, type Recall } from '../model/types';
 import { configurationsOf } from '../plan/printers';
-import { type AttemptRecords, nameOf } from './attempt-records';
+import type { AttemptRecords } from './attempt-records';
 import type { QueueContext } from './context';
 import type { SeenPrints } from './seen-prints';
 

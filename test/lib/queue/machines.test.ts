@@ -579,6 +579,43 @@ describe('queue: the plate of a machine', () => {
       assert.equal(all.farm.prints.length, 3);
     });
 
+    for (const isRestarted of [false, true])
+      it(`keeps its group from other copies while nothing shows it${isRestarted ? ', also after a restart' : ''}`, async () => {
+        two();
+        await start(onlyC1);
+        all.farm.isHidden = true;
+        await one.add('a');
+        await all.pass(isRestarted ? 0.5 : 60);
+        assert.equal(await one.outcome('a'), 'active: dispatched; 1 active');
+        if (isRestarted) await restart(onlyC1);
+        await one.add('b');
+        await all.pass(60);
+        assert.deepEqual(all.farm.sent, ['C1 job'], 'its part may lie on either plate');
+        assert.deepEqual(await one.codes('b'), ['BUSY']);
+        const shown = on('P1', at(all.farm.prints[0]?.uuid ?? '', 'printing', 10));
+        all.farm.changes.set('C1', answer({ ...group('P1', 'P2'), print_jobs: [shown] }));
+        await all.pass(60);
+        assert.deepEqual(all.farm.sent, ['C1 job', 'C1 job']);
+      });
+
+    it('keeps copies of another queue from its group', async () => {
+      two();
+      await start(onlyC1);
+      const other = await all.begin({ ...onlyC1, gate: 'automatic' }, { queueId: 'other' });
+      lose(all);
+      await one.add('a');
+      await all.pass(200);
+      assert.equal(await one.outcome('a'), 'blocked: unknown; 1 unknown');
+      all.farm.dispatch = 'accepted';
+      all.farm.isHidden = false;
+      await other.add('b');
+      await all.pass(60);
+      assert.equal(all.farm.prints.length, 1, 'the service might choose the member where the part lies');
+      await one.settle('a', 'not-printed');
+      await all.pass(120);
+      assert.ok(all.farm.prints.length > 1);
+    });
+
     it('keeps its group from other copies if a member joins that can’t have taken it', async () => {
       all.farm.changes.set('C1', answer(group('P1')));
       await start(onlyC1);
