@@ -46,8 +46,9 @@ const GRACE = SECOND;
 const WAITING = 'print-and-wait';
 /** Time within which nodes without a timeout setting end, s. */
 const NO_TIMEOUT = 600;
-/** Nodes that read or write a file on the share. */
-const ON_SHARE = ['print-file', 'upload-file', 'report-file', 'download-file'];
+/** Nodes that read a file on the share, and those that read or write one. */
+const FROM_SHARE = ['print-file', 'upload-file'];
+const ON_SHARE = [...FROM_SHARE, 'report-file', 'download-file'];
 /** Nodes without messages and changes of their own. */
 const FIXED = ['sink', 'catch'];
 /** Codes of a download that fails before the removal of its unfinished file hangs. */
@@ -615,8 +616,11 @@ class FlowsRun {
       const saving = this.#diskFailed && node.startsWith('print') ? SAVING : 0;
       if (took > limit * SECOND + GRACE + saving)
         throw new Broken(4, `message ${id} to ${node} ended after ${took / SECOND} s of ${limit} s`);
+      // A file that could not be sent is closed after that: the message ends for the reason of the failure.
+      const isOnlyClosed = FROM_SHARE.includes(node) && this.#share.isClosing(id);
       // In a shared folder, other messages may wait for the file.
-      if (folder === id) this.#share.checkEnd(folder, code, node === 'download-file' ? BROKEN_OFF : []);
+      if (folder === id && !isOnlyClosed)
+        this.#share.checkEnd(folder, code, node === 'download-file' ? BROKEN_OFF : []);
       if (stream && !stream.destroyed)
         throw new Broken(5, `message ${id} to ${node} ended, and its stream is still open`);
     }

@@ -11,8 +11,8 @@ const CODES = ['TIMEOUT', 'FILE_NOT_READABLE', 'FILE_NOT_WRITABLE'];
 export class Share {
   #mount: Mount;
   readonly #folder: string;
-  /** Folders of the share with a pending call. */
-  readonly #stalled = new Set<string>();
+  /** Names of the pending calls, by folder of the share. */
+  readonly #stalled = new Map<string, Set<string>>();
   #hang: DiskFault | undefined;
   #comeBack: () => void = () => undefined;
 
@@ -49,6 +49,12 @@ export class Share {
     if (hang?.paths) this.#addHang(hang.paths);
   }
 
+  /** Whether nothing but the close of a file hangs in this folder. */
+  isClosing(folder: string): boolean {
+    const names = this.#stalled.get(folder) ?? new Set();
+    return names.size === 1 && names.has('close');
+  }
+
   /** Throws if a message with a hanging file in this folder ended for another reason than that or one of `others`. */
   checkEnd(folder: string, code: string | undefined, others: readonly string[]): void {
     if (code !== undefined && this.#stalled.has(folder) && ![...CODES, ...others].includes(code))
@@ -83,7 +89,8 @@ export class Share {
     const mount = world.disks.mount(world.place('mounted-share'), this.#folder, world.time);
     mount.onFault = ({ name, path }, code) => {
       world.trace.add(`share: ${code} on ${name} of ${path}`);
-      this.#stalled.add(path.split(sep)[0] ?? '');
+      const folder = path.split(sep)[0] ?? '';
+      this.#stalled.set(folder, (this.#stalled.get(folder) ?? new Set<string>()).add(name));
     };
     return mount;
   }
