@@ -40,8 +40,8 @@ const TICK = 100;
 const LATE = 50;
 /** Longest wait until every printer was seen, ms. */
 const FIRST = 120_000;
-/** Longest new sign-in, ms: the database may be down, and a killed replica may hold the lock for two minutes. */
-const LONGEST_SIGN_IN = 180_000;
+/** Longest time for which a step is repeated, ms: the database may be down, and a killed replica may hold the lock for two minutes. */
+const LONGEST_STEP = 180_000;
 /** Longest wait until a replica follows a sign-in or a sign-out, ms. */
 const LONGEST_FOLLOWING = 60_000;
 /** Longest time until a replica has written its renewed pair, after a hazard that delays its writes, ms. */
@@ -310,18 +310,16 @@ export class Farm {
 
   /** Runs a statement on the database, as soon as it is there. */
   async sql<Row extends object>(statement: string, values: unknown[] = []): Promise<Row[]> {
-    for (const end = Date.now() + LONGEST_SIGN_IN; ; await pause(100)) {
+    return patiently(async () => {
       const client = new Client(this.postgres.address);
       client.on('error', () => undefined);
       try {
         await client.connect();
         return (await client.query<Row>(statement, values)).rows;
-      } catch (error) {
-        if (Date.now() > end) throw error;
       } finally {
         await client.end().catch(() => undefined);
       }
-    }
+    });
   }
 
   async evidence(): Promise<Evidence> {
@@ -360,14 +358,7 @@ export class Farm {
     const stretch = { from: Date.now(), to: Infinity };
     this.#signIns.push(stretch);
     try {
-      for (const end = Date.now() + LONGEST_SIGN_IN; ; await pause(500)) {
-        const { healthy } = this;
-        try {
-          return await signIn(healthy[0]?.url ?? '', 'account', healthy.at(-1)?.url);
-        } catch (error) {
-          if (Date.now() > end) throw error;
-        }
-      }
+      await patiently(() => signIn(this.healthy[0]?.url ?? '', 'account', this.healthy.at(-1)?.url));
     } finally {
       stretch.to = Date.now();
     }
@@ -377,7 +368,7 @@ export class Farm {
   async signOut(replica: Replica): Promise<() => void> {
     const stretch = { from: Date.now(), to: Infinity };
     this.#signedOut.push(stretch);
-    await post(`${replica.url}remote-printing/accounts/account/sign-out`, {});
+    await patiently(() => post(`${replica.url}remote-printing/accounts/account/sign-out`, {}));
     return () => (stretch.to = Date.now());
   }
 
@@ -515,6 +506,17 @@ export class Farm {
       // The database is down.
     } finally {
       await client.end().catch(() => undefined);
+    }
+  }
+}
+
+/** Repeats what a person does until it succeeds. Throws its last error if it never does. */
+export async function patiently<T>(step: () => Promise<T>): Promise<T> {
+  for (const end = Date.now() + LONGEST_STEP; ; await pause(250)) {
+    try {
+      return await step();
+    } catch (error) {
+      if (Date.now() > end) throw error;
     }
   }
 }

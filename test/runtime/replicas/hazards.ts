@@ -9,7 +9,7 @@ import { post } from '../../../scripts/demo.mjs';
 import type { Replica } from '../../../scripts/replica.mjs';
 import type { Passage } from '../../helpers/proxy';
 import type { HazardKind } from './evidence';
-import type { Farm } from './farm';
+import { type Farm, patiently } from './farm';
 import { INTERVAL, PRINT_TIMEOUT } from './flow';
 import { TIME_FACTOR, TOKEN_LIFETIME } from './size';
 
@@ -351,7 +351,7 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
           await stranger.start();
           try {
             const redirectUri = `${stranger.url}remote-printing/callback`;
-            await post(`${stranger.url}remote-printing/accounts/account/sign-in`, { redirectUri });
+            await patiently(() => post(`${stranger.url}remote-printing/accounts/account/sign-in`, { redirectUri }));
             await farm.signIn();
             await farm.follow('signed-in', farm.healthy);
           } finally {
