@@ -9,7 +9,16 @@ const QUIET: Evidence = {
   ...{ since: 0, now: NOW, told: [], printings: [], asked: [], refreshes: [], expired: [], hazards: [], stuck: [] },
   ...{ signIns: [], failedSignIns: [], signedOut: [], followed: [], late: [], lost: [], reuseDetections: 0 },
   ...{ states: [], shares: null, polls: new Map() },
-  queues: { added: [], clearings: [], dispatches: [], printings: [], printers: [], lists: [], settled: new Set() },
+  queues: {
+    added: [],
+    clearings: [],
+    dispatches: [],
+    printings: [],
+    printers: [],
+    members: new Map(),
+    lists: [],
+    settled: new Set(),
+  },
 };
 
 const broken = (name: string, seen: Partial<Evidence>): number => {
@@ -62,6 +71,31 @@ describe('the rules for three replicas', () => {
         assert.equal(broken(name, { ...polledTwice('replica 1', by), signedOut: longAgo, signIns: longAgo }), 1);
       }
     });
+  });
+
+  describe('about plates', () => {
+    const name = 'sends no print of a queue to a plate that is not clear';
+    const print = (printerId: string, createdAt: number, endedAt: number) =>
+      ({ key: 'a', clusterId: 'C1', printerId, createdAt, startedAt: createdAt + 5_000, endedAt }) as QueuePrinting;
+    const seen = (members: number, ...printings: QueuePrinting[]) => ({
+      queues: {
+        ...QUIET.queues,
+        printers: ['C1'],
+        members: new Map([['C1', members]]),
+        printings: printings.map((one) => ({ ...one, outcome: 'finished' as const })),
+      },
+    });
+    const first = print('P1', 0, 100_000);
+    const next = print('P1', 98_000, 200_000);
+
+    it('are broken by a print that is sent before the end of the one before', () =>
+      assert.equal(broken(name, seen(1, first, next)), 1));
+
+    it('allow it in a group with a free member, as the service chooses the member later', () =>
+      assert.equal(broken(name, seen(2, first, next)), 0));
+
+    it('are broken by it in a group without a free member', () =>
+      assert.equal(broken(name, seen(2, first, print('P2', 10_000, 150_000), next)), 1));
   });
 
   describe('about the planner', () => {

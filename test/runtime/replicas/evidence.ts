@@ -90,8 +90,9 @@ export interface QueuesSeen {
   clearings: readonly Clearing[];
   dispatches: readonly Dispatch[];
   printings: readonly QueuePrinting[];
-  /** Clusters of all queues. */
+  /** Clusters of all queues, and the number of printers in each. */
   printers: readonly string[];
+  members: ReadonlyMap<string, number>;
   /** Items of each queue, as each running replica lists them; null without an answer. */
   lists: readonly { queue: string; replica: number; at: number; items: readonly QueueItem[] | null }[];
   /** Attempts (`itemId/copy/attempt`) that the operator settled as not printed. */

@@ -158,19 +158,23 @@ export const QUEUE_RULES: Rule[] = [
         printers.flatMap((at) => {
           const clusterId = queues.printers[at] ?? '';
           const all = begun(queues, clusterId);
-          return all.flatMap(({ key, createdAt, printerId }, index) => {
+          const members = queues.members.get(clusterId) ?? 1;
+          return all.flatMap(({ key, createdAt, startedAt, printerId }, index) => {
+            const others = all.filter((one) => one.createdAt < createdAt && (one.endedAt ?? Infinity) > createdAt);
+            // The service chooses among the members that are free when the print begins, if one was free when it was sent.
+            const sentAt = members > 1 && others.length < members ? startedAt : createdAt;
             // The printers of a group have a plate each.
             const before = all.slice(0, index).findLast((one) => one.printerId === printerId);
             if (!before) return [];
             const where = `on printer ${at + 1} of the queues (${createdAt})`;
-            if (before.endedAt === null || createdAt < before.endedAt)
+            if (before.endedAt === null || sentAt < before.endedAt)
               return [`${key} was sent before the end of ${before.key} ${where}`];
             const readyAt = (before.doneAt ?? before.endedAt) - TOGETHER;
             const isCleared = queues.clearings.some(
               ({ clusterId: of, printerId: on, from, to }) =>
                 of === clusterId &&
                 (on === null || on === printerId) &&
-                from <= createdAt &&
+                from <= sentAt &&
                 Math.min(to, from + ON_ITS_WAY) >= readyAt,
             );
             const isEjected = gate === 'automatic' && before.outcome === 'finished';

@@ -134,6 +134,7 @@ export class Queues {
       dispatches: this.#dispatches,
       printings: [...this.#printings.values()],
       printers: this.printers,
+      members: new Map(this.#world.clusters().map(({ clusterId, printers }) => [clusterId, printers.length])),
       lists: this.#lists,
       settled: this.#settled,
     };
