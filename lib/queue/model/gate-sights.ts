@@ -7,6 +7,7 @@ import {
   type Outcome,
   type PlateGate,
   type PlateIds,
+  replacesLost,
   type Source,
   takenOff,
   withoutUnread,
@@ -274,11 +275,18 @@ export function withFarewell(before: PlateGate, { clusterId, jobs, history, unpl
 
 // The ends of a queue's own prints
 
-/** Closes the gate after a print that the queue knows to have ended there. */
+/**
+ * Closes the gate after a print that the queue knows to have ended there. A gate in the place of a lost or damaged record knows
+ * every print since its machine was seen again. Any other one had ended before, so a plate that was cleared since stays clear.
+ */
 export function closedBy(gate: PlateGate, id: string, outcome: Outcome, at: number): PlateGate {
   const source = outcome === 'unknown' ? 'vanished' : 'job';
   if (gate.ended?.id === id) return outcome === 'unknown' ? gate : withOutcome(gate, outcome);
-  return gate.known.includes(id) ? gate : closed(gate, id, { outcome, source, at });
+  if (gate.known.includes(id)) return gate;
+  const isClearedSince = replacesLost(gate) && !gate.isBlind && !gate.printing && gate.ended?.clearedAt !== null;
+  return isClearedSince
+    ? { ...gate, known: [...gate.known, id].slice(-KNOWN_KEPT) }
+    : closed(gate, id, { outcome, source, at });
 }
 
 /**

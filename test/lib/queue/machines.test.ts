@@ -201,6 +201,27 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C1', alone('P of C1')), { only: 'clear' });
     });
 
+    for (const outcome of ['ended', 'finished'] as const)
+      it(`stays clear after a person has cleared it, when a print from before is reported as ${outcome}`, async () => {
+        await start({ ...onlyC1, gate: 'confirm' });
+        all.farm.lives.push([
+          [0, 'printing'],
+          [20, ''],
+        ]);
+        await one.add('a');
+        await all.pass(10);
+        assert.equal(await one.outcome('a'), 'active: printing; 1 active');
+        all.kill(one);
+        await store().delete(gateKey('P of C1'));
+        await all.pass(20);
+        await start({ ...onlyC1, gate: 'confirm' });
+        assert.deepEqual(await see('C1', alone('P of C1')), { only: 'awaiting' });
+        await one.clear(true, 'C1');
+        for (const { end } of one.followed) end({ outcome, job: null });
+        assert.deepEqual(await see('C1', alone('P of C1')), { only: 'clear' });
+        assert.equal(one.types('plate.awaiting').length, 1);
+      });
+
     it('is closed if an attempt of the queue names the printer', async () => {
       await start({ ...onlyC1, gate: 'automatic' });
       await one.add('a');
