@@ -219,10 +219,13 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
 /** Open prints that a machine may have taken before it left their cluster. Of one that it has shown, its gate tells the rest. */
 const broughtAlong = ({ open }: BoardInput, clusterId: string, gate: PlateGate | undefined): readonly Attempt[] =>
   (gate && open.byMachine.get(gate.gateId))?.filter(
-    (attempt) =>
-      attempt.clusterId !== clusterId && (attempt.clusterJobId === null || !knows(gate, attempt.clusterJobId)),
+    (attempt) => attempt.clusterId !== clusterId && !hasShown(gate, attempt),
   ) ?? NOTHING;
 const NOTHING: readonly Attempt[] = [];
+
+/** The same of a print of another queue. */
+const isTaken = ({ reservations }: BoardInput, clusterId: string, gate: PlateGate | undefined): boolean =>
+  gate !== undefined && reservations.isTaken(gate.gateId, clusterId);
 
 /** Prints that are nowhere to be seen and that the service may have given to a member of a group: their parts may lie there. */
 const nowhereSeen = (
@@ -235,10 +238,14 @@ const nowhereSeen = (
     .filter(({ record, attempt }) => isNowhere(input, view, record, attempt))
     .map(({ attempt }) => attempt)
     .filter((attempt) => {
+      if (gate && hasShown(gate, attempt)) return false;
       const machines = machinesOf(attempt);
-      const isKnown = gate && attempt.clusterJobId !== null && knows(gate, attempt.clusterJobId);
-      return !isKnown && (machines.length === 0 || (gate !== undefined && machines.includes(gate.gateId)));
+      return machines.length === 0 || (gate !== undefined && machines.includes(gate.gateId));
     });
+
+/** Whether a machine has shown the print of an attempt. */
+const hasShown = (gate: PlateGate, { clusterJobId }: Attempt): boolean =>
+  clusterJobId !== null && knows(gate, clusterJobId);
 
 /** Whether nothing shows on which member of a group an open print is, and whether it has begun or ended there. */
 function isNowhere({ views }: BoardInput, { status }: ClusterView, { itemId }: ItemRecord, attempt: Attempt): boolean {
@@ -249,10 +256,6 @@ function isNowhere({ views }: BoardInput, { status }: ClusterView, { itemId }: I
     return false;
   return !status.jobs.some((job) => job.clusterJobId !== null && job.clusterJobId === clusterJobId);
 }
-
-/** The same of a print of another queue. */
-const isTaken = ({ reservations }: BoardInput, clusterId: string, gate: PlateGate | undefined): boolean =>
-  gate !== undefined && reservations.isTaken(gate.gateId, clusterId);
 
 const isBusy = (jobs: readonly PrintJob[], own: readonly Attempt[], foreign: readonly PrintJob[]): boolean =>
   own.some(({ state }) => state !== 'unknown') ||
