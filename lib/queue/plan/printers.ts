@@ -183,11 +183,8 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
   const here = open.map(({ attempt }) => attempt).filter((attempt) => isAlone || attempt.printerId === printerId);
   const foreign = jobs.filter((job) => !here.some((attempt) => attempt.clusterJobId === job.clusterJobId));
   const gate = input.gates.of(clusterId, printerId);
-  const own = [
-    ...here,
-    ...broughtAlong(input, clusterId, gate),
-    ...(isAlone ? NOTHING : nowhereSeen(input, view, open, gate)),
-  ];
+  const own = [...here, ...broughtAlong(input, clusterId, gate)];
+  const nowhere = isAlone ? NOTHING : nowhereSeen(input, view, open, gate);
   const pause = pauseOf(input, { clusterId, printerId });
   const refusal = input.refusals.reasonOf(clusterId);
   const checks: [boolean, Obstacle][] = [
@@ -211,7 +208,8 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
     [printer.status !== 'idle', BUSY],
     [pause !== undefined, pausedBy(pause?.reason ?? null)],
     [refusal !== null, refusal],
-    [own.some(({ state }) => state === 'unknown'), OUTCOME_UNKNOWN],
+    [[...own, ...nowhere].some(({ state }) => state === 'unknown'), OUTCOME_UNKNOWN],
+    [nowhere.length > 0, SENT_TO_GROUP],
   ];
   return checks.find(([applies]) => applies)?.[1] ?? null;
 }
@@ -336,6 +334,10 @@ const COOLING = {
   sentence: phrase`The print on the printer has ended, but the printer is not free yet.`,
 } as const;
 const FOREIGN = { code: 'FOREIGN_JOB', sentence: phrase`Another job waits in the printer.` } as const;
+const SENT_TO_GROUP = {
+  code: 'BUSY',
+  sentence: phrase`A print that was sent to the group may be on this printer: nothing shows it yet.`,
+} as const;
 const AWAY = { code: 'BUSY', sentence: phrase`The printer had a print when it went offline.` } as const;
 const PLATE = {
   code: 'PLATE_NOT_CLEARED',
