@@ -298,6 +298,18 @@ const isBreak = (error: unknown): boolean =>
 /** Whether the driver did not wait for an answer any longer; the server may still be at it. */
 const isGivenUp = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
 
-/** Code of a failure. The driver gives no code for a missing or refused password. */
-const codeIn = (error: unknown): string =>
-  error instanceof Error && error.message.startsWith('SASL') ? '28P01' : codeOf(error);
+/** Codes of failures that the driver describes in words alone. */
+const WORDED: readonly (readonly [RegExp, string])[] = [
+  // A missing or refused password.
+  [/^SASL/, '28P01'],
+  [/timeout/, 'ETIMEDOUT'],
+  [/terminated|connection error/, 'ECONNRESET'],
+];
+
+/** Code of a failure. */
+function codeIn(error: unknown): string {
+  const code = codeOf(error);
+  if (code !== 'Error') return code;
+  const { message } = error as Error;
+  return WORDED.find(([words]) => words.test(message))?.[1] ?? code;
+}

@@ -426,6 +426,16 @@ describe('state on PostgreSQL with connection faults', () => {
       }
     });
 
+    it('names the failure of a connection that the server closes', async () => {
+      const closing = createServer((socket) => void socket.destroy()).listen(0, '127.0.0.1');
+      await once(closing, 'listening');
+      const { port } = closing.address() as AddressInfo;
+      const closed = database({ at: address.replace(String(server.port), String(port)) });
+      await assert.rejects(closed.query('SELECT 1', []), { code: 'ECONNRESET' });
+      await closed.close();
+      closing.close();
+    });
+
     it('reports a missing password as a wrong one', async () => {
       // The server's authentication messages.
       const authentication = (code: number, text: string) => {
