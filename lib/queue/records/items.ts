@@ -295,7 +295,7 @@ interface Room {
   known: ReadonlySet<string>;
 }
 
-/** Time after a dispatch for which the status that another queue knows need not list its print, ms. */
+/** Time after a dispatch, or the assignment before it, for which the status that another queue knows need not list the print, ms. */
 const UNLISTED = 60_000;
 
 /**
@@ -303,9 +303,9 @@ const UNLISTED = 60_000;
  * differ: a time that can't be right forbids (ADR 32).
  */
 function isNowhere(attempt: Attempt, now: number): boolean {
-  const { state, printerId, dispatchedAt } = attempt;
-  if (!isOpen(attempt) || state === 'assigned' || printerId !== null) return false;
-  const age = now - (dispatchedAt ?? 0);
+  const { state, printerId, hasLeft, assignedAt, dispatchedAt } = attempt;
+  if (!isOpen(attempt) || printerId !== null || (state === 'assigned' && hasLeft === false)) return false;
+  const age = now - (dispatchedAt ?? assignedAt);
   return state === 'unknown' || age < 0 || age > UNLISTED;
 }
 

@@ -628,13 +628,28 @@ describe('queue: the plate of a machine', () => {
       await all.pass(200);
       assert.equal(await one.outcome('a'), 'blocked: unknown; 1 unknown');
       all.farm.dispatch = 'accepted';
-      all.farm.isHidden = false;
       await other.add('b');
       await all.pass(60);
       assert.equal(all.farm.prints.length, 1, 'the service might choose the member where the part lies');
       await one.settle('a', 'not-printed');
       await all.pass(120);
       assert.ok(all.farm.prints.length > 1);
+    });
+
+    it('keeps copies of another queue from its group while nothing shows it', async () => {
+      two();
+      await start(onlyC1);
+      const other = await all.begin({ ...onlyC1, gate: 'automatic' }, { queueId: 'other' });
+      await one.add('a');
+      await all.pass(70);
+      assert.equal(await one.outcome('a'), 'active: dispatched; 1 active');
+      await other.add('b');
+      await all.pass(60);
+      assert.deepEqual(all.farm.sent, ['C1 job'], 'its part may lie on either plate');
+      const shown = on('P1', at(all.farm.prints[0]?.uuid ?? '', 'printing', 10));
+      all.farm.changes.set('C1', answer({ ...group('P1', 'P2'), print_jobs: [shown] }));
+      await all.pass(120);
+      assert.deepEqual(all.farm.sent, ['C1 job', 'C1 job']);
     });
 
     it('keeps its group from other copies if a member joins that can’t have taken it', async () => {
