@@ -65,6 +65,8 @@ export class PlateGates {
   readonly #unwritten = new Map<string, Unwritten>();
   /** The last statuses of machines in clusters that they had left, by gate, until these are written. */
   readonly #farewells = new Map<string, readonly Farewell[]>();
+  /** Machines that the marks in the checkpoints of all clusters name, once they were needed. */
+  #marked: Promise<ReadonlySet<string>> | undefined;
   /** Of the names of machines. */
   readonly #prefix: string;
 
@@ -299,11 +301,31 @@ export class PlateGates {
     const { ownId, hostGuid, clusterId } = machine;
     const marked = list(record(await store.get(store.checkpointKey(clusterId)))?.gates);
     if ([ownId, hostGuid, gateIdOf(machine)].some((id) => id !== null && marked.includes(id))) return true;
-    if ([ownId, hostGuid].some((id) => id !== null && (isNamed(id) || isMarked(id)))) return true;
+    const ids = [ownId, hostGuid].filter((id) => id !== null);
+    if (ids.some((id) => isNamed(id) || isMarked(id))) return true;
     if (this.#mayBeClosedHost(machine)) return true;
+    // Nothing loads the checkpoint of a former cluster id.
+    const all = await this.#allMarked();
+    if (ids.some((id) => all.has(id))) return true;
     // Of a group, the others may be meant.
     if (this.#records.index.in(clusterId).length > 0) return false;
     return isNamed(clusterId) || (await store.get(store.keyOf('queue-printer', clusterId))) !== undefined;
+  }
+
+  #allMarked(): Promise<ReadonlySet<string>> {
+    return (this.#marked ??= this.#readMarks().catch((thrown: unknown) => {
+      this.#marked = undefined;
+      throw thrown;
+    }));
+  }
+
+  /** Reads the marks in all checkpoints; one that can't be read has none. Rejects while none can be read. */
+  async #readMarks(): Promise<ReadonlySet<string>> {
+    const { store } = this.#deps;
+    const marked = new Set<string>();
+    for await (const { value } of store.entries(store.checkpointKey(), () => undefined))
+      for (const machine of list(record(value)?.gates)) if (typeof machine === 'string') marked.add(machine);
+    return marked;
   }
 
   /** Whether a new member may be the host of its group under another id, and the host's plate is not clear. */

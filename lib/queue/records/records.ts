@@ -45,8 +45,12 @@ export class QueueStore {
 
   keyOf = (kind: Kind, ...words: string[]): Key => [kind, ...this.scope, ...words];
 
-  /** Key of a cluster's event checkpoint, in which written gates leave their marks. */
-  checkpointKey = (clusterId: string): Key => ['checkpoint', ...this.scope, clusterId];
+  /** Key of a cluster's event checkpoint, in which written gates leave their marks; without an id, of all of them. */
+  checkpointKey = (clusterId?: string): Key => [
+    'checkpoint',
+    ...this.scope,
+    ...(clusterId === undefined ? [] : [clusterId]),
+  ];
 
   get<T>(key: Key): Promise<T | undefined> {
     return this.store.get<T>(key);

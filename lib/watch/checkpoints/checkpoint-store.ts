@@ -173,9 +173,9 @@ export class CheckpointStore {
   write({ scope, gates }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {
     const value = () => {
       const marked = gates.get(clusterId);
-      if (memory.movedTo !== null) return { movedTo: memory.movedTo };
       const { checkpoint, figures } = memory.contents;
-      return { ...(checkpoint && { ...checkpoint, figures }), ...(marked && { gates: marked }) };
+      const contents = memory.movedTo !== null ? { movedTo: memory.movedTo } : checkpoint && { ...checkpoint, figures };
+      return { ...contents, ...(marked && { gates: marked }) };
     };
     this.#write([CHECKPOINT, ...scope, clusterId], clusterId, memory, { value, notify: memory.movedTo !== null });
   }

@@ -977,6 +977,13 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
     });
 
+    it('is closed if its record was lost, and the service does not list its former cluster any more', async () => {
+      await store().put(['checkpoint', ...SCOPE, 'C0'], { movedTo: 'C2', gates: ['P1'] });
+      all.farm.changes.set('C2', answer(alone('P1')));
+      await start();
+      assert.deepEqual(await see('C2', alone('P1')), { only: 'awaiting' });
+    });
+
     /** Sends a print to P1 at C1, which no status shows. P2 at C2 is paused. */
     const sendUnseen = async () => {
       all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));

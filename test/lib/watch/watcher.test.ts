@@ -475,6 +475,16 @@ describe('Watcher', () => {
       assert.equal(writes, 0);
     });
 
+    it('stays where it is when the cluster gets another id', async () => {
+      await account.watched('C1');
+      mark('P1');
+      await clock.advance(MINUTE);
+      service.remove('C1');
+      service.cluster('N1', answer(), { host_guid: 'G-C1' });
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(await stored(), { movedTo: 'N1', gates: ['P1'] });
+    });
+
     it('is written once the checkpoint is loaded', async () => {
       await account.watched('C1');
       await account.watcher.close();
