@@ -269,6 +269,7 @@ export class PlateGates {
       isFromUnread: found.isFromUnread && gate !== undefined && !isGone(gate.clusterId),
       isGone,
       at: Date.parse(status.receivedAt),
+      servedAt: Date.parse(status.generatedAt ?? status.receivedAt),
     };
   }
 

@@ -222,6 +222,26 @@ describe('queue: the plate of a machine', () => {
         assert.equal(one.types('plate.awaiting').length, 1);
       });
 
+    for (const [print, minutes, plate] of [
+      ['an earlier print', -20, 'clear'],
+      ['a later print', 5, 'awaiting'],
+      ['a print of an unknown time', null, 'awaiting'],
+    ] as const)
+      it(`is ${plate} at the first sight after a person has cleared it, if ${print} ended there`, async () => {
+        await start({ ...onlyC1, gate: 'confirm' });
+        await one.add('a');
+        await all.pass(80);
+        all.kill(one);
+        await store().delete(gateKey('P of C1'));
+        all.farm.changes.set('C1', answer(OFFLINE));
+        await start({ ...onlyC1, gate: 'confirm' });
+        await one.clear(true, 'C1');
+        const sentAt = minutes === null ? null : new Date(all.clock.now() + minutes * 60_000).toISOString();
+        await all.pass(600);
+        const foreign = on('P of C1', at('x', 'finished', 100, { created_at: sentAt }));
+        assert.deepEqual(await see('C1', alone('P of C1', past(foreign))), { only: plate });
+      });
+
     it('is closed if an attempt of the queue names the printer', async () => {
       await start({ ...onlyC1, gate: 'automatic' });
       await one.add('a');
