@@ -129,10 +129,17 @@ export class Words {
       const prints = item.prints.filter((print) => print.copy === copy);
       const standing = prints.filter(({ state }) => STANDING.includes(state));
       if (standing.length > 1) this.#break(`${key}/${copy} has ${standing.length} attempts that stand for it`);
-      const settled = this.#settled.get(key)?.findLast((one) => one.copy === copy);
-      if (!settled || !prints.some(({ attempt }) => attempt > settled.attempt)) continue;
+      const all = this.#settled.get(key) ?? [];
+      const settled = all.findLast((one) => one.copy === copy);
+      if (!settled) continue;
       const print = prints.find(({ attempt }) => attempt === settled.attempt);
-      if (!print || !this.#isRejected(key, print))
+      // Later prints may displace it in the item.
+      if (print && this.#isRejected(key, print))
+        this.#settled.set(
+          key,
+          all.filter((one) => one !== settled),
+        );
+      else if (prints.some(({ attempt }) => attempt > settled.attempt))
         this.#break(`${key}/${copy} is sent again, though it was settled as printed`);
     }
   }
