@@ -291,14 +291,17 @@ export function withFarewell(before: PlateGate, { clusterId, jobs, history, unpl
 // The ends of a queue's own prints
 
 /**
- * Closes the gate after a print that the queue knows to have ended there. A gate in the place of a lost or damaged record knows
- * every print since its machine was seen again. Any other one had ended before, so a plate that was cleared since stays clear.
+ * Closes the gate after a print that the queue knows to have ended there. A gate follows each status before the attempts do. If a
+ * print was seen to begin on the machine and its gate does not know it, the print is older than the gate, which replaces a lost or
+ * damaged record: a plate that was cleared since stays clear.
+ * @param wasSeen whether a status has shown that the print had begun on this machine
  */
-export function closedBy(gate: PlateGate, id: string, outcome: Outcome, at: number): PlateGate {
+export function closedBy(gate: PlateGate, id: string, outcome: Outcome, at: number, wasSeen: boolean): PlateGate {
   const source = outcome === 'unknown' ? 'vanished' : 'job';
   if (gate.ended?.id === id) return outcome === 'unknown' ? gate : withOutcome(gate, outcome);
   if (gate.known.includes(id)) return gate;
-  const isClearedSince = replacesLost(gate) && !gate.isBlind && !gate.printing && gate.ended?.clearedAt !== null;
+  const isIdle = !gate.isBlind && !gate.printing;
+  const isClearedSince = wasSeen && replacesLost(gate) && isIdle && gate.ended?.clearedAt !== null;
   return isClearedSince
     ? { ...gate, known: [...gate.known, id].slice(-KNOWN_KEPT) }
     : closed(gate, id, { outcome, source, at });

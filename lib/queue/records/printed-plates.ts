@@ -64,9 +64,10 @@ export class PrintedPlates {
     if (!gate || found.length > 1) return this.settle(print, names);
     const [id = ''] = names;
     const now = this.#clock.now();
-    await this.#records.update(gate.gateId, (current) => closedBy(current ?? gate, id, outcome, now));
-    const isSeen = print.printerId !== null || print.startedAt !== null || gate.printerId !== null;
     const possible = machinesOf(print);
+    const wasSeen = print.startedAt !== null && (print.printerId !== null || possible.length === 1);
+    await this.#records.update(gate.gateId, (current) => closedBy(current ?? gate, id, outcome, now, wasSeen));
+    const isSeen = print.printerId !== null || print.startedAt !== null || gate.printerId !== null;
     if (isSeen || possible.length < 2) return;
     // A printer that is left alone lists all prints of its group, also those of members that have left it.
     for (const gateId of possible)

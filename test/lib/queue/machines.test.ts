@@ -222,6 +222,20 @@ describe('queue: the plate of a machine', () => {
         assert.equal(one.types('plate.awaiting').length, 1);
       });
 
+    it('is closed by a print that was sent after a person has cleared it, though nobody has seen it begin', async () => {
+      await store().put(['checkpoint', ...SCOPE, 'C1'], { gates: ['P of C1'] });
+      await start({ ...onlyC1, gate: 'confirm' });
+      assert.deepEqual(await see('C1', alone('P of C1')), { only: 'awaiting' });
+      await one.clear(true, 'C1');
+      all.farm.isHidden = true;
+      await one.add('a');
+      await all.pass(1);
+      assert.equal(await one.outcome('a'), 'active: dispatched; 1 active');
+      await restart({ ...onlyC1, gate: 'confirm' });
+      for (const { end } of one.followed) end({ outcome: 'finished', job: null });
+      assert.deepEqual(await see('C1', alone('P of C1')), { only: 'awaiting' });
+    });
+
     for (const [print, minutes, plate] of [
       ['an earlier print', -20, 'clear'],
       ['a later print', 5, 'awaiting'],
