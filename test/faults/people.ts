@@ -155,11 +155,15 @@ export class People {
 
   /** Tells the last print of a cluster from later ones; null while one is there, and while the queue may not have seen its end. */
   #lastPrints(clusterId: string): string | null {
-    const cluster = this.world.simulator.world.listed().find((one) => one.clusterId === clusterId);
+    const { world } = this.world.simulator;
+    const cluster = world.listed().find((one) => one.clusterId === clusterId);
     if (!cluster || this.regrouped.has(cluster)) return null;
-    const { queue, log, online } = cluster;
+    const { queue, log, online, onlineSince } = cluster;
     const last = log.at(-1);
-    if (!online || queue.length > 0 || this.world.time.truth() - (last?.endedAt ?? 0) < LATER) return null;
+    const { at, now } = world.moment();
+    const onlineAt = onlineSince === undefined ? 0 : now - (at - onlineSince) / world.timeFactor;
+    const seenFrom = Math.max(last?.endedAt ?? 0, onlineAt);
+    if (!online || queue.length > 0 || this.world.time.truth() - seenFrom < LATER) return null;
     // One that has vanished is in no list.
     const sent = this.world.printed.filter((print) => print.clusterId === clusterId).length;
     return `${sent} ${last?.uuid ?? ''}`;
