@@ -301,10 +301,10 @@ export class People {
     const named = prints.flatMap((print) => print.clusterJobId ?? []);
     for (const { copy, state: print, clusterJobId, clusterId } of prints) {
       if (print !== 'unknown' || !this.queue || !this.machine?.alive) continue;
-      const made = this.world.printed.filter(
-        ({ jobName, uuid }) =>
-          jobName === `${key}.gcode` && (uuid === clusterJobId || (!named.includes(uuid) && !this.#settled.has(uuid))),
-      );
+      const made = this.world.printed.filter((one) => {
+        const isFree = one.clusterId === clusterId && !named.includes(one.uuid) && !this.#settled.has(one.uuid);
+        return one.jobName === `${key}.gcode` && (one.uuid === clusterJobId || isFree);
+      });
       const shown = made.flatMap((one) => this.jobOf(one.uuid) ?? []);
       // Whatever a poll can show, it shows, unless the printer has come back under another id.
       const isThere = this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId);
