@@ -4,8 +4,11 @@ import type { PrintJob } from '../../simulator';
 import type { Printed, World } from './machine';
 import { Broken } from './trace';
 
-/** Latencies between the queue's last read of a printer and its dispatch there: two round trips. */
-const ROUND_TRIPS = 4;
+/**
+ * Latencies between the queue's last read of a printer and its dispatch there: two round trips, and that of another print of the
+ * same file, which goes first.
+ */
+const LATENCIES = 6;
 
 /** Whether the plate of a job waits for a person, however its print ended. */
 export const awaitsCleanup = ({ status }: Pick<PrintJob, 'status'>): boolean => status.endsWith('wait_cleanup');
@@ -160,7 +163,7 @@ export class Floor {
 
   #sent({ clusterId, jobName, left }: Printed, job: PrintJob): void {
     const { time, wire } = this.world;
-    const readAt = time.truth() - (time.elapsed - left.at) - ROUND_TRIPS * wire.latency;
+    const readAt = time.truth() - (time.elapsed - left.at) - LATENCIES * wire.latency;
     this.#readAt.set(job.uuid, readAt);
     const cluster = this.#listed.find((one) => one.clusterId === clusterId);
     if (!cluster) return;
