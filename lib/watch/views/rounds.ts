@@ -48,6 +48,8 @@ export interface Rounds {
   sendKnown(): Promise<void>;
   /** Adds the result of a poll at the watch's turn. */
   add(result: PollResult): void;
+  /** Replaces an older result that waits to be sent: a message may have sent this one already. */
+  refresh?(result: PollResult): void;
   /** Records a read of the list. */
   recordList?(clusterIds: readonly string[] | null, error: PrintingError | null): void;
   /** Awaits the result of a cluster, or no longer does. */
@@ -218,6 +220,10 @@ export class GroupRounds implements Rounds {
     else this.#awaited.delete(clusterId);
   }
 
+  refresh(result: PollResult): void {
+    this.#batch.refresh(result);
+  }
+
   drop(clusterId: string): void {
     this.#batch.drop(clusterId);
   }
@@ -353,6 +359,11 @@ export class ResultBatch {
     if (this.#pending.length <= (clusters.ownCount > MOST_COLLECTED ? 1 : MOST_COLLECTED)) return;
     // One result stays for the last part, which states the count.
     this.#send(this.#pending.splice(0, this.#pending.length - 1), null);
+  }
+
+  refresh(result: PollResult): void {
+    const older = this.#pending.find((one) => one.result.clusterId === result.clusterId);
+    if (older && result.status) Object.assign(older, { result, addedAt: this.options.clock.monotonic() });
   }
 
   drop(clusterId: string): void {

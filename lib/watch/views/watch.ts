@@ -240,6 +240,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     if (this.#isClosed) return;
     this.clusters.recordResult(result);
     if (due) this.#rounds.add(result);
+    else this.#rounds.refresh?.(result);
   }
 
   onTurn(result: PollResult): void {

@@ -513,6 +513,21 @@ describe('Watcher', () => {
       assert.notEqual(witness.rounds[1]?.group?.id, witness.rounds[0]?.group?.id);
     });
 
+    it('yields no older status at the end of an interval than a message has got meanwhile', async () => {
+      const witness = await account.watched(null);
+      const onlineIn = (round: (typeof witness.rounds)[number] | undefined) =>
+        round?.results.map(({ status }) => status?.online);
+      for (let second = 0; second < 58; second++) {
+        await clock.advance(1_000);
+        if (service.count('clusterStatus C2') > 1) break;
+      }
+      assert.equal(witness.rounds.length, 1, 'its result waits for the end of the interval');
+      service.cluster('C2', answer({ is_online: false }));
+      assert.deepEqual(onlineIn(await witness.poll()), [true, false]);
+      await clock.advance(65_000);
+      assert.deepEqual(onlineIn(witness.rounds[1]), [true, false]);
+    });
+
     it('polls a few clusters at once, and the others spread over the interval', async () => {
       for (let index = 3; index <= 60; index++) service.cluster(`C${index}`);
       const witness = await account.watched(null);
