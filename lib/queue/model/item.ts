@@ -15,6 +15,10 @@ const OPEN: readonly AttemptState[] = ['assigned', 'dispatched', 'printing', 'un
 /** Whether an attempt occupies its printer. */
 export const isOpen = ({ state }: Attempt): boolean => OPEN.includes(state);
 
+/** Whether the service may have given the print of an attempt to some member of a group, and nothing names which. */
+export const isUnplaced = (attempt: Attempt): boolean =>
+  isOpen(attempt) && attempt.printerId === null && (attempt.state !== 'assigned' || attempt.hasLeft !== false);
+
 /** Whether a person has settled an attempt as printed, and nothing has named its print yet. */
 export const isUnnamed = ({ settledAs, clusterJobId }: Attempt): boolean =>
   settledAs === 'printed' && clusterJobId === null;

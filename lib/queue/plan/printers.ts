@@ -6,7 +6,7 @@ import { describeChange, describeReason, type PrintJob } from '../../service/pri
 import type { Fault, Printer } from '../../service/printer';
 import { phrase, type Sentence } from '../../words/sentence';
 import { knows, type PlateGate, plateOf } from '../model/gate';
-import { hasBegun, openAttempts } from '../model/item';
+import { hasBegun, isUnplaced, openAttempts } from '../model/item';
 import { printerIdOf } from '../model/machine';
 import { pauseAt, type PauseState, type QueueRecord } from '../model/queue-record';
 import { requirementOf } from '../model/requirement';
@@ -247,12 +247,11 @@ const hasShown = (gate: PlateGate, { clusterJobId }: Attempt): boolean =>
 
 /** Whether nothing shows on which member of a group an open print is, and whether it has begun or ended there. */
 function isNowhere({ views }: BoardInput, { status }: ClusterView, { itemId }: ItemRecord, attempt: Attempt): boolean {
-  const { state, printerId, clusterJobId, hasLeft } = attempt;
-  if (printerId !== null) return false;
+  const { state, clusterJobId } = attempt;
+  if (!isUnplaced(attempt)) return false;
   if (state === 'unknown') return true;
-  if (views.isJustSent(status.clusterId, nameOf(itemId, attempt)) || (state === 'assigned' && hasLeft === false))
-    return false;
-  return !status.jobs.some((job) => job.clusterJobId !== null && job.clusterJobId === clusterJobId);
+  const isListed = status.jobs.some((job) => job.clusterJobId !== null && job.clusterJobId === clusterJobId);
+  return !isListed && !views.isJustSent(status.clusterId, nameOf(itemId, attempt));
 }
 
 const isBusy = (jobs: readonly PrintJob[], own: readonly Attempt[], foreign: readonly PrintJob[]): boolean =>

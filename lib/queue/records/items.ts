@@ -6,7 +6,7 @@ import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
-import { highestRank, isOpen, lastAttempt, openAttempts, waitsOver } from '../model/item';
+import { highestRank, isUnplaced, lastAttempt, openAttempts, waitsOver } from '../model/item';
 import { rankBetween } from '../model/rank';
 import type { Attempt, ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
@@ -302,9 +302,9 @@ const UNLISTED = 60_000;
  * Whether the print of another queue, which a group does not show, may be on any of its members. Clocks of two runtimes may
  * differ: a time that can't be right forbids (ADR 32).
  */
-function isNowhere(attempt: Attempt, now: number): boolean {
-  const { state, printerId, hasLeft, assignedAt, dispatchedAt } = attempt;
-  if (!isOpen(attempt) || printerId !== null || (state === 'assigned' && hasLeft === false)) return false;
+function isOutOfSight(attempt: Attempt, now: number): boolean {
+  const { state, assignedAt, dispatchedAt } = attempt;
+  if (!isUnplaced(attempt)) return false;
   const age = now - (dispatchedAt ?? assignedAt);
   return state === 'unknown' || age < 0 || age > UNLISTED;
 }
@@ -397,7 +397,7 @@ export class Reservations {
       const attempt = record && lastAttempt(record, copy);
       const { clusterJobId = null } = attempt ?? {};
       if (clusterJobId !== null && jobs.some((job) => job.clusterJobId === clusterJobId)) seen.push(holder);
-      else areNowhere ||= attempt !== undefined && isNowhere(attempt, now);
+      else areNowhere ||= attempt !== undefined && isOutOfSight(attempt, now);
     }
     return { seen, areNowhere };
   }

@@ -361,6 +361,7 @@ export class ResultBatch {
     this.#send(this.#pending.splice(0, this.#pending.length - 1), null);
   }
 
+  /** Replaces the result of a cluster that was not sent yet. */
   refresh(result: PollResult): void {
     const older = this.#pending.find((one) => one.result.clusterId === result.clusterId);
     if (older && result.status) Object.assign(older, { result, addedAt: this.options.clock.monotonic() });
