@@ -108,12 +108,12 @@ function withdrawn(record: ItemRecord, copy: number): ItemRecord {
   return { ...record, front, touched: { ...record.touched, [copy]: isGood ? 'good' : 'dropped' } };
 }
 
-/** Drops the copies that nobody wants any more. */
+/** Drops the copies that nobody wants any more; the parts that a removal cancelled are there after all. */
 function dropped(record: ItemRecord): ItemRecord {
   const states = Object.entries(record.touched);
   const isLeft = (state: CopyState) => state !== 'good' && state !== 'dropped';
-  if (!states.some(([, state]) => isLeft(state))) return record;
-  const { cancelled: _, ...parts } = record.parts ?? { wanted: 0, perPrint: 1 };
+  const { cancelled = 0, ...parts } = record.parts ?? { wanted: 0, perPrint: 1 };
+  if (cancelled === 0 && !states.some(([, state]) => isLeft(state))) return record;
   const touched = Object.fromEntries(states.map(([copy, state]) => [copy, isLeft(state) ? 'dropped' : state] as const));
   return { ...record, parts, touched };
 }

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { copiesIn, countCopies, itemStateOf, lastAttempt, waitingCopies } from '../../../lib/queue/model/item';
+import {
+  awaitsVerdict,
+  copiesIn,
+  countCopies,
+  itemStateOf,
+  lastAttempt,
+  waitingCopies,
+} from '../../../lib/queue/model/item';
 import * as changes from '../../../lib/queue/model/item-changes';
 import type { Attempt, ItemFile, ItemRecord } from '../../../lib/queue/model/types';
 import { asPrintingError } from '../../../lib/service/errors';
@@ -30,7 +37,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
-    weight: 3,
+    weight: 12,
     arbitrary: fc.record({
       kind: fc.constantFrom(...(['recall', 'lose', 'leave', 'take back', 'show up'] as const)),
       nth,
@@ -183,7 +190,7 @@ describe('queue/parts: any history of an item', () => {
           other: fc.option(fc.integer({ min: 1, max: 4 })),
           gate: fc.constantFrom('confirm' as const, 'automatic' as const),
         }),
-        fc.array(steps, { maxLength: 40 }),
+        fc.array(steps, { maxLength: 40, size: 'max' }),
         ({ wanted, perPrint, other, gate }, history) => {
           const files = [FILE, { ...FILE, ...(other !== null && { perPrint: other }) }];
           let record = changes.newItem(
@@ -206,7 +213,7 @@ describe('queue/parts: any history of an item', () => {
           assert.equal(new Set(ids).size, ids.length);
         },
       ),
-      { numRuns: 3_000 },
+      { numRuns: 6_000 },
     );
   });
 });
