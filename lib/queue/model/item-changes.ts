@@ -299,7 +299,7 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now }: Chan
   const attempt: Attempt = {
     ...print,
     ...(record.parts && { perPrint: perPrintOf(record, print.file) }),
-    attempt: (lastAttempt(record, copy)?.attempt ?? 0) + 1,
+    attempt: Math.max(0, ...record.prints.map((other) => (other.copy === copy ? other.attempt : 0))) + 1,
     clusterJobId: null,
     state: 'assigned',
     assignedAt: now,
@@ -480,7 +480,10 @@ export function showedUp(record: ItemRecord, of: AttemptOf, clusterJobId: string
     // The time for its start begins with its sight, where no answer has dated its dispatch.
     ...dispatchTimes(found, context),
   });
-  return concluded(withCopy(revived, of.copy, 'active'), context);
+  // It decides about the copy now, and not the attempts that have followed it.
+  const decides = findAttempt(revived, of) as Attempt;
+  const prints = [...revived.prints.filter((other) => other !== decides), decides];
+  return concluded(withCopy({ ...revived, prints }, of.copy, 'active'), context);
 }
 
 /**

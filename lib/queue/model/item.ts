@@ -25,7 +25,7 @@ export const isUnnamed = ({ settledAs, clusterJobId }: Attempt): boolean =>
 
 export const openAttempts = ({ prints }: ItemRecord): Attempt[] => prints.filter(isOpen);
 
-/** The latest attempt of a copy. */
+/** The attempt that decides about a copy: the latest one, or an earlier one whose print has shown up since. */
 export const lastAttempt = ({ prints }: ItemRecord, copy: number): Attempt | undefined =>
   prints.findLast((attempt) => attempt.copy === copy);
 
@@ -162,7 +162,7 @@ export function waitsOver(before: ItemRecord, after: ItemRecord): number[] {
 
 function waitsSince({ prints, waitsSince, notBefore }: ItemRecord, of: Attempt): number {
   const ends = prints
-    .filter((other) => other.copy === of.copy && other.attempt < of.attempt && hasStarted(other))
+    .filter((other) => other.copy === of.copy && other !== of && hasStarted(other))
     .map(({ endedAt }) => endedAt ?? 0);
   return Math.max(waitsSince, notBefore ?? 0, ...ends);
 }

@@ -534,6 +534,7 @@ export interface ItemRecord {
   touched: Readonly<Record<number, CopyState>>;
   /** Copies owed again after a rejection: they go first, in this order. */
   front: readonly number[];
+  /** The last one of a copy decides about it. */
   prints: readonly Attempt[];
   /** Number of times that the item has ended: part of the ids of `item.finished` and of the other ends. */
   ends: number;

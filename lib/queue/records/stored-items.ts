@@ -93,7 +93,7 @@ class Past {
   add({ lasting, prints, touched }: StoredPast): void {
     this.length++;
     this.lasting = { ...this.lasting, ...lasting };
-    for (const attempt of prints.map(attemptOf)) this.prints.set(nameOf(attempt), attempt);
+    for (const attempt of prints.map(attemptOf)) put(this.prints, attempt);
     for (const [copy, state] of Object.entries(touched))
       if (state === null) Reflect.deleteProperty(this.touched, copy);
       else this.touched[copy] = state;
@@ -163,7 +163,7 @@ export class StoredItems {
     if (!past) return undefined;
     const present = (stored.prints as Json[]).map(attemptOf);
     const prints = new Map(past.prints);
-    for (const attempt of present) prints.set(nameOf(attempt), attempt);
+    for (const attempt of present) put(prints, attempt);
     const states = Object.entries({ ...past.touched, ...activeCopies(present), ...record(stored.touched) });
     const draftOf = (draft: unknown) => {
       const members = record(draft) ?? {};
@@ -209,7 +209,7 @@ export class StoredItems {
         under: [lock],
       });
       past.add(part);
-      for (const attempt of over) past.prints.set(nameOf(attempt), attempt);
+      for (const attempt of over) put(past.prints, attempt);
       this.#known.set(itemId, past);
     }
     const { version: _version, prints: _prints, touched: _touched, outbox, ...members } = item;
@@ -251,6 +251,13 @@ export class StoredItems {
 }
 
 const nameOf = ({ copy, attempt }: Pick<Attempt, 'copy' | 'attempt'>): string => `${copy}/${attempt}`;
+
+/** Replaces an attempt. One that counted as not printed moves behind the others if its print showed up (`showedUp`). */
+function put(prints: Map<string, Attempt>, attempt: Attempt): void {
+  const name = nameOf(attempt);
+  if (attempt.state !== 'recalled' && prints.get(name)?.state === 'recalled') prints.delete(name);
+  prints.set(name, attempt);
+}
 
 /** States that the open attempts of an item imply. */
 const activeCopies = (prints: readonly Attempt[]): Record<string, CopyState> =>

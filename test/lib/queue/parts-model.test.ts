@@ -163,6 +163,7 @@ function check(record: ItemRecord): void {
   assert.deepEqual(waitingCopies(record).length, counts.waiting);
   for (const copy of Object.keys(touched)) assert.ok(Number(copy) <= copies, `copy ${copy} of ${copies}`);
   for (const copy of front) assert.ok(copy <= copies, `${copy} goes first`);
+  assert.ok(canEnd(record), 'a copy that nothing ends');
   const isQuiet = counts.active + counts.unknown === 0;
   if (good >= parts.wanted && isQuiet) assert.equal(itemStateOf(record), 'finished');
   if (itemStateOf(record) === 'finished')
@@ -174,8 +175,16 @@ function check(record: ItemRecord): void {
   for (const copy of begun) {
     const standing = prints.filter((one) => one.copy === copy && one.state !== 'finished' && isStanding(one));
     assert.ok(standing.length <= 1, `copy ${copy} has ${standing.length} prints under way`);
+    const numbers = prints.filter((one) => one.copy === copy).map(({ attempt }) => attempt);
+    assert.equal(new Set(numbers).size, numbers.length, `attempts of copy ${copy}: ${numbers.join(', ')}`);
   }
 }
+
+/** Whether every active copy has a print under way, or one that a verdict decides. */
+const canEnd = (record: ItemRecord): boolean =>
+  copiesIn(record, 'active').every((copy) =>
+    record.prints.some((one) => one.copy === copy && (isStanding(one) || awaitsVerdict(record, one))),
+  );
 
 const isStanding = ({ state }: Attempt): boolean =>
   state === 'assigned' || state === 'dispatched' || state === 'printing' || state === 'unknown';

@@ -185,6 +185,45 @@ describe('queue/verdicts', () => {
       assert.equal(await one.outcome('a'), 'waiting: rejected; 1 waiting, 1 rejected');
     });
 
+  for (const restarts of [false, true])
+    it(`judge a late print whose next attempt has failed${restarts ? ', after a restart too' : ''}`, async () => {
+      const rules = { printers: ['C1'], gate: 'confirm', retries: 1 } as const;
+      one = await all.begin(rules);
+      Object.assign(all.farm, { dispatch: 'lost', isHidden: true });
+      await one.add('a', { copies: 2 });
+      await all.pass(200);
+      const [late] = all.farm.prints;
+      all.farm.become(late, '');
+      Object.assign(all.farm, { dispatch: 'accepted', isHidden: false });
+      all.farm.lives.push([
+        [0, 'printing'],
+        [5, 'failed'],
+      ]);
+      await one.settle('a', 'not-printed');
+      await all.pass(20);
+      assert.equal(await one.outcome('a'), 'waiting: recalled, failed; 2 waiting');
+      all.farm.become(late, 'printing');
+      await all.pass(10);
+      all.farm.become(late, 'finished');
+      await all.pass(10);
+      if (restarts) {
+        all.kill(one);
+        one = await all.begin(rules);
+      }
+      assert.equal(await one.outcome('a'), 'active: failed, finished; 1 active, 1 waiting');
+      await one.clear(true);
+      await all.pass(10);
+      assert.equal(await one.outcome('a'), 'active: failed, finished, printing; 1 good, 1 active');
+      assert.deepEqual(
+        (await one.item('a')).prints.map(({ copy, attempt, goodParts }) => [copy, attempt, goodParts]),
+        [
+          [1, 2, 0],
+          [1, 1, 1],
+          [2, 1, null],
+        ],
+      );
+    });
+
   it('do not concern a settled print that goes on under its name afterwards', async () => {
     one = await all.begin({ printers: ['C1'], gate: 'confirm' });
     Object.assign(all.farm, { dispatch: 'lost', isHidden: true });
