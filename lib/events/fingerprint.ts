@@ -33,8 +33,11 @@ export function fingerprint({ status, jobs, history, faults, hostPrinterId, nami
   seen.push(jobs?.length);
   for (const job of status.jobs) pushJob(seen, job);
   seen.push(history?.length);
-  for (const { clusterJobId, state, status: is, serviceState, timeElapsed, timeTotal, printerId } of history ?? [])
-    seen.push(clusterJobId, state, is, serviceState, timeElapsed, timeTotal, printerId);
+  for (const job of history ?? []) {
+    seen.push(job.clusterJobId, job.state, job.status, job.serviceState, job.timeElapsed, job.timeTotal, job.printerId);
+    // The latest one divides what was there at the first answer from what is new.
+    seen.push(job.createdAt);
+  }
   return hash('sha256', JSON.stringify(seen), 'base64');
 }
 

@@ -106,6 +106,15 @@ describe('events/fingerprint', () => {
     assert.ok(check(observation(full, 0, { maintenanceDue: false })) > 100);
   });
 
+  it('changes with every value that matters before the first complete status', () => {
+    const offline = answer({
+      is_online: false,
+      print_jobs: [at('a', 'finished', 100)],
+      recently_completed: [job('b', 'queued')],
+    });
+    assert.ok(check(observation(offline, 0)) > 10);
+  });
+
   it('changes with every value whose change causes an event, whatever the printer shows', () => {
     const frames = history.chain(({ frames }) => fc.constantFrom(...frames));
     fc.assert(
