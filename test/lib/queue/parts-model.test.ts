@@ -199,7 +199,7 @@ describe('queue/parts: any history of an item', () => {
           other: fc.option(fc.integer({ min: 1, max: 4 })),
           gate: fc.constantFrom('confirm' as const, 'automatic' as const),
         }),
-        fc.array(steps, { maxLength: 40, size: 'max' }),
+        fc.array(steps, { maxLength: 40 }),
         ({ wanted, perPrint, other, gate }, history) => {
           const files = [FILE, { ...FILE, ...(other !== null && { perPrint: other }) }];
           let record = changes.newItem(
