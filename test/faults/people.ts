@@ -5,7 +5,7 @@ import type { QueueRules } from '../../lib/queue/model/rules';
 import { asPrintingError } from '../../lib/service/errors';
 import { Deadline } from '../../lib/time/deadline';
 import type { Cluster } from '../../simulator/world/state';
-import type { PrintJob } from '../../simulator';
+import type { LoggedRequest, PrintJob } from '../../simulator';
 import type { Chance } from './chance';
 import type { Floor } from './floor';
 import { SECOND } from './life';
@@ -164,6 +164,10 @@ export class People {
     const onlineAt = onlineSince === undefined ? 0 : now - (at - onlineSince) / world.timeFactor;
     const seenFrom = Math.max(last?.endedAt ?? 0, onlineAt);
     if (!online || queue.length > 0 || this.world.time.truth() - seenFrom < LATER) return null;
+    const path = clusterId.replace(/=+$/, '');
+    const isRead = ({ path: of, status, at: readAt }: LoggedRequest) =>
+      of.includes(path) && status === 200 && readAt > seenFrom;
+    if (!this.world.simulator.requests.list('clusterStatus').some(isRead)) return null;
     // One that has vanished is in no list.
     const sent = this.world.printed.filter((print) => print.clusterId === clusterId).length;
     return `${sent} ${last?.uuid ?? ''}`;
