@@ -435,6 +435,10 @@ export class Runtime {
       else if (one.missing >= 0) one.missing++;
       const job = this.#records.get(one.clusterJobId) ?? null;
       if (one.missing > 2) one.end({ outcome: 'ended', job: job && readPrintJob(job, clusterId) });
+      const past = status.history.find(
+        ({ clusterJobId, state }) => clusterJobId === one.clusterJobId && state === 'finished',
+      );
+      if (past) one.end({ outcome: 'finished', job: past });
     }
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
 import { isPlateToClear, type PlateGate } from '../model/gate';
 import { MachineIndex } from '../model/machine';
+import type { PrinterTarget } from '../model/types';
 import { type QueueStore, Records } from './records';
 import { gateOf, isNewer, laterOf, readGate, type StoredGate } from './stored-gates';
 
@@ -160,6 +161,12 @@ export class GateRecords {
   /** The printers of a cluster, as its last status showed them; undefined: none has, since the start. */
   shown(clusterId: string): Places | undefined {
     return this.#places.get(clusterId);
+  }
+
+  /** Gate of the machine that the last status of a cluster showed under a printer id; undefined: it showed none. */
+  shownAs({ clusterId, printerId }: PrinterTarget): PlateGate | undefined {
+    const { gates, onlyId } = this.shown(clusterId) ?? {};
+    return printerId === null ? undefined : this.get(gates?.get(printerId === onlyId ? null : printerId) ?? '');
   }
 
   /** Gates of the machines of a cluster: those that its last status showed, or that were last seen there. */

@@ -148,7 +148,7 @@ export class PrintedPlates {
    *
    * 1. the machine has shown it under one of its names, and no other print since;
    * 2. the machine has shown it, and other prints since;
-   * 3. the machine has the printer id that the attempt names.
+   * 3. the machine has the printer id that the attempt names, by its gate, or by the last status while its gate can't be written.
    *
    * In each, a machine in the print's cluster precedes one elsewhere. If none applies, the machines that may have taken it:
    *
@@ -166,7 +166,8 @@ export class PrintedPlates {
     const found =
       all.find((gate) => names.some((name) => isLastPrint(gate, name))) ??
       all.find((gate) => names.some((name) => knows(gate, name))) ??
-      all.find((gate) => isNamed(gate, print));
+      all.find((gate) => isNamed(gate, print)) ??
+      this.#records.shownAs(print);
     if (found) return [found];
     const machines = machinesOf(print);
     const stored = this.#withIds(machines);

@@ -59,6 +59,8 @@ export class Attempts {
   readonly #sending = new Map<string, string>();
   /** Sends and settlements, which a close does not cut off. */
   readonly #underWay = new Set<Promise<unknown>>();
+  /** The work of the gates on the last status of each cluster, while it is under way. */
+  readonly #following = new Map<string, Promise<void>>();
   /** Attempts whose end is followed. */
   readonly #followed = new Set<string>();
   /** Verdicts that were applied, by print. */
@@ -347,7 +349,7 @@ export class Attempts {
       const { jobs } = views.get(clusterId)?.status ?? { jobs: [] };
       const isListed = jobs.some((job) => job.clusterJobId === attempt?.clusterJobId);
       if (attempt?.state !== 'dispatched' || isListed) return;
-      if (reads > 0) await this.observe(await this.#seen.read(clusterId, limit));
+      if (reads > 0) await this.#compare(await this.#seen.read(clusterId, limit));
       return AGAIN;
     };
     await retryUntil(limit, READS, check).catch(() => undefined);
@@ -416,13 +418,18 @@ export class Attempts {
 
   // Follow
 
-  /** Names the prints of a status that had no name, before its gates follow it. Never rejects. */
-  name(status: ClusterStatus): Promise<void> {
-    return this.#seen.name(status);
+  /** Follows a status. Never rejects. */
+  async observe(status: ClusterStatus, requestedAt: number): Promise<void> {
+    const { clusterId } = status;
+    const following = this.#followGates(status, requestedAt);
+    this.#following.set(clusterId, following);
+    await following;
+    if (this.#following.get(clusterId) === following) this.#following.delete(clusterId);
+    await this.#compare(status);
   }
 
   /** Compares the attempts on a cluster with its status; its gates are up to date. Never rejects. */
-  async observe(status: ClusterStatus): Promise<void> {
+  async #compare(status: ClusterStatus): Promise<void> {
     if (this.#deadline.aborted) return;
     const here = this.#queue.data
       .concernedBy(status)
@@ -432,6 +439,12 @@ export class Attempts {
     await eachInTurn(here, ({ itemId, attempt }) => this.#observe(itemId, attempt, status)).catch((thrown: unknown) =>
       this.#records.failed(thrown),
     );
+  }
+
+  /** A gate closes before the end of its print is recorded. Never rejects. */
+  async #followGates(status: ClusterStatus, requestedAt: number): Promise<void> {
+    await this.#seen.name(status);
+    await this.#queue.data.gates.observe(status, requestedAt).catch((thrown: unknown) => this.#records.failed(thrown));
   }
 
   async #observe(itemId: string, attempt: Attempt, status: ClusterStatus): Promise<void> {
@@ -496,6 +509,8 @@ export class Attempts {
     this.#queue.watcher
       .follow(attempt.clusterId, clusterJobId, { signal: this.#deadline.signal })
       .then(async (end) => {
+        // A machine that has another id since is recognised by the status that shows the end.
+        await this.#following.get(end.clusterId ?? attempt.clusterId);
         const open = this.#records.find(itemId, attempt);
         if (open && isOpen(open) && !this.#deadline.aborted) await this.#end(itemId, open, end);
       })

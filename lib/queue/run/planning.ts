@@ -98,15 +98,8 @@ export class Planning {
   }
 
   /** Follows a status. Never rejects. */
-  async observe(status: ClusterStatus, requestedAt: number): Promise<void> {
-    await this.#attempts.name(status);
-    try {
-      // A gate closes before the end of its print is recorded.
-      await this.#queue.data.gates.observe(status, requestedAt);
-    } catch (thrown) {
-      this.#failed(thrown);
-    }
-    await this.#attempts.observe(status);
+  observe(status: ClusterStatus, requestedAt: number): Promise<void> {
+    return this.#attempts.observe(status, requestedAt);
   }
 
   /** Plans anew: after any change, and at the time that a round has found. */

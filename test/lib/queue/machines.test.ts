@@ -105,6 +105,28 @@ describe('queue: the plate of a machine', () => {
         assert.deepEqual(await see('C3', alone(later.uuid)), { only: 'awaiting' });
       });
 
+    for (const canWrite of [true, false])
+      it(`is one plate after an id that changed during a print${canWrite ? '' : ', while nothing could be written'}`, async () => {
+        all.farm.clusters.set('C1', { host_guid: 'G' });
+        all.farm.changes.set('C1', answer(alone('P1')));
+        await start({ ...onlyC1, gate: 'confirm' });
+        await one.add('a');
+        await all.pass(40);
+        let isFull = !canWrite;
+        one.beforeUpdates(([kind]) => {
+          if (isFull && kind === 'queue-plate') throw new Error('The disk is full');
+        });
+        const [print] = all.farm.prints;
+        all.farm.become(print, '');
+        const ended = { uuid: print?.uuid, name: 'job', status: 'finished', started: true, printer_uuid: 'new' };
+        await see('C1', alone('new', past(ended)));
+        isFull = false;
+        assert.deepEqual(await see('C1', alone('new', past(ended))), { only: 'awaiting' });
+        await one.clear(true, 'C1');
+        assert.deepEqual(await see('C1', alone('new', past(ended))), { only: 'clear' });
+        assert.equal(all.shared.values('queue-plate').size, 1);
+      });
+
     it('is found by the GUID of the host in a group, and not taken for that of another member', async () => {
       all.farm.clusters.set('C1', { host_guid: 'G' });
       all.farm.changes.set('C1', answer(alone('P1')));
