@@ -48,7 +48,7 @@ export interface Rounds {
   sendKnown(): Promise<void>;
   /** Adds the result of a poll at the watch's turn. */
   add(result: PollResult): void;
-  /** Replaces an older result that waits to be sent: a message may have sent this one already. */
+  /** Replaces an older result that waits to be sent: a message may send this one before it. */
   refresh?(result: PollResult): void;
   /** Records a read of the list. */
   recordList?(clusterIds: readonly string[] | null, error: PrintingError | null): void;
@@ -361,10 +361,11 @@ export class ResultBatch {
     this.#send(this.#pending.splice(0, this.#pending.length - 1), null);
   }
 
-  /** Replaces the result of a cluster that was not sent yet. */
+  /** Replaces the result of a cluster that was not sent yet, unless the later poll has failed. */
   refresh(result: PollResult): void {
+    if (!result.status || result.error) return;
     const older = this.#pending.find((one) => one.result.clusterId === result.clusterId);
-    if (older && result.status) Object.assign(older, { result, addedAt: this.options.clock.monotonic() });
+    if (older) Object.assign(older, { result, addedAt: this.options.clock.monotonic() });
   }
 
   drop(clusterId: string): void {

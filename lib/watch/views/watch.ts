@@ -111,8 +111,8 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
   readonly #startedAt: number;
   paused: boolean;
   #isClosed = false;
-  /** Number of requests in flight; their callers receive the results. */
-  #requests = 0;
+  /** Batches of the requests in flight; their callers receive the results. */
+  readonly #requested = new Set<ResultBatch>();
   /** The list to follow. */
   #listedIds: readonly string[] = [];
   readonly #following = new Rerun(() => this.#followList());
@@ -164,7 +164,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
 
   /** Whether a message waits for a poll of this watch. */
   get isAsking(): boolean {
-    return this.#requests > 0;
+    return this.#requested.size > 0;
   }
 
   /** Of a single cluster, the answer to this watch's own request replaces its turn. */
@@ -173,24 +173,21 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
   }
 
   async ask(deliver: (round: Round) => void): Promise<PrintingError | null> {
-    this.#requests++;
+    const batch = this.#newBatch(deliver);
+    this.#requested.add(batch);
     const failedIds: string[] = [];
     let error: PrintingError | null = null;
     try {
-      error = await this.#askAll(deliver, failedIds);
+      error = await this.#askAll(batch, failedIds);
       return error && failedIds.length > 1 ? this.context.outages.summary(error, failedIds) : error;
     } finally {
-      this.#requests--;
+      this.#requested.delete(batch);
       this.context.outages.requestEnded(this.audience, error, failedIds);
     }
   }
 
-  /** Polls the list, where all clusters are watched, and then every member. Adds those that fail to `failedIds`. */
-  async #askAll(deliver: (round: Round) => void, failedIds: string[]): Promise<PrintingError | null> {
-    const listError = this.#list && (await this.#list.ask()).error;
-    if (listError) failedIds.push(LIST);
-    if (this.#isClosed) return listError;
-    const batch = new ResultBatch({
+  #newBatch(deliver: (round: Round) => void): ResultBatch {
+    return new ResultBatch({
       clusters: this.clusters,
       clock: this.context.clock,
       isGroup: this.wants === 'all',
@@ -201,6 +198,13 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
         if (!this.#isClosed) deliver(round);
       },
     });
+  }
+
+  /** Polls the list, where all clusters are watched, and then every member. Adds those that fail to `failedIds`. */
+  async #askAll(batch: ResultBatch, failedIds: string[]): Promise<PrintingError | null> {
+    const listError = this.#list && (await this.#list.ask()).error;
+    if (listError) failedIds.push(LIST);
+    if (this.#isClosed) return listError;
     await Promise.all(
       [...this.clusters.members.values()].map(async ({ poller }) => {
         const result = await poller.ask();
@@ -239,6 +243,7 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
   onPoll(result: PollResult, due: boolean): void {
     if (this.#isClosed) return;
     this.clusters.recordResult(result);
+    for (const batch of this.#requested) batch.refresh(result);
     if (due) this.#rounds.add(result);
     else this.#rounds.refresh?.(result);
   }

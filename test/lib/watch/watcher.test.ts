@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
 import { sleep } from '../../../lib/time/clock';
+import { held } from '../../helpers/held';
 import { settle } from '../../helpers/manual-clock';
 import { answer, at, job, minute, type Wire } from '../events/observations';
 import { NodeWatch, type WatchOptions } from '../../../lib/watch/views/watch';
@@ -526,6 +527,24 @@ describe('Watcher', () => {
       assert.deepEqual(onlineIn(await witness.poll()), [true, false]);
       await clock.advance(65_000);
       assert.deepEqual(onlineIn(witness.rounds[1]), [true, false]);
+    });
+
+    it('answers a message with no older status than it knows by the last answer', async () => {
+      const witness = await account.watched(null);
+      const { promise, release } = held();
+      service.cluster('C2', (() => promise.then(() => answer())) as unknown as () => Wire);
+      const asked = witness.poll();
+      await settle();
+      service.cluster('C1', answer({ is_online: false }));
+      await (await account.watched('C1')).poll();
+      release();
+      assert.deepEqual(
+        (await asked).results.map(({ clusterId, status }) => [clusterId, status?.online]),
+        [
+          ['C1', false],
+          ['C2', true],
+        ],
+      );
     });
 
     it('polls a few clusters at once, and the others spread over the interval', async () => {
