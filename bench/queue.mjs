@@ -74,7 +74,7 @@ const printerOf = (nth, isFree = nth % 10 === 0) => ({
   buildPlate: 'glass',
   tags: nth % 4 === 0 ? ['food-safe'] : [],
   obstacle: isFree ? null : BUSY,
-  lastUsedAt: NOW - (mixed(nth, 'used') % 86_400_000),
+  lastUsedLived: mixed(nth, 'used') % 86_400_000,
   usedFor: nth,
   pausedUntil: 0,
   isMissing: false,

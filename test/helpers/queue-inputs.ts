@@ -49,6 +49,7 @@ export const printer = (clusterId: string, state: Partial<QueuePrinter> = {}): Q
   tags: [],
   obstacle: null,
   lastUsedAt: null,
+  lastUsedLived: null,
   usedFor: 0,
   freeAt: null,
   pausedUntil: 0,
@@ -162,7 +163,7 @@ const printerStates = fc.record({
   buildPlate: maybe(some('glass', 'metal')),
   tags: some<string[]>([], ['clean']),
   obstacle: some(null, null, null, obstacle('BUSY'), obstacle('OFFLINE')),
-  lastUsedAt: maybe(some(1, 2, 3)),
+  lastUsedLived: maybe(some(1, 2, 3)),
   usedFor: fc.nat({ max: 3 }),
 });
 

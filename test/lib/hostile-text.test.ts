@@ -286,7 +286,15 @@ const PRINTER = {
     buildPlate: null,
     tags: [],
   },
-  ...{ obstacle: null, lastUsedAt: null, usedFor: 0, freeAt: null, pausedUntil: 0, isMissing: false },
+  ...{
+    obstacle: null,
+    lastUsedAt: null,
+    lastUsedLived: null,
+    usedFor: 0,
+    freeAt: null,
+    pausedUntil: 0,
+    isMissing: false,
+  },
 };
 const STRICT = { match: 'strict', material: 'guid' } as const;
 /** The sentence about what a printer lacks. `needs`: a model, which both have, unless it names another. */

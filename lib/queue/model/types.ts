@@ -704,8 +704,10 @@ export interface QueuePrinter {
   tags: readonly string[];
   /** The reason for which it can't print any item now; null: it is free. */
   obstacle: Reason<PrinterReason> | null;
-  /** For the choice among several, ms since 1970 and ms; null: never used by this queue. */
+  /** Last print of this queue, ms since 1970; null: none. */
   lastUsedAt: number | null;
+  /** For the choice among several: the same in the queue's lived time, as a clock may have been wrong, and the time in use, ms. */
+  lastUsedLived: number | null;
   usedFor: number;
   /** For the forecast: when its present print ends, ms since 1970; null: unknown or none. */
   freeAt: number | null;

@@ -106,6 +106,8 @@ export class SimulatedQueue {
   #owing = 0;
   #now: number;
   #nextStartAt: number;
+  /** Latest use of a printer, lived time, ms. */
+  readonly #lastUse: number;
   #steps = 0;
 
   constructor(input: ForecastInput) {
@@ -114,6 +116,7 @@ export class SimulatedQueue {
     this.#printers = [...input.printers];
     this.#now = input.now;
     this.#nextStartAt = input.nextStartAt;
+    this.#lastUse = input.printers.reduce((last, { lastUsedLived }) => Math.max(last, lastUsedLived ?? 0), 0);
     this.#materials = new MaterialForecast(stocksOf(input), input.rules.material, input.now);
     const soon = input.now + ASSUMED_SECONDS * 1000;
     // A print that takes longer than estimated ends now at the earliest.
@@ -205,7 +208,8 @@ export class SimulatedQueue {
       this.#next[at] ??= itemId;
       if (startAt < this.#input.now + LISTED_FOR) this.#list(at, itemId, startAt, endAt);
       this.#freeAt[at] = this.#clearAt(endAt);
-      this.#printers[at] = { ...printer, obstacle: BUSY, lastUsedAt: startAt, usedFor: printer.usedFor + duration };
+      const lastUsedLived = this.#lastUse + startAt - this.#input.now;
+      this.#printers[at] = { ...printer, obstacle: BUSY, lastUsedLived, usedFor: printer.usedFor + duration };
       this.#nextStartAt = Math.max(this.#nextStartAt, startAt + stagger);
       const others = begun.get(itemId);
       if (others) others.push(choice);

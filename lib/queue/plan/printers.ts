@@ -51,7 +51,7 @@ export interface BoardInput {
   open: OpenPrints;
   pausedPrinters: QueueRecord['pausedPrinters'];
   /** Use by this queue, by `printerKey`. */
-  usage: ReadonlyMap<string, { lastUsedAt: number; usedFor: number }>;
+  usage: ReadonlyMap<string, Pick<QueuePrinter, 'usedFor'> & { lastUsedAt: number; lastUsedLived: number }>;
   rules: QueueRules;
   /** ms since 1970. */
   now: number;
@@ -136,7 +136,11 @@ function present(
   const isMissing = views.isMissing(clusterId);
   const known = isMissing ? null : printer;
   const printerId = printer && view ? printerIdOf(printer, view) : null;
-  const { lastUsedAt = null, usedFor = 0 } = usage.get(printerKey({ clusterId, printerId })) ?? {};
+  const {
+    lastUsedAt = null,
+    lastUsedLived = null,
+    usedFor = 0,
+  } = usage.get(printerKey({ clusterId, printerId })) ?? {};
   const job = view?.status.jobs.find((one) => isUnderWay(one) && (printerId === null || one.printerId === printerId));
   const remaining = job?.timeRemaining ?? null;
   return {
@@ -152,6 +156,7 @@ function present(
     tags: rules.tags.get(clusterId) ?? [],
     obstacle,
     lastUsedAt,
+    lastUsedLived,
     usedFor,
     freeAt: remaining === null ? null : now - (view?.age ?? 0) + remaining * 1000,
     pausedUntil: pausedUntilOf(input, { clusterId, printerId }),

@@ -454,10 +454,10 @@ export class Fleet {
   free({ choose, printers: listed }: Pick<QueueRules, 'choose' | 'printers'>): number[] {
     const places = new Map(choose === 'list' ? listed.map((clusterId, place) => [clusterId, place]) : []);
     const free: { at: number; value: number }[] = [];
-    for (const [at, { clusterId, obstacle, usedFor, lastUsedAt }] of this.printers.entries()) {
+    for (const [at, { clusterId, obstacle, usedFor, lastUsedLived }] of this.printers.entries()) {
       if (obstacle !== null) continue;
       const place = places.get(clusterId) ?? listed.length;
-      free.push({ at, value: choose === 'list' ? place : choose === 'fewest-hours' ? usedFor : (lastUsedAt ?? -1) });
+      free.push({ at, value: choose === 'list' ? place : choose === 'fewest-hours' ? usedFor : (lastUsedLived ?? -1) });
     }
     return free.sort((one, other) => one.value - other.value || one.at - other.at).map(({ at }) => at);
   }

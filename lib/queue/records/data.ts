@@ -265,12 +265,14 @@ export class QueueData {
     this.lived.see(startedAt);
     this.#lastStart = Math.max(this.#lastStart, Math.min(startedAt, this.lived.now));
     const key = printerKey(attempt);
-    const { lastUsedAt = 0, usedFor = 0 } = this.#usage.get(key) ?? {};
+    const known = this.#usage.get(key) ?? { lastUsedAt: 0, lastUsedLived: 0, usedFor: 0 };
     const name = `${itemId}/${copy}/${number}`;
     const isNew = seconds !== null && !this.#counted.has(name);
     if (isNew) this.#counted.add(name);
     const time = isNew ? seconds * 1000 : 0;
-    this.#usage.set(key, { lastUsedAt: Math.max(lastUsedAt, dispatchedAt), usedFor: usedFor + time });
+    const isOlder = dispatchedLived < known.lastUsedLived || (dispatchedLived === 0 && dispatchedAt < known.lastUsedAt);
+    const last = isOlder ? known : { lastUsedAt: dispatchedAt, lastUsedLived: dispatchedLived };
+    this.#usage.set(key, { ...known, ...last, usedFor: known.usedFor + time });
   }
 
   async #loadAgain(): Promise<void> {
@@ -391,6 +393,8 @@ const isToBegin = (attempt: Attempt): boolean =>
 interface Usage {
   /** ms since 1970. */
   lastUsedAt: number;
+  /** The same in lived time, ms; 0: only versions that recorded none have used it. */
+  lastUsedLived: number;
   /** ms. */
   usedFor: number;
 }

@@ -304,9 +304,9 @@ describe('queue/plan', () => {
 
   it('takes the printers in the chosen order', () => {
     const printers = [
-      printer('c1', { lastUsedAt: 5, usedFor: 1 }),
-      printer('c2', { lastUsedAt: 3, usedFor: 9 }),
-      printer('c3', { lastUsedAt: null, usedFor: 4 }),
+      printer('c1', { lastUsedLived: 5, usedFor: 1 }),
+      printer('c2', { lastUsedLived: 3, usedFor: 9 }),
+      printer('c3', { lastUsedLived: null, usedFor: 4 }),
     ];
     const first = (rules: object) =>
       plan(planInput({ printers, items: [item('i1')], rules: rulesOf(rules) })).assignments[0]?.clusterId;

@@ -100,6 +100,21 @@ describe('queue: several runtimes whose clocks differ', () => {
     return found?.itemId ?? '';
   };
 
+  it('print on the printer that was not used for the longest time, also after a clock was a year ahead', async () => {
+    all.kill(other);
+    planner.memory.lead = 365 * 24 * 60 * MINUTE;
+    await planner.add('ahead', { copies: 2 });
+    await all.pass(80);
+    planner.memory.lead = 0;
+    for (let nth = 0; nth < 4; nth++) {
+      await planner.add(`item ${nth}`);
+      await all.pass(80);
+    }
+    const [first, second, ...later] = all.farm.sent;
+    assert.notEqual(first, second);
+    assert.deepEqual(later, [first, second, first, second]);
+  });
+
   it('tell an event as late that an earlier process has saved', async () => {
     planner.end();
     all.kill(other);
