@@ -205,7 +205,7 @@ export const planInputs: fc.Arbitrary<PlanInput> = fc
           fc.record({ left: fc.nat({ max: 6 }), first: some(1, 4) }),
         ),
         isFront: some(false, false, false, true),
-        avoid: fc.oneof(fc.constant<string[]>([]), fc.array(clusters, { maxLength: 1 })),
+        avoid: fc.oneof(fc.constant<string[]>([]), fc.array(clusters, { maxLength: 3 })),
         refused: fc.oneof(
           { weight: 4, arbitrary: fc.constant<string[]>([]) },
           { weight: 1, arbitrary: fc.array(clusters, { maxLength: 2 }) },
@@ -224,7 +224,9 @@ export const planInputs: fc.Arbitrary<PlanInput> = fc
         rules: chosen,
         items: all.map(({ postponed: _, avoid, refused, owes, ...state }, at) => {
           const owed = 'left' in owes ? owedParts(owes, state.files[0]?.perPrint ?? 1) : { ...owes, parts: null };
-          const avoided = new Map(owed.waiting.slice(0, 1).map((copy) => [copy, new Set(avoid)]));
+          const avoided = new Map(
+            owed.waiting.slice(0, 1).map((copy) => [copy, new Map(avoid.map((id, place) => [id, place]))]),
+          );
           return item(`i${at}`, { ...state, ...owed, rank: `r${at}`, avoid: avoided, refused: new Set(refused) });
         }),
         refusals: new Map(

@@ -26,8 +26,11 @@ export interface PlanItem {
   parts: { left: number; perPrint: number; next: number } | null;
   /** Whether the first waiting copy was rejected, and goes to the front of its priority. */
   isFront: boolean;
-  /** By waiting copy, the clusters on which it failed or did not begin: others are preferred. */
-  avoid: ReadonlyMap<number, ReadonlySet<string>>;
+  /**
+   * By waiting copy, the clusters on which it failed or did not begin, each with the place of the last such attempt: others are
+   * preferred, and then those of the earlier attempts.
+   */
+  avoid: ReadonlyMap<number, ReadonlyMap<string, number>>;
   /** Clusters at which the service asked for changes of this item. */
   refused: ReadonlySet<string>;
   /** Why nothing of it may start: held, awaits approval, no file …; null: it may. */
@@ -250,13 +253,13 @@ function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string
 /** Whether the service refused the item at some printer: its plan then depends on the printers' configurations. */
 const wasRefused = ({ prints }: ItemRecord): boolean => prints.some(({ recall }) => recall?.why === 'changes');
 
-/** By copy, the clusters on which it failed, or from which it was recalled. */
+/** By copy, the clusters on which it failed, or from which it was recalled, each with the place of the last such attempt. */
 function avoidedBy({ prints }: ItemRecord): PlanItem['avoid'] {
-  const avoided = new Map<number, Set<string>>();
-  for (const { copy, state, settledAs, clusterId } of prints) {
+  const avoided = new Map<number, Map<string, number>>();
+  for (const [place, { copy, state, settledAs, clusterId }] of prints.entries()) {
     const isRecalled = state === 'recalled' && settledAs === null;
     if (state !== 'failed' && state !== 'rejected' && !isRecalled) continue;
-    avoided.set(copy, (avoided.get(copy) ?? new Set()).add(clusterId));
+    avoided.set(copy, (avoided.get(copy) ?? new Map<string, number>()).set(clusterId, place));
   }
   return avoided;
 }

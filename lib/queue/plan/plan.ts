@@ -201,7 +201,9 @@ export interface Choice {
   printer: number;
 }
 
-const NO_PRINTERS: ReadonlySet<string> = new Set();
+/** Clusters on which a copy failed, each with the place of the last failure in their order. */
+type Failures = ReadonlyMap<string, number>;
+const NO_FAILURES: Failures = new Map();
 let runs = 0;
 
 /**
@@ -287,8 +289,8 @@ class Run {
       const copy = copyAfter(item, at);
       const made = parts ? (this.#made.get(turn) ?? 0) : 0;
       if (copy === undefined || (parts && made >= parts.left)) return;
-      const others = avoid.get(copy);
-      const choice = (others && this.#choose(turn, others)) ?? this.#choose(turn, NO_PRINTERS);
+      const failed = avoid.get(copy) ?? NO_FAILURES;
+      const choice = this.#choose(turn, failed) ?? (failed.size > 0 ? this.#choose(turn, failed, true) : null);
       if (!choice) return;
       this.#places[choice.printer] = NONE;
       this.choices.push({ turn, copy, ...choice });
@@ -296,16 +298,19 @@ class Run {
     }
   }
 
-  /** Finds the first file that suits a free printer, and its first choice. */
-  #choose(turn: Turn, avoid: ReadonlySet<string>): Pick<Choice, 'file' | 'printer'> | null {
+  /**
+   * Finds the first file that suits a free printer, and its first choice.
+   * @param mayRepeat whether a cluster on which the copy failed may be chosen: that of the earliest failure
+   */
+  #choose(turn: Turn, failed: Failures, mayRepeat = false): Pick<Choice, 'file' | 'printer'> | null {
     for (const file of turn.files) {
-      const printer = this.#printerFor(turn, file, avoid);
+      const printer = this.#printerFor(turn, file, failed, mayRepeat);
       if (printer !== null) return { file: file.index, printer };
     }
     return null;
   }
 
-  #printerFor(turn: Turn, file: TurnFile, avoid: ReadonlySet<string>): number | null {
+  #printerFor(turn: Turn, file: TurnFile, failed: Failures, mayRepeat: boolean): number | null {
     const { group } = file;
     if (group.run !== this.#id) {
       group.run = this.#id;
@@ -316,6 +321,8 @@ class Run {
     if (group.isExhausted && turn.only < 0) return null;
     const { candidates, isSuitable } = group;
     let isAnyLeft = false;
+    let earliest: number | null = null;
+    let failedAt = Infinity;
     for (let place = group.cursor; place < candidates.length; place++) {
       const at = candidates[place] ?? 0;
       if (this.#placeOf(at) === NONE || isSuitable[at] !== 1) {
@@ -323,13 +330,17 @@ class Run {
         continue;
       }
       if (this.#isReserved(turn, at)) continue;
-      const isAvoided = avoid.size > 0 && avoid.has(this.fleet.printers[at]?.clusterId ?? '');
-      if (!isAvoided && accepts(turn.item, file, at, this.fleet) && !this.#isRefused(turn.itemId, at)) return at;
       isAnyLeft = true;
+      const failure = failed.size > 0 ? failed.get(this.fleet.printers[at]?.clusterId ?? '') : undefined;
+      if (failure !== undefined && (!mayRepeat || failure >= failedAt)) continue;
+      if (!accepts(turn.item, file, at, this.fleet) || this.#isRefused(turn.itemId, at)) continue;
+      if (failure === undefined) return at;
+      earliest = at;
+      failedAt = failure;
     }
     // A printer that is reserved for another item is kept from the whole group, so that equal items keep their order.
     if (!isAnyLeft && turn.only < 0) group.isExhausted = true;
-    return null;
+    return earliest;
   }
 
   /** The printers to search for a group, the first choice first: the free ones, or the fewer that suit. */

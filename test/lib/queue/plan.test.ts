@@ -361,9 +361,21 @@ describe('queue/plan', () => {
   });
 
   it('prefers printers on which the copy did not fail, and prints on the same one where it is the only free one', () => {
-    const failed = item('a', { avoid: new Map([[1, new Set(['c1'])]]) });
+    const failed = item('a', { avoid: new Map([[1, new Map([['c1', 0]])]]) });
     assert.deepEqual(assigned(planInput({ items: [failed], printers: [printer('c1'), printer('c2')] })), ['a/1 c2']);
     assert.deepEqual(assigned(planInput({ items: [failed], printers: [printer('c1')] })), ['a/1 c1']);
+  });
+
+  it('prefers the printer of the earliest failure where the copy has failed on every free one', () => {
+    const failedOn = (...clusterIds: string[]) =>
+      item('a', { avoid: new Map([[1, new Map(clusterIds.map((id, place) => [id, place]))]]) });
+    const printers = ['c1', 'c2', 'c3'].map((id) => printer(id));
+    for (const order of [
+      ['c2', 'c1', 'c3'],
+      ['c3', 'c2', 'c1'],
+      ['c1', 'c3', 'c2'],
+    ])
+      assert.deepEqual(assigned(planInput({ items: [failedOn(...order)], printers })), [`a/1 ${order[0]}`]);
   });
 
   it('prints the first alternative that suits a free printer', () => {

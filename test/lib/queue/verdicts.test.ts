@@ -253,6 +253,21 @@ describe('queue/verdicts', () => {
     assert.equal(await one.outcome('a'), 'blocked: finished, unknown; 1 good, 1 unknown');
   });
 
+  it('retry a copy on the printer where it failed the longest time ago, although both are as little used', async () => {
+    one = await all.begin({ gate: 'automatic', printers: ['C1', 'C2'], choose: 'fewest-hours' });
+    for (const clusterId of ['C1', 'C2']) all.farm.ended.set(clusterId, { started: false });
+    for (let turn = 0; turn < 4; turn++) all.farm.lives.push([[0, 'failed']]);
+    await one.add('a');
+    for (let turn = 0; turn < 3; turn++) {
+      await all.pass(30);
+      await one.does('retry', 'a');
+    }
+    await all.pass(30);
+    const [first, second, ...later] = (await one.item('a')).prints.map(({ clusterId }) => clusterId);
+    assert.notEqual(first, second);
+    assert.deepEqual(later, [first, second]);
+  });
+
   it('retry one failed copy, and no other', async () => {
     one = await all.begin({ gate: 'automatic' });
     all.farm.lives.push(
