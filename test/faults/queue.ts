@@ -1,6 +1,6 @@
 import type { Client } from '../../lib/client';
 import type { PrintQueue } from '../../lib/queue/print-queue';
-import type { QueueEvent, QueueExplanation, QueueItem } from '../../lib/queue/model/types';
+import type { Need, QueueEvent, QueueItem } from '../../lib/queue/model/types';
 import { type QueueRules, readRules } from '../../lib/queue/model/rules';
 import { asPrintingError } from '../../lib/service/errors';
 import { Deadline } from '../../lib/time/deadline';
@@ -540,10 +540,28 @@ class QueueRun {
     }
   }
 
+  /** Judges the parts on printers that have left their group, as the board asks for it. */
+  async #judgeLeft(): Promise<void> {
+    const board = await this.#queue?.board().catch(() => null);
+    const isShown = (need: Need) =>
+      board?.printers.some((one) => one.clusterId === need.clusterId && one.printerId === need.printerId);
+    for (const need of board?.todo ?? []) {
+      const { kind, clusterId, printerId, answers } = need;
+      const print = printOf(answers[0]?.properties ?? {});
+      if (kind !== 'plate' || clusterId === null || isShown(need) || !print) continue;
+      const counted = this.hasParts ? await this.#countParts(print) : null;
+      const [machine] = [this.#machine];
+      const good = counted === null || counted.good > 0;
+      await this.#do({ kind: 'plate', clusterId, printerId, good }, (now, deadline) => {
+        const about = { print, ...(counted && { goodParts: counted.good }) };
+        const work = () => now.plateCleared({ clusterId, printerId }, true, deadline, about);
+        return counted && machine ? this.#parts.judge(print, counted.good, true, machine, work) : work();
+      });
+    }
+  }
+
   /** Counts the good parts on a plate; null: its print is not one of an item of parts. */
-  async #countParts(
-    current: QueueExplanation['printers'][number]['current'],
-  ): Promise<{ print: NamedPrint; good: number } | null> {
+  async #countParts(current: NamedPrint | null): Promise<{ print: NamedPrint; good: number } | null> {
     if (!current) return null;
     const { itemId, copy, attempt } = current;
     const [item] = (await this.#queue?.explain({ itemId }).catch(() => [])) ?? [];
@@ -569,6 +587,7 @@ class QueueRun {
     await this.#do({ kind: 'resume', clusterId: null }, (queue, deadline) => queue.resume(null, deadline));
     for (let round = 0; round < ROUNDS; round++) {
       await time.until(this.#clearPlates(1), 700 * SECOND);
+      await time.until(this.#judgeLeft(), 700 * SECOND);
       // A verdict has its effect soon after its answer.
       if (this.hasParts) await time.pass(5 * SECOND);
       const items = await this.#list();
@@ -738,4 +757,9 @@ class QueueRun {
       open.set(gate, type === 'plate.cleared');
     }
   }
+}
+
+/** The print that an answer of the board names; null: none. */
+function printOf({ itemId, copy, attempt }: Partial<NamedPrint>): NamedPrint | null {
+  return itemId === undefined || copy === undefined || attempt === undefined ? null : { itemId, copy, attempt };
 }
