@@ -111,10 +111,9 @@ function platesIn(data: QueueContext['data'], printers: readonly BoardPrinter[])
     seen.add(gate.gateId);
     return [{ gate, name: labelOf(printer), clusterId, printerId }];
   });
-  const clusters = new Set(printers.map(({ clusterId }) => clusterId));
-  // Such a printer has left the account, or the queue.
+  // Such a printer has left the account, the queue, or its group.
   const others = data.gates.all
-    .filter((gate) => !clusters.has(gate.clusterId) && data.isAwaited(printToClear(gate)))
+    .filter((gate) => !seen.has(gate.gateId) && data.isAwaited(printToClear(gate)) && !data.gates.isReplaced(gate))
     .map((gate) => {
       const { clusterId, clusterName, printerId } = gate;
       return { gate, name: clusterName ?? clusterId, clusterId, printerId };

@@ -104,6 +104,11 @@ export class PlateGates {
     return others.length === 0 ? found?.gateId : undefined;
   }
 
+  /** Whether a gate was that of a place, whose machine has another one. */
+  isReplaced(gate: PlateGate): boolean {
+    return this.#records.isReplaced(gate);
+  }
+
   /** Whether something that was seen of a machine is not written yet. */
   isBehind(gateId: string): boolean {
     return this.#unwritten.has(gateId);

@@ -188,6 +188,34 @@ describe('queue/board', () => {
     assert.equal((await one.item('a')).state, 'finished');
   });
 
+  it('offers the verdict that a copy waits for once the printer with its part has left its group', async () => {
+    const member = (uuid: string) => ({ uuid, status: 'idle', enabled: true });
+    const show = (uuids: string[], more = {}) =>
+      all.farm.changes.set('C1', { printers: uuids.map((uuid) => member(uuid)), ...more });
+    show(['P1', 'P2', 'P3']);
+    await begin({ printers: ['C1'] });
+    await one.add('a');
+    await all.pass(20);
+    const ended = { uuid: all.farm.prints[0]?.uuid, status: 'finished', started: true, printer_uuid: 'P1' };
+    const past = { print_jobs: [], recently_completed: [ended] };
+    show(['P1', 'P2', 'P3'], past);
+    await all.pass(20);
+    const { id } = await the('plate');
+    for (const left of [['P2', 'P3'], ['P2']]) {
+      show(left, past);
+      await all.pass(20);
+      assert.deepEqual(
+        (await one.printers()).map(({ plate }) => plate),
+        left.map(() => 'clear'),
+      );
+      const need = await the('plate');
+      assert.deepEqual([need.id, need.clusterId, need.printerId, labels(need)], [id, 'C1', 'P1', ['Good', 'Bad']]);
+    }
+    await press(await the('plate'), 'Good');
+    assert.equal((await board()).todo.length, 0);
+    assert.equal((await one.item('a')).state, 'finished');
+  });
+
   it('says how many parts are good at most, and clears the plate of a print that made none or is not known', async () => {
     await begin({ printers: ['C1'] });
     await one.add('a', { wanted: 8, perPrint: 4 });
