@@ -10,7 +10,7 @@ import {
   replacesLost,
   type Source,
   takenOff,
-  withoutUnread,
+  withUnreadOnly,
 } from './gate';
 import { firstNumber, hasBegun } from './item';
 
@@ -45,6 +45,8 @@ export interface Sight {
   isLongUnlisted: boolean;
   /** Whether it has come from another cluster that was not read since it was last seen there. */
   isFromUnread: boolean;
+  /** Whether this process has seen it before, and not for longer than a gap. */
+  wasUnwatched: boolean;
   /** Whether the service does not know a cluster any more: nobody will ever read what has ended there. */
   isGone: (clusterId: string) => boolean;
   /** Time of the status, and of its receipt: two queues receive the same. */
@@ -145,15 +147,24 @@ function isOlder({ createdAt }: PrintJob, servedAt: number, age: number): boolea
 /** Ids of ended jobs, oldest first. */
 const idsOf = (past: readonly PrintJob[]): string[] => past.flatMap(({ clusterJobId }) => clusterJobId ?? []).reverse();
 
-/** The clusters that the machine has left can be read until the service no longer knows them. */
-function withUnread(gate: PlateGate, { clusterId, isFromUnread, isGone, at }: Sight): PlateGate {
+/**
+ * The clusters that the machine has left can be read until the service no longer knows them. If a print had the time to end in one
+ * of those unseen, nothing will ever show it: a plate that was clear is not.
+ */
+function withUnread(gate: PlateGate, { clusterId, isFromUnread, wasUnwatched, isGone, at }: Sight): PlateGate {
   const isNew = isFromUnread && gate.clusterId !== clusterId;
   if (!gate.unread && !isNew) return gate;
-  const { clusterIds = [], since = at } = gate.unread ?? {};
-  const left = [...new Set(isNew ? [...clusterIds, gate.clusterId] : clusterIds)];
-  const still = left.filter((id) => id !== clusterId && !isGone(id));
-  if (!isNew && still.length === clusterIds.length) return gate;
-  return withoutUnread(gate, still, isNew ? at : since);
+  const before = gate.unread ?? { clusterIds: [], since: at };
+  const all = isNew ? [...before.clusterIds, gate.clusterId] : before.clusterIds;
+  const left = [...new Set(all)].filter((id) => id !== clusterId);
+  const clusterIds = left.filter((id) => !isGone(id));
+  const mayHaveMissed = before.wasUnwatched === true || (isNew && wasUnwatched);
+  const isClear = !gate.printing && gate.ended?.clearedAt !== null;
+  if (mayHaveMissed && isClear && clusterIds.length < left.length)
+    return closed(withUnreadOnly(gate), '', { outcome: 'unknown', source: 'lost', at });
+  if (!isNew && clusterIds.length === before.clusterIds.length) return gate;
+  const since = isNew ? at : before.since;
+  return withUnreadOnly(gate, { clusterIds, since, ...(mayHaveMissed && { wasUnwatched: true }) });
 }
 
 function withPlace(gate: PlateGate, sight: Sight): PlateGate {
@@ -215,7 +226,7 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
     // It was only out of sight.
     const isBack = ended.ended?.id === id;
     // Another print can only begin on a plate from which the part was taken off.
-    const after = before?.id === id || isBack ? ended : withoutUnread(takenOff(ended), [], 0);
+    const after = before?.id === id || isBack ? ended : withUnreadOnly(takenOff(ended));
     const known = isBack ? after.known.filter((other) => other !== id) : after.known;
     const begun = isContinued || isBack ? after.begun : after.begun + 1;
     const printing = { id, missingSince: null, isUnlisted: false };
@@ -225,7 +236,7 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
     const isOfJob = jobs.some((job) => tellsOfPrint(job) || isEndOf(gate, job));
     if (isOfJob || (gate.ended && isTail(gate.ended, sight))) return gate;
     const printing = { id: `unlisted-${gate.closings + 1}`, missingSince: null, isUnlisted: true };
-    return { ...withoutUnread(gate, [], 0), begun: gate.begun + 1, printing };
+    return { ...withUnreadOnly(gate), begun: gate.begun + 1, printing };
   }
   // While the printer prints, a missing job proves nothing.
   if (!before || isBusy) return gate;
@@ -280,7 +291,10 @@ const withSource = (gate: PlateGate, source: Source): PlateGate =>
 export function withFarewell(before: PlateGate, { clusterId, jobs, history, unplaced, at }: Farewell): PlateGate {
   const { unread } = before;
   const others = unread?.clusterIds.filter((id) => id !== clusterId) ?? [];
-  let gate = unread && others.length < unread.clusterIds.length ? withoutUnread(before, others, unread.since) : before;
+  let gate =
+    unread && others.length < unread.clusterIds.length
+      ? withUnreadOnly(before, { ...unread, clusterIds: others })
+      : before;
   const isOwn = ({ printerId }: PrintJob) => printerId !== null && gate.ownIds.includes(printerId);
   for (const job of [...history.toReversed(), ...jobs]) if (isOwn(job)) gate = withPast(gate, job, at);
   for (const { clusterJobId } of unplaced) if (clusterJobId !== null) gate = settledBy(gate, clusterJobId, at);

@@ -8,7 +8,7 @@ import {
   type Source,
   UNSURE,
   VERDICTS_KEPT,
-  withoutUnread,
+  withUnreadOnly,
 } from './gate';
 
 /**
@@ -108,7 +108,7 @@ export function confirmed(
   if (names && !names.includes(judgesOf(before) ?? '')) throw anotherPrint();
   const isOfUnread = names !== null && isUnreadAlone(before);
   // A verdict that names a print does not concern what may have been printed since.
-  const gate = before.unread && (names === null || isOfUnread) ? withoutUnread(before, [], 0) : before;
+  const gate = before.unread && (names === null || isOfUnread) ? withUnreadOnly(before) : before;
   if (!ended || isOfUnread) return gate;
   const parts = perPrint === null ? undefined : given.parts;
   const good = parts === undefined ? given.good : parts > 0;

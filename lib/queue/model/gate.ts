@@ -46,6 +46,8 @@ export interface PlateGate {
 interface UnreadClusters {
   clusterIds: readonly string[];
   since: number;
+  /** Whether a print had the time to end there unseen; absent: no. */
+  wasUnwatched?: boolean | undefined;
 }
 
 interface CurrentPrint {
@@ -248,11 +250,7 @@ export function acceptedBy(gate: PlateGate, id: string): PlateGate {
   return { ...gate, verdicts: [...verdicts, { id, good: true, at: 0 }].slice(-VERDICTS_KEPT) };
 }
 
-/** Leaves only these of the clusters that nobody has read since the machine left them. */
-export function withoutUnread(
-  { unread: _, ...gate }: PlateGate,
-  clusterIds: readonly string[],
-  since: number,
-): PlateGate {
-  return clusterIds.length === 0 ? gate : { ...gate, unread: { clusterIds, since } };
+/** Leaves only these of the clusters that nobody has read since the machine left them; undefined: none. */
+export function withUnreadOnly({ unread: _, ...gate }: PlateGate, unread?: UnreadClusters): PlateGate {
+  return !unread || unread.clusterIds.length === 0 ? gate : { ...gate, unread };
 }

@@ -30,6 +30,8 @@ interface Found {
   isLongUnlisted: boolean;
   /** Whether the machine has come from another cluster that was not read since it was last seen there. */
   isFromUnread: boolean;
+  /** Whether this process has seen it before, and not for longer than a gap. */
+  wasUnwatched: boolean;
 }
 
 /**
@@ -67,7 +69,8 @@ export class Sightings {
     const isInBoth = last?.former?.clusterId === clusterId && now - last.former.requestedAt <= most;
     const isFromUnread = from !== undefined && !isInBoth && !this.isReadWithout(from, machine);
     const since = last?.clusterId === clusterId ? last.since : requestedAt;
-    const found = { hasGap, wasUnlisted: last?.isUnlisted ?? false, isLongUnlisted, isFromUnread };
+    const wasUnwatched = last !== undefined && !isNear;
+    const found = { hasGap, wasUnlisted: last?.isUnlisted ?? false, isLongUnlisted, isFromUnread, wasUnwatched };
     this.#all.set(machine, {
       ...{ clusterId, requestedAt, since, isOnline, isUnlisted, unlistedSince, found },
       former: former && { clusterId: former.clusterId, requestedAt: former.requestedAt },

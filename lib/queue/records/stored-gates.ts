@@ -84,7 +84,7 @@ const isGate: (value: unknown) => value is PlateGate = shapeOf({
   known: listOf(isText),
   verdicts: listOf(shapeOf({ id: isText, good: isFlag, parts: orMissing(isCount), at: isTime })),
   isBlind: orMissing(isFlag),
-  unread: orMissing(shapeOf({ clusterIds: listOf(isText), since: isTime })),
+  unread: orMissing(shapeOf({ clusterIds: listOf(isText), since: isTime, wasUnwatched: orMissing(isFlag) })),
 }) as (value: unknown) => value is PlateGate;
 
 /** The gate of 1.0.0-rc.1 of a printer, as one of its machine. */

@@ -1447,6 +1447,26 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
     });
 
+    for (const gate of MODES)
+      it(`stays closed without a person if a print had the time to end there unseen, in the mode ${gate}`, async () => {
+        all.farm.changes.set('C1', answer(alone('P2'))).set('C2', answer(OFFLINE));
+        await start({ printers: [], gate });
+        await one.clear(true, 'C1');
+        all.farm.unreadable.add('C1');
+        await all.pass(150);
+        all.farm.unreadable.delete('C1');
+        all.farm.clusters.delete('C1');
+        await all.pass(260);
+        assert.deepEqual(await see('C2', alone('P2')), { only: 'awaiting' });
+        assert.equal(one.types('plate').at(-1), 'plate.awaiting');
+        await one.add('a');
+        await all.pass(30);
+        assert.deepEqual(all.farm.sent, []);
+        await one.clear(true, 'C2');
+        await all.pass(30);
+        assert.deepEqual(all.farm.sent, ['C2 job']);
+      });
+
     for (const isLater of [false, true])
       it(`is closed by a print of its former cluster under a new id, ${isLater ? 'after' : 'before'} it appears`, async () => {
         all.farm.changes.set('C1', answer(group('P1', 'P2'))).set('C2', answer(OFFLINE));
