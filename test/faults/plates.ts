@@ -439,7 +439,9 @@ class PlatesRun {
     const { printer, group } = this.#takeOut();
     const { organizationId, model, cleaning } = group;
     const clusterId = world.addCluster({ organizationId, model });
-    Object.assign(world.cluster(clusterId), { printers: [printer], cleaning });
+    const alone = Object.assign(world.cluster(clusterId), { printers: [printer], cleaning });
+    // A print of the group that is in doubt may lie on it: its end closes the gate again.
+    this.#people.regrouped.add(alone);
   }
 
   /** A printer of its own becomes a member of another cluster, which is a group then. */
