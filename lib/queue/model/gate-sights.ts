@@ -45,7 +45,7 @@ export interface Sight {
   isLongUnlisted: boolean;
   /** Whether it has come from another cluster that was not read since it was last seen there. */
   isFromUnread: boolean;
-  /** Whether this process has seen it before, and not for longer than a gap. */
+  /** Whether this process has read it before, and the last status is older than one without a gap may be. */
   wasUnwatched: boolean;
   /** Whether the service does not know a cluster any more: nobody will ever read what has ended there. */
   isGone: (clusterId: string) => boolean;

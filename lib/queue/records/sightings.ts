@@ -30,7 +30,7 @@ interface Found {
   isLongUnlisted: boolean;
   /** Whether the machine has come from another cluster that was not read since it was last seen there. */
   isFromUnread: boolean;
-  /** Whether this process has seen it before, and not for longer than a gap. */
+  /** Whether this process has read it before, and the last status is older than one without a gap may be. */
   wasUnwatched: boolean;
 }
 
