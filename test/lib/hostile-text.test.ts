@@ -178,6 +178,7 @@ import { guard } from '../../lib/time/guard';
 import { checkCosts, exportsIn, HOSTILE, MOST, prepared, SIZE, to } from '../helpers/hostile-texts';
 import { nominalStand } from '../helpers/nominal-time';
 import { zip } from '../helpers/zip';
+import { printer as queuePrinter } from '../helpers/queue-inputs';
 
 /** The value is asked for in a field of a record, an entry of a list, and a text by itself. */
 const FIELDS = (words: string) => new Proxy({}, { get: () => words, has: () => true, ownKeys: () => [] });
@@ -275,27 +276,7 @@ const stationOf = (words: string) => {
 };
 const refuse = (rule: Sentence) => new PrintingError('INVALID_INPUT', rule);
 /** A printer of which only the model is known. */
-const PRINTER = {
-  ...{
-    clusterId: 'c',
-    printerId: null,
-    clusterName: null,
-    printerName: null,
-    model: 'A',
-    extruders: null,
-    buildPlate: null,
-    tags: [],
-  },
-  ...{
-    obstacle: null,
-    lastUsedAt: null,
-    lastUsedLived: null,
-    usedFor: 0,
-    freeAt: null,
-    pausedUntil: 0,
-    isMissing: false,
-  },
-};
+const PRINTER = queuePrinter('c', { clusterName: null, model: 'A', extruders: null });
 const STRICT = { match: 'strict', material: 'guid' } as const;
 /** The sentence about what a printer lacks. `needs`: a model, which both have, unless it names another. */
 const mismatchText = (needs: Require, printer: QueuePrinter): string =>

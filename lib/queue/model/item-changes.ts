@@ -299,7 +299,7 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now }: Chan
   const attempt: Attempt = {
     ...print,
     ...(record.parts && { perPrint: perPrintOf(record, print.file) }),
-    attempt: Math.max(0, ...record.prints.map((other) => (other.copy === copy ? other.attempt : 0))) + 1,
+    attempt: record.prints.reduce((most, other) => (other.copy === copy ? Math.max(most, other.attempt) : most), 0) + 1,
     clusterJobId: null,
     state: 'assigned',
     assignedAt: now,

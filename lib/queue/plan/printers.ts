@@ -51,7 +51,7 @@ export interface BoardInput {
   open: OpenPrints;
   pausedPrinters: QueueRecord['pausedPrinters'];
   /** Use by this queue, by `printerKey`. */
-  usage: ReadonlyMap<string, Pick<QueuePrinter, 'usedFor'> & { lastUsedAt: number; lastUsedLived: number }>;
+  usage: ReadonlyMap<string, { lastUsedAt: number; lastUsedLived: number; usedFor: number }>;
   rules: QueueRules;
   /** ms since 1970. */
   now: number;
