@@ -4,6 +4,7 @@ import { PrintingError } from '../service/errors';
 import { isUnderWay } from '../service/job-words';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
+import { Turns } from '../time/concurrency';
 import { closed, type Deadline } from '../time/deadline';
 import { guard } from '../time/guard';
 import type { ListedCluster } from '../watch/checkpoints/memory';
@@ -44,7 +45,7 @@ interface BridgeOptions {
   interval: number;
   clock: Clock;
   store: StateStore;
-  watcher: Pick<Watcher, 'clusterList' | 'polled' | 'membership'>;
+  watcher: Pick<Watcher, 'clusterList' | 'polls' | 'membership'>;
   takePicture: (clusterId: string, deadline: Deadline) => Promise<Picture>;
   act: (clusterId: string, command: Command) => Promise<void>;
   translate: (sentence: Sentence) => string;
@@ -65,10 +66,10 @@ interface Device extends Announcement {
   seenAt: number;
 }
 
-/** A printer that seems to be none of the node's any more. */
-interface Stray {
-  announcement: Announcement;
-  /** The list of clusters that lacked it: a single odd one is no proof. */
+/** Printers that seem to be none of the node's any more. */
+interface Strays {
+  announcements: Announcement[];
+  /** The list of clusters that lacked them: a single odd one is no proof. */
   lackedBy: unknown;
 }
 
@@ -101,6 +102,8 @@ export class Bridge {
   readonly #handovers: Handovers | null;
   readonly #pictures: PrintPictures | null;
   readonly #devices = new Map<string, Device>();
+  /** The same by their own ids. */
+  readonly #devicesById = new Map<string, Device>();
   /** Clusters that left the account: a poll that was under way must not publish them again. */
   readonly #removed = new Set<string>();
   #held: PrintEvent[] = [];
@@ -111,7 +114,7 @@ export class Bridge {
   #isConnected: boolean | null = null;
   readonly #turns: CommandTurns;
   /** Null: not read yet. */
-  #strays: Stray[] | null = null;
+  #strays: Strays | null = null;
   /** The last list that lacked the only printer of the node. */
   #lackedBy: unknown = null;
   /** Topics of bridges that were emptied. */
@@ -136,10 +139,9 @@ export class Bridge {
     this.#contradictOn();
   }
 
-  /** Number of printers that this runtime publishes. */
+  /** Number of printers that this runtime has published, also those that another one publishes by now. */
   get count(): number {
-    const ours = this.#ours();
-    return [...this.#devices.keys()].filter((clusterId) => ours.has(clusterId)).length;
+    return this.#devices.size;
   }
 
   /** Publishes what has changed of the printers of a round, and then calls `done`. */
@@ -161,10 +163,12 @@ export class Bridge {
     this.#later(async () => {
       this.#handovers?.renew();
       this.#sayOnline();
-      const ours = this.#ours();
+      const { clock, watcher } = this.#options;
+      const turns = new Turns(clock);
       for (const device of [...this.#devices.values()]) {
+        await turns.next();
         forgetSent(device);
-        if (device.status && ours.has(device.clusterId)) await this.#publish(device, device.status);
+        if (device.status && watcher.polls(device.clusterId)) await this.#publish(device, device.status);
       }
       await this.#emptyAgain();
       await this.#tellHeld();
@@ -250,17 +254,13 @@ export class Bridge {
     });
   }
 
-  /** Ids of the clusters that this runtime polls. */
-  #ours(): Set<string> {
-    return new Set([...this.#options.watcher.polled()].map(({ clusterId }) => clusterId));
-  }
-
   /** The cluster of a command that this runtime does; see `CommandTurns.wait`. */
   async #turn(id: string, topic: string): Promise<string | null | undefined> {
     const find = () => this.#clusterOf(id);
-    if (this.#options.watcher.membership === null) return find();
-    const known = this.#deviceOf(id)?.clusterId;
-    const isOurs = (clusterId: string) => this.#ours().has(clusterId);
+    const { watcher } = this.#options;
+    if (watcher.membership === null) return find();
+    const known = this.#devicesById.get(id)?.clusterId;
+    const isOurs = (clusterId: string) => watcher.polls(clusterId);
     return known !== undefined && isOurs(known) ? known : this.#turns.wait(topic, find, isOurs);
   }
 
@@ -329,10 +329,6 @@ export class Bridge {
     if (!isAnnounced) await this.#save(device);
   }
 
-  #deviceOf(id: string): Device | undefined {
-    return [...this.#devices.values()].find((device) => device.id === id);
-  }
-
   /** The device of a cluster; null while its host is not known. */
   async #device(clusterId: string, hostGuid: string | null): Promise<Device | null> {
     const known = this.#devices.get(clusterId);
@@ -340,7 +336,7 @@ export class Bridge {
     const id = await this.#identify(clusterId, hostGuid);
     if (id === null) return null;
     // The printer came back under another cluster id.
-    const moved = this.#deviceOf(id);
+    const moved = this.#devicesById.get(id);
     if (moved) {
       this.#devices.delete(moved.clusterId);
       this.#pictures?.drop(moved.clusterId);
@@ -352,6 +348,7 @@ export class Bridge {
       ...{ version: 1, id, clusterId, prefixes: this.#options.topics.prefixes },
     };
     this.#devices.set(clusterId, device);
+    this.#devicesById.set(id, device);
     if (moved) await this.#save(device);
     return this.#recalled(device);
   }
@@ -466,30 +463,32 @@ export class Bridge {
    * another printer was chosen.
    */
   async #tidy(): Promise<void> {
-    const { only, watcher } = this.#options;
+    const { clock, only, watcher } = this.#options;
     const list = watcher.clusterList.last;
     if (this.#strays === null) {
       if (only === null ? !list : this.#devices.size === 0) return;
       const all = await this.#announcements.all().catch(() => null);
-      const lackedBy = only === null ? list : undefined;
-      const strays = all?.filter((announcement) => this.#isStray(announcement, list));
-      this.#strays = strays?.map((announcement) => ({ announcement, lackedBy })) ?? null;
+      this.#strays = all && { announcements: this.#straysOf(all, list), lackedBy: only === null ? list : undefined };
     }
-    for (const stray of this.#strays ?? []) {
-      if (stray.lackedBy === list) continue;
-      this.#strays = this.#strays?.filter((other) => other !== stray) ?? null;
-      if (this.#isStray(stray.announcement, list)) await this.#forget(stray.announcement);
+    if (!this.#strays || this.#strays.lackedBy === list) return;
+    const { announcements } = this.#strays;
+    this.#strays = { announcements: [], lackedBy: list };
+    const turns = new Turns(clock);
+    for (const announcement of this.#straysOf(announcements, list)) {
+      await turns.next();
+      await this.#forget(announcement);
     }
   }
 
-  /** Whether a printer that was announced is none of those that the node publishes. */
-  #isStray({ id, clusterId }: Announcement, list: ReadonlyMap<string, ListedCluster> | null): boolean {
-    if (this.#deviceOf(id)) return false;
-    if (this.#options.only !== null) return true;
-    if (!list) return false;
-    for (const listed of list.values()) if (deviceId(listed.clusterId, listed.hostGuid) === id) return false;
-    // The service knows the host of this cluster no more, or not at the moment.
-    return !list.has(clusterId) || list.get(clusterId)?.hostGuid !== null;
+  /** Those of the printers that were announced which are none of those that the node publishes. */
+  #straysOf(announcements: Announcement[], list: ReadonlyMap<string, ListedCluster> | null): Announcement[] {
+    const others = announcements.filter(({ id }) => !this.#devicesById.has(id));
+    if (this.#options.only !== null || others.length === 0) return others;
+    if (!list) return [];
+    const listed = new Set([...list.values()].map(({ clusterId, hostGuid }) => deviceId(clusterId, hostGuid)));
+    // The service knows the host of such a cluster no more, or not at the moment.
+    const isHostless = (clusterId: string) => list.get(clusterId)?.hostGuid === null;
+    return others.filter(({ id, clusterId }) => !listed.has(id) && !isHostless(clusterId));
   }
 
   /** Removes the only printer of the node once two lists in a row lack it: no event tells that it has left. */
@@ -512,6 +511,7 @@ export class Bridge {
       this.#devices.get(clusterId) ??
       (await this.#announcements.all().catch(() => [])).find((record) => record.clusterId === clusterId);
     this.#devices.delete(clusterId);
+    if (known && this.#devicesById.get(known.id) === known) this.#devicesById.delete(known.id);
     this.#pictures?.drop(clusterId);
     if (!known) return;
     const others = [...(watcher.clusterList.last?.values() ?? [])].filter((other) => other.clusterId !== clusterId);
@@ -526,7 +526,7 @@ export class Bridge {
   /** The cluster of a device; null if there is none. Throws the errors of the list of printers. */
   async #clusterOf(id: string): Promise<string | null> {
     const { watcher, only } = this.#options;
-    const known = this.#deviceOf(id);
+    const known = this.#devicesById.get(id);
     if (known) return known.clusterId;
     const find = (list: ReadonlyMap<string, ListedCluster> | null) => {
       for (const { clusterId, hostGuid } of list?.values() ?? [])
@@ -537,7 +537,8 @@ export class Bridge {
   }
 
   #takePicture(clusterId: string, deadline: Deadline): Promise<Picture> {
-    if (this.#ours().has(clusterId)) return this.#options.takePicture(clusterId, deadline);
+    const { watcher, takePicture } = this.#options;
+    if (watcher.polls(clusterId)) return takePicture(clusterId, deadline);
     this.#pictures?.drop(clusterId);
     return Promise.reject(new PrintingError('NOT_FOUND', phrase`The printer is watched by another runtime.`));
   }

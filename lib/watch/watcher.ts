@@ -203,6 +203,12 @@ export class Watcher {
       if (isPolled && isOurs) yield { clusterId, isStale: failing || !usable };
   }
 
+  /** Whether this runtime polls a cluster. */
+  polls(clusterId: string): boolean {
+    const poller = this.#pollers.get(clusterId);
+    return poller !== undefined && poller.isPolled && poller.isOurs;
+  }
+
   /** Ends all timers, calls and waits. Resolves when the last checkpoint is written. Never rejects. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;

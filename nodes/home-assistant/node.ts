@@ -56,11 +56,13 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
   const show = (client: Client) => {
     if (signal.aborted) return;
     const missing = signInText(client.credentials.state, watch?.state.lastSuccess);
-    const { trouble } = watch?.state ?? {};
+    const { trouble, clusters } = watch?.state ?? {};
+    // Other runtimes may have taken over some that were published here, and new ones may not be published yet.
+    const count = Math.min(clusters?.total ?? 0, bridge?.count ?? 0);
     if (missing) status.show(missing);
     else if (trouble) status.show(failureText(trouble.error));
-    else if (!bridge?.count) status.show({ fill: 'grey', shape: 'ring', key: 'waiting' });
-    else status.show({ fill: 'green', shape: 'dot', key: 'printers', values: { count: String(bridge.count) } });
+    else if (count === 0) status.show({ fill: 'grey', shape: 'ring', key: 'waiting' });
+    else status.show({ fill: 'green', shape: 'dot', key: 'printers', values: { count: String(count) } });
   };
 
   const trouble = (error: PrintingError) => {

@@ -8,8 +8,13 @@ import { readClusterStatus } from '../../../lib/service/cluster';
 import type { Json } from '../../../lib/service/json-readers';
 import type { ListedCluster } from '../../../lib/watch/checkpoints/memory';
 import type { Watcher } from '../../../lib/watch/watcher';
+import { nextTurn } from '../../../lib/time/concurrency';
+import { type Clock, systemClock } from '../../../lib/time/clock';
+import type { Key, ListOptions, StatePage } from '../../../lib/state/store';
+import { MOST } from '../../helpers/hostile-texts';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
+import { nominalStand } from '../../helpers/nominal-time';
 import { pluck } from '../../helpers/pluck';
 import { phrase } from '../../../lib/words/sentence';
 
@@ -52,14 +57,14 @@ class Runtime {
   sent: Publication[] = [];
   acts: [string, Command][] = [];
   pictures: string[] = [];
-  polled = ['a', 'b'];
+  polled: ReadonlySet<string> = new Set(['a', 'b']);
   list: Map<string, ListedCluster> | null = new Map(
     [listed('a', 'HOST-A'), listed('b', null)].map((cluster) => [cluster.clusterId, cluster]),
   );
   readonly bridge: Bridge;
 
   constructor(
-    readonly clock: ManualClock,
+    readonly clock: Clock,
     store: MemoryStore,
     {
       id = 'one',
@@ -80,7 +85,7 @@ class Runtime {
     const watcher = {
       clusterList,
       membership: id === null ? null : membership,
-      polled: () => this.polled.map((clusterId) => ({ clusterId, isStale: false })).values(),
+      polls: (clusterId: string) => this.polled.has(clusterId),
     } as unknown as Watcher;
     this.bridge = new Bridge({
       ...{
@@ -123,12 +128,30 @@ class Runtime {
   count = (topic: string) => this.sent.filter((message) => message.topic === topic).length;
 }
 
+const announcementOf = (id: string) => ({
+  ...{ version: 1, id, clusterId: id, announced: {}, contentType: 'image/jpeg', prefixes: ['homeassistant', 'p'] },
+});
+
+/** A store that reads each page in a turn of its own, as a disk does. */
+class FarmStore extends MemoryStore {
+  override async list<T>(prefix: Key, { after, limit }: ListOptions): Promise<StatePage<T>> {
+    await nextTurn();
+    const from = Number(after ?? 0);
+    const below = JSON.stringify(prefix).slice(0, -1);
+    const all = [...this.values].filter(([name]) => name.startsWith(`${below},`));
+    const entries = all
+      .slice(from, from + limit)
+      .map(([name, value]) => ({ key: JSON.parse(name) as Key, value: JSON.parse(value) as T }));
+    return { entries, next: from + limit < all.length ? String(from + limit) : null };
+  }
+}
+
 describe('lib/home-assistant/bridge', () => {
   let clock: ManualClock;
   let store: MemoryStore;
   let runtimes: Runtime[];
-  const runtime = (options: RuntimeOptions = {}) => {
-    const made = new Runtime(clock, store, options);
+  const runtime = (options: RuntimeOptions = {}, itsStore = store, itsClock: Clock = clock) => {
+    const made = new Runtime(itsClock, itsStore, options);
     runtimes.push(made);
     return made;
   };
@@ -173,8 +196,8 @@ describe('lib/home-assistant/bridge', () => {
 
   it('carries out a command in the runtime that polls the printer, and nowhere else', async () => {
     const [one, two] = [runtime(), runtime({ id: 'two' })];
-    one.polled = ['a'];
-    two.polled = ['b'];
+    one.polled = new Set(['a']);
+    two.polled = new Set(['b']);
     // The owner empties the topic, which each runtime receives as well.
     for (const [id, command] of [
       ['host-a', 'pause'],
@@ -263,19 +286,19 @@ describe('lib/home-assistant/bridge', () => {
     beforeEach(() => {
       one = runtime({ id: 'one' });
       two = runtime({ id: 'two' });
-      one.polled = [];
-      two.polled = [];
+      one.polled = new Set([]);
+      two.polled = new Set([]);
     });
 
     it('is done once by the runtime that gets the printer', async () => {
       const commands = [one.command('host-a'), two.command('host-a')];
       await clock.advance(5_000);
       assert.deepEqual([one.acts, two.acts], [[], []]);
-      two.polled = ['a'];
+      two.polled = new Set(['a']);
       await clock.advance(2_000);
       assert.deepEqual([one.emptied, two.emptied], [[], ['p/host-a/command']]);
       void one.command('host-a', '');
-      one.polled = ['a'];
+      one.polled = new Set(['a']);
       await clock.advance(2_000);
       await Promise.all(commands);
       assert.deepEqual([one.acts, two.acts], [[], [['a', 'pause']]]);
@@ -283,7 +306,7 @@ describe('lib/home-assistant/bridge', () => {
 
     it('is left to the runtime that has taken it before it ended', async () => {
       const commands = [two.command('host-a'), two.command('host-a', '')];
-      two.polled = ['a'];
+      two.polled = new Set(['a']);
       await clock.advance(5_000);
       await Promise.all(commands);
       assert.deepEqual(two.acts, []);
@@ -471,6 +494,64 @@ describe('lib/home-assistant/bridge', () => {
     assert.deepEqual(one.emptied, ['p/host-a/command']);
   });
 
+  describe('with 10,000 printers', function () {
+    this.timeout(300_000);
+    const ids = Array.from({ length: 10_000 }, (_, nth) => `printer-${nth}`);
+    let known: FarmStore['values'];
+    const farm = (shown = ids) => {
+      const announced = new FarmStore();
+      for (const [name, value] of known) announced.values.set(name, value);
+      const made = runtime({ id: null }, announced, systemClock);
+      made.list = new Map(shown.map((id) => [id, listed(id, null)]));
+      made.polled = new Set(ids);
+      return made;
+    };
+
+    before(async () => {
+      const announced = new FarmStore();
+      for (const id of ids) await announced.put(['home-assistant', 'node', id], announcementOf(id));
+      known = announced.values;
+    });
+
+    it(`blocks the event loop for less than ${MOST} ms while it compares them with those of before`, async () => {
+      const ms = await nominalStand(async () => {
+        const one = farm();
+        await nextTurn();
+        await one.see(statusOf('printer-9999', null));
+        assert.deepEqual(one.emptied, []);
+      }, MOST);
+      assert.ok(ms < MOST, `${ms} ms`);
+    });
+
+    it(`blocks the event loop for less than ${MOST} ms while it publishes all of them again`, async () => {
+      const one = farm();
+      for (const id of ids) {
+        await one.see(statusOf(id, null));
+        await nextTurn();
+      }
+      one.sent = [];
+      const ms = await nominalStand(async () => {
+        one.bridge.announce();
+        await one.see();
+      }, MOST);
+      assert.ok(ms < MOST, `${ms} ms`);
+      assert.ok(one.sent.length >= 3 * ids.length);
+    });
+
+    it(`blocks the event loop for less than ${MOST} ms while it removes all of them`, async () => {
+      const ms = await nominalStand(async () => {
+        const one = farm(['other']);
+        await nextTurn();
+        await one.see(statusOf('other', null));
+        one.list = new Map(one.list);
+        await one.see(statusOf('other', null));
+        await nextTurn();
+        assert.equal(one.emptied.filter((topic) => topic.endsWith('/config')).length, ids.length);
+      }, MOST);
+      assert.ok(ms < MOST, `${ms} ms`);
+    });
+  });
+
   it('sends an event and the picture of an end after a connection that was lost meanwhile', async () => {
     const one = runtime({ id: null, picture: 30 });
     await one.see(statusOf('a', 'HOST-A', { print_jobs: [job] }));
@@ -492,7 +573,7 @@ describe('lib/home-assistant/bridge', () => {
   it('sends everything again for the printers that it polls, and no others', async () => {
     const one = runtime();
     await one.see(statusOf('a', 'HOST-A'), statusOf('b', null));
-    one.polled = ['b'];
+    one.polled = new Set(['b']);
     one.bridge.announce();
     await one.see();
     assert.deepEqual([one.count('p/host-a/state'), one.count('p/b/state'), one.count('p/bridge')], [1, 2, 1]);
@@ -524,7 +605,7 @@ describe('lib/home-assistant/bridge', () => {
     assert.ok(one.sent.every(({ payload }) => payload !== ''));
     await Promise.all([one.command('host-a'), one.command('host-a', '')]);
     assert.equal(one.acts.length, 0, 'polled by another runtime');
-    one.polled = ['c'];
+    one.polled = new Set(['c']);
     await one.command('host-a');
     assert.deepEqual(one.acts, [['c', 'pause']]);
   });
