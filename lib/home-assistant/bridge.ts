@@ -392,9 +392,9 @@ export class Bridge {
     return topic === topics.bridge || isShared(topic.slice(0, -BRIDGE.length));
   }
 
-  /** Empties topics, and again after each connection until one is known. */
+  /** Empties topics, and again after each connection until one is known. A closed bridge leaves them to the next one. */
   async #leave(id: string, topics: readonly string[]): Promise<void> {
-    if (this.#isConnected !== true) await this.#remnants.add(id, topics).catch(() => undefined);
+    if (this.#isConnected !== true || this.#isClosed) await this.#remnants.add(id, topics).catch(() => undefined);
     for (const topic of topics) this.#empty(topic);
   }
 
@@ -476,6 +476,7 @@ export class Bridge {
     const turns = new Turns(clock);
     for (const announcement of this.#straysOf(announcements, list)) {
       await turns.next();
+      if (this.#isClosed) return;
       await this.#forget(announcement);
     }
   }

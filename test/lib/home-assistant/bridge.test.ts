@@ -12,8 +12,8 @@ import { nextTurn } from '../../../lib/time/concurrency';
 import { type Clock, systemClock } from '../../../lib/time/clock';
 import type { Key, ListOptions, StatePage } from '../../../lib/state/store';
 import { MOST } from '../../helpers/hostile-texts';
-import { ManualClock } from '../../helpers/manual-clock';
-import { MemoryStore } from '../../helpers/memory-store';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+import { LateStore, MemoryStore } from '../../helpers/memory-store';
 import { nominalStand } from '../../helpers/nominal-time';
 import { pluck } from '../../helpers/pluck';
 import { phrase } from '../../../lib/words/sentence';
@@ -145,6 +145,18 @@ class FarmStore extends MemoryStore {
     return { entries, next: from + limit < all.length ? String(from + limit) : null };
   }
 }
+
+/** A store whose lists are late while `isLate`. */
+class LateLists extends LateStore {
+  isLate = false;
+
+  override list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
+    if (this.isLate) this.delayNext();
+    return super.list(prefix, options);
+  }
+}
+
+const CONFIG_OF_A = 'homeassistant/device/remote_printing_host-a/config';
 
 describe('lib/home-assistant/bridge', () => {
   let clock: ManualClock;
@@ -492,6 +504,28 @@ describe('lib/home-assistant/bridge', () => {
     one.bridge.connection(true);
     await one.see();
     assert.deepEqual(one.emptied, ['p/host-a/command']);
+  });
+
+  it('leaves the removal of a printer to the next deploy if one closes it before', async () => {
+    const late = new LateLists();
+    const before = new Runtime(clock, late, { id: null });
+    await before.see(statusOf('a', 'HOST-A'));
+    await before.bridge.close();
+    const one = new Runtime(clock, late, { id: null, only: 'b' });
+    one.bridge.connection(true);
+    await one.see();
+    late.isLate = true;
+    void one.see(statusOf('b', null));
+    await settle();
+    const closed = one.bridge.close();
+    late.release();
+    await closed;
+    assert.ok(!one.emptied.includes(CONFIG_OF_A));
+    late.isLate = false;
+    const two = runtime({ id: null, only: 'b' }, late);
+    two.bridge.connection(true);
+    await two.see(statusOf('b', null));
+    assert.ok(two.emptied.includes(CONFIG_OF_A));
   });
 
   describe('with 10,000 printers', function () {
