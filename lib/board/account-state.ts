@@ -1,9 +1,10 @@
 import type { ClusterView } from '../queue/records/statuses';
-import { isOnPrinter } from '../service/cluster';
+import { type ClusterStatus, isOnPrinter } from '../service/cluster';
 import { isPlateWaiting, isUnderWay, occupiesPrinter } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
 import type { Extruder, Printer, Slot } from '../service/printer';
-import { isoTime } from '../time/clock';
+import { type Clock, isoTime } from '../time/clock';
+import { Turns } from '../time/concurrency';
 import { phrase, type Sentence } from '../words/sentence';
 import type { BoardMaterial, BoardPrinter, BoardState, Need } from './shapes';
 
@@ -16,29 +17,57 @@ export interface SeenCluster {
   view: ClusterView | undefined;
 }
 
-interface AccountInput {
-  clusters: readonly SeenCluster[];
-  /** Whether the account can be used. */
-  isSignedIn: boolean;
-  /** ms since 1970. */
-  now: number;
+/** What a board shows of a cluster, and what that depends on. */
+interface Shown {
+  status: ClusterStatus | undefined;
+  name: string | null;
+  isOnline: boolean | null;
+  isOld: boolean;
+  printers: readonly BoardPrinter<Sentence>[];
+  todo: readonly Need<Sentence>[];
 }
 
 /** Age from which figures are old, ms: two intervals of the shared polls. */
 const OLD = 120_000;
 
-/** The board of an account without a queue. Pure. */
-export function accountState({ clusters, isSignedIn, now }: AccountInput): BoardState<Sentence> {
-  const printers = clusters.flatMap((cluster) => printersOf(cluster, now));
-  return {
-    at: isoTime(now),
-    printers,
-    items: [],
-    orders: [],
-    todo: [...(isSignedIn ? [] : [SIGN_IN]), ...printers.flatMap(needOf)],
-    counts: {},
-    forecast: null,
-  };
+/** The board of an account without a queue. Printers and needs that have not changed are the same objects as before. */
+export class AccountState {
+  #shown: ReadonlyMap<string, Shown> = new Map();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Lets the event loop turn meanwhile. */
+  async of(clusters: Iterable<SeenCluster>, isSignedIn: boolean): Promise<BoardState<Sentence>> {
+    const shown = new Map<string, Shown>();
+    const turns = new Turns(this.clock);
+    for (const cluster of clusters) {
+      await turns.next();
+      shown.set(cluster.clusterId, this.#show(cluster));
+    }
+    this.#shown = shown;
+    const all = [...shown.values()];
+    return {
+      at: isoTime(this.clock.now()),
+      printers: all.flatMap(({ printers }) => printers),
+      items: [],
+      orders: [],
+      todo: [...(isSignedIn ? [] : [SIGN_IN]), ...all.flatMap(({ todo }) => todo)],
+      counts: {},
+      forecast: null,
+    };
+  }
+
+  #show(cluster: SeenCluster): Shown {
+    const { clusterId, listed, view } = cluster;
+    const name = view?.status.name ?? listed?.name ?? null;
+    const isOnline = view?.status.online ?? listed?.online ?? null;
+    const isOld = view !== undefined && view.age > OLD;
+    const before = this.#shown.get(clusterId);
+    const isSame = before?.status === view?.status && before?.name === name && before?.isOnline === isOnline;
+    if (before && isSame && before.isOld === isOld) return before;
+    const printers = printersOf(cluster, { name, isOnline, isOld }, this.clock.now());
+    return { status: view?.status, name, isOnline, isOld, printers, todo: printers.flatMap(needOf) };
+  }
 }
 
 const SIGN_IN: Need<Sentence> = {
@@ -52,12 +81,14 @@ function needOf({ clusterId, printerId, state, sentence }: BoardPrinter<Sentence
   return [{ id, kind: state, text: sentence, clusterId, printerId, itemId: null, since: null, answers: [] }];
 }
 
-function printersOf({ clusterId, listed, view }: SeenCluster, now: number): BoardPrinter<Sentence>[] {
-  const clusterName = view?.status.name ?? listed?.name ?? null;
-  const isOnline = view?.status.online ?? listed?.online ?? null;
-  const seenAt = view && view.age > OLD ? isoTime(now - view.age) : null;
+function printersOf(
+  { clusterId, view }: SeenCluster,
+  { name, isOnline, isOld }: Pick<Shown, 'name' | 'isOnline' | 'isOld'>,
+  now: number,
+): BoardPrinter<Sentence>[] {
+  const seenAt = view && isOld ? isoTime(now - view.age) : null;
   const bare = {
-    ...{ clusterId, clusterName, seenAt, next: null, plate: null, paused: null, current: null, pictureAt: null },
+    ...{ clusterId, clusterName: name, seenAt, next: null, plate: null, paused: null, current: null, pictureAt: null },
     ...{ job: null, progress: null, endAt: null, materials: [] },
   };
   if (!view || view.printers.length === 0) {

@@ -11,7 +11,7 @@ import { Turns } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import type { Watcher } from '../watch/watcher';
 import { phrase, type Sentence } from '../words/sentence';
-import { accountState } from './account-state';
+import { AccountState, type SeenCluster } from './account-state';
 import { type BoardView, changeTo, documentOf, isOpen, printerId, shownItem, type Translate } from './document';
 import { Farm } from './farm';
 import { historyOf, PAGE } from './history';
@@ -58,6 +58,7 @@ export class Board {
   readonly notices: Notices;
   readonly #options: BoardOptions;
   readonly #farm: Farm;
+  readonly #account: AccountState;
   readonly #pictures: Pictures;
   readonly #presses: Presses;
   readonly #completed = new WeakMap<BoardPrinter<Sentence>, BoardPrinter<Sentence>>();
@@ -74,6 +75,7 @@ export class Board {
     this.notices = new Notices(clock, changed);
     this.#pictures = new Pictures({ clock, take: options.takePicture, changed });
     this.#presses = new Presses(store, boardId);
+    this.#account = new AccountState(clock);
     // The queue reports the changes that a status makes to its board.
     const farm = queue ? { isHolding: false, changed: () => undefined } : { isHolding: true, changed };
     this.#farm = new Farm({ service, clock, signIn, watcher, ...farm });
@@ -117,17 +119,16 @@ export class Board {
   }
 
   async #read(): Promise<BoardState<Sentence>> {
-    const { queue, signIn, clock } = this.#options;
+    const { queue, signIn } = this.#options;
     this.#last = queue
       ? (this.#watched ?? (await queue.board()))
-      : accountState({
-          clusters: this.#farm.clusterIds.map((clusterId) => ({
-            ...{ clusterId, listed: this.#farm.listed(clusterId), view: this.#farm.view(clusterId) },
-          })),
-          isSignedIn: signIn.usable || signIn.state === 'unread',
-          now: clock.now(),
-        });
+      : await this.#account.of(this.#clusters(), signIn.usable || signIn.state === 'unread');
     return this.#last;
+  }
+
+  *#clusters(): Generator<SeenCluster, void> {
+    for (const clusterId of this.#farm.clusterIds)
+      yield { clusterId, listed: this.#farm.listed(clusterId), view: this.#farm.view(clusterId) };
   }
 
   /** The whole board as one message, for a page without a stream. */
