@@ -63,8 +63,13 @@ export class AccountState {
     const isOnline = view?.status.online ?? listed?.online ?? null;
     const isOld = view !== undefined && view.age > OLD;
     const before = this.#shown.get(clusterId);
-    const isSame = before?.status === view?.status && before?.name === name && before?.isOnline === isOnline;
-    if (before && isSame && before.isOld === isOld) return before;
+    const isSame =
+      before !== undefined &&
+      before.status === view?.status &&
+      before.name === name &&
+      before.isOnline === isOnline &&
+      before.isOld === isOld;
+    if (isSame) return before;
     const printers = printersOf(cluster, { name, isOnline, isOld }, this.clock.now());
     return { status: view?.status, name, isOnline, isOld, printers, todo: printers.flatMap(needOf) };
   }

@@ -4,6 +4,7 @@ import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { Clock } from '../time/clock';
 import { type Deadline, underDeadline } from '../time/deadline';
 import { guard } from '../time/guard';
+import { HeldClusters } from '../watch/views/held-clusters';
 import type { Watcher } from '../watch/watcher';
 
 /** Longest read of one printer, ms. */
@@ -26,7 +27,7 @@ interface FarmOptions {
 export class Farm {
   readonly #options: FarmOptions;
   readonly #views: ClusterViews;
-  readonly #releases = new Map<string, () => void>();
+  readonly #held: HeldClusters;
   readonly #ends: (() => void)[];
   #cancel: (() => void) | null = null;
   readonly #closing = new AbortController();
@@ -36,6 +37,7 @@ export class Farm {
     const { service, clock, signIn, watcher, changed } = options;
     const identityOf = (clusterId: string) => watcher.clusterList.last?.get(clusterId) ?? null;
     this.#views = new ClusterViews({ service, clock, identityOf });
+    this.#held = new HeldClusters(watcher, clock);
     this.#ends = [
       watcher.onObservation((_, status, requestedAt) => {
         if (this.#views.see(status, requestedAt)) guard(changed)();
@@ -75,8 +77,8 @@ export class Farm {
   close(): void {
     this.#closing.abort(new Error('closed'));
     this.#cancel?.();
-    for (const end of [...this.#ends, ...this.#releases.values()]) end();
-    this.#releases.clear();
+    for (const end of this.#ends) end();
+    this.#held.close();
   }
 
   /** Reads the list now and again and again: a printer that is connected later belongs to the board, too. */
@@ -92,18 +94,7 @@ export class Farm {
     const { watcher, signIn, isHolding, changed } = this.#options;
     if (signIn.usable) await watcher.clusterList.read(LIST_EVERY / 2).catch(() => undefined);
     if (this.#closing.signal.aborted) return;
-    if (isHolding) this.#hold();
+    if (isHolding) await this.#held.hold(this.clusterIds);
     guard(changed)();
-  }
-
-  #hold(): void {
-    const wanted = new Set(this.clusterIds);
-    for (const clusterId of wanted)
-      if (!this.#releases.has(clusterId)) this.#releases.set(clusterId, this.#options.watcher.hold(clusterId));
-    for (const [clusterId, release] of this.#releases)
-      if (!wanted.has(clusterId)) {
-        this.#releases.delete(clusterId);
-        release();
-      }
   }
 }

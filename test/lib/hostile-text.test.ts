@@ -972,6 +972,7 @@ const OTHERS: Record<string, string> = {
   'watch/views/rounds.TurnRounds': 'gets statuses that were read',
   'watch/views/rounds.ResultBatch': 'hands on what was read',
   'watch/views/watched-clusters.*': 'compares ids',
+  'watch/views/held-clusters.*': 'compares ids',
   'watch/polling/cluster-list.ClusterList': 'asks by pagesOf and readCluster',
   'watch/views/watch.*': 'gets statuses that were read',
   'watch/views/job-end-waiter.*': 'compares ids; asks by readJobRecord',

@@ -7,8 +7,7 @@ import { Rerun, settledWithin } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
 import { guard } from '../../time/guard';
 import { RetryTimer, retryUntil } from '../../time/retry';
-import type { HoldListener } from '../../watch/polling/poller';
-import type { Watcher } from '../../watch/watcher';
+import { HeldClusters } from '../../watch/views/held-clusters';
 import { phrase } from '../../words/sentence';
 import { openAttempts } from '../model/item';
 import type { ItemReason, Reason } from '../model/types';
@@ -18,33 +17,6 @@ import { ClusterViews } from '../records/statuses';
 import { QueueView } from '../view';
 import type { QueueContext, QueueParts } from './context';
 import { Planning } from './planning';
-
-/** The clusters that a queue keeps on the shared polls. */
-class HeldClusters {
-  readonly #releases = new Map<string, () => void>();
-
-  constructor(
-    private readonly watcher: Pick<Watcher, 'hold'>,
-    private readonly listenerOf: (clusterId: string) => HoldListener,
-  ) {}
-
-  has(clusterId: string): boolean {
-    return this.#releases.has(clusterId);
-  }
-
-  /** Keeps these clusters on the polls, and no others. */
-  hold(clusterIds: readonly string[]): void {
-    const wanted = new Set(clusterIds);
-    for (const clusterId of wanted)
-      if (!this.#releases.has(clusterId))
-        this.#releases.set(clusterId, this.watcher.hold(clusterId, this.listenerOf(clusterId)));
-    for (const [clusterId, release] of this.#releases)
-      if (!wanted.has(clusterId)) {
-        this.#releases.delete(clusterId);
-        release();
-      }
-  }
-}
 
 /** The clusters of the account's list, for a queue that may use all of them. */
 class ListedClusters {
@@ -209,7 +181,7 @@ export class QueueRuntime {
     this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
     this.#repeats = new RetryTimer(clock, REPEAT);
     const failed = (thrown: unknown) => this.failed(thrown);
-    this.#held = new HeldClusters(watcher, (clusterId) => ({
+    this.#held = new HeldClusters(watcher, clock, (clusterId) => ({
       missing: guard((since: number) => this.#lose(clusterId, since), failed),
       listed: guard((status: ClusterStatus) => this.#list(status), failed),
     }));
@@ -338,7 +310,7 @@ export class QueueRuntime {
   async #close(): Promise<void> {
     this.#closing.abort(closed());
     for (const end of this.#endings) end();
-    this.#held.hold([]);
+    this.#held.close();
     this.#repeats.stop();
     this.#disarm?.();
     this.#endReading?.();
@@ -438,14 +410,14 @@ export class QueueRuntime {
     return [...this.#clusterIds, ...(open ?? [])];
   }
 
-  /** Keeps the queue's clusters on the shared polls, and no others. Most polls change nothing of them. */
-  #hold(): void {
+  /** Keeps the queue's clusters on the shared polls, and no others. Most polls change nothing of them. Never rejects. */
+  #hold(): Promise<void> {
     const list = this.#parts.watcher.clusterList.last;
     const items = this.#loaded?.data.items;
     const of = [list, items, items?.version];
-    if (this.isClosed || of.every((one, at) => one === this.#heldOf[at])) return;
+    if (this.isClosed || of.every((one, at) => one === this.#heldOf[at])) return Promise.resolve();
     this.#heldOf = of;
-    this.#held.hold(this.#heldIds);
+    return this.#held.hold(this.#heldIds);
   }
 
   /** Learns the account's printers, if the queue names none, and keeps those of the queue on the shared polls. */
@@ -453,7 +425,7 @@ export class QueueRuntime {
     const { clusterList } = this.#parts.watcher;
     if (this.#parts.rules.printers.length === 0 && this.#parts.signIn.usable && !clusterList.last)
       await this.#deadline.wait(clusterList.read(LIST_FOR)).catch((thrown: unknown) => this.failed(thrown));
-    this.#hold();
+    await this.#hold();
   }
 
   /**
@@ -481,7 +453,7 @@ export class QueueRuntime {
     await this.#deadline.wait(watcher.clusterList.read(LIST_EVERY / 2)).catch(() => undefined);
     if (this.isClosed) return;
     const now = this.#clusterIds;
-    this.#hold();
+    void this.#hold();
     const known = new Set(before);
     const isSame = now.length === before.length && now.every((clusterId) => known.has(clusterId));
     if (!isSame || isCertain !== this.#listed.isCertain) this.changed();
@@ -517,7 +489,7 @@ export class QueueRuntime {
 
   /** Never rejects. */
   async #observe(status: ClusterStatus, requestedAt: number): Promise<void> {
-    this.#hold();
+    void this.#hold();
     const { view, data } = this.#loaded ?? {};
     if (!view || !this.#held.has(status.clusterId) || !this.#views.see(status, requestedAt)) return;
     this.#checkReads();
