@@ -76,12 +76,20 @@ const description = (request, count, length) => {
   return { paths: Object.fromEntries(list(count, (nth) => [path(nth), calls])) };
 };
 
+/** The list and the statuses of 10,000 printers. */
+const farm = (request) => {
+  const [, id] = /\/clusters\/cluster-(\d+)\/status/.exec(request.url) ?? [];
+  if (id === undefined) return paged(request, 40, (page) => list(250, (nth) => printer((page - 1) * 250 + nth)));
+  const { host_printer: one } = printer(id);
+  return { data: { is_online: true, printers: [one], print_jobs: [{ ...job(id), printer_uuid: one.uuid }] } };
+};
+
 const ask = (query) => (client, deadline) => client.queries.ask(query(client), { deadline });
 const watch = (clusterId, polls) => async (client, deadline) => {
   const watched = client.watcher.watch({
     clusterId,
     audience: 'a',
-    interval: 10_000,
+    interval: 10,
     paused: true,
     milestones: [],
     onRound: () => undefined,
@@ -130,7 +138,7 @@ export const INPUTS = [
       const watched = client.watcher.watch({
         clusterId: null,
         audience: 'a',
-        interval: 60_000,
+        interval: 60,
         milestones: [],
         onRound: () => undefined,
         onEvents: () => undefined,
@@ -141,6 +149,25 @@ export const INPUTS = [
       watched.close();
     },
   })),
+  {
+    name: '10,000 printers on a board',
+    answer: farm,
+    work: async (client, deadline) => {
+      const { page, close } = client.openBoard();
+      await new Promise((resolve) => setTimeout(resolve, 15_000));
+      deadline.throwIfOver();
+      await close();
+      if (page.written < 1_000_000) throw new Error(`only ${page.written} characters on the page`);
+    },
+  },
+  {
+    name: '10,000 printers in Home Assistant',
+    answer: farm,
+    work: async (client) => {
+      const published = await client.publish(15_000);
+      if (published < 1_000) throw new Error(`only ${published} messages`);
+    },
+  },
   {
     name: '10,000 printers in 40 pages, queried',
     answer: (request) => paged(request, 40, (page) => list(250, (nth) => printer(page * 250 + nth))),

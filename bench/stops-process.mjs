@@ -31,6 +31,42 @@ client.receiveReport = async (format, { signal }) => {
   if (payload.length === 0) throw new Error('an empty report');
   return payload;
 };
+const { Board } = load(`${built}board/board.js`);
+/** Opens a page of a board without a queue. */
+client.openBoard = () => {
+  const { service, watcher, credentials: signIn } = client;
+  const board = new Board({
+    ...{ boardId: 'b', clock, store: new MemoryStore(), service, watcher, signIn, queue: null, facts: {} },
+    ...{ takePicture: () => Promise.reject(new Error('no camera')), act: () => undefined, translate: () => String },
+  });
+  const page = { language: 'en-US', isBehind: false, written: 0, end: () => undefined };
+  page.write = (text) => (page.written += text.length);
+  board.streams.open(page);
+  return { page, close: () => board.close() };
+};
+const { Bridge } = load(`${built}home-assistant/bridge.js`);
+const { Topics } = load(`${built}home-assistant/identity.js`);
+/** Publishes all printers to Home Assistant; returns the number of messages. */
+client.publish = async (ms) => {
+  const { watcher } = client;
+  let published = 0;
+  const bridge = new Bridge({
+    ...{ nodeId: 'h', topics: new Topics('homeassistant', 'p'), only: null, controls: true, picture: 0, interval: 60 },
+    ...{ clock, store: new MemoryStore(), watcher, isShared: () => false, translate: String },
+    ...{ takePicture: () => Promise.reject(new Error('no camera')), act: () => undefined },
+    publish: () => published++,
+  });
+  const watched = client.watcher.watch({
+    ...{ clusterId: null, audience: 'a', interval: 60, milestones: [], onTrouble: () => undefined },
+    onRound: (round) => bridge.see(round, () => bridge.count),
+    onEvents: (events) => bridge.tell(events),
+  });
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  bridge.announce();
+  watched.close();
+  await bridge.close();
+  return published;
+};
 const { work } = INPUTS.find((input) => input.name === name);
 
 let longest = 0;
