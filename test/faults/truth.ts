@@ -55,8 +55,9 @@ interface Print {
 interface Stall {
   /** How long it was seen to print and stand still, real ms. */
   stood: number;
-  /** Last look at which it stood still, real time. */
+  /** Last look at which it stood still, in real time and `elapsed` of the run. */
   seen: number;
+  lookedAt: number;
   /** `elapsed` of the run at which it had stood still for the nodes' time; absent before. */
   dueAt?: number;
   isOver: boolean;
@@ -271,12 +272,13 @@ export class Truth {
     let stall = stalls.at(-1);
     const now = time.truth();
     if (!stall || stall.isOver) {
-      stall = { stood: 0, seen: now, isOver: false, isCalm: this.#isCalm };
+      stall = { stood: 0, seen: now, lookedAt: time.elapsed, isOver: false, isCalm: this.#isCalm };
       stalls.push(stall);
     }
-    // Longer between two looks: it was paused.
-    if (now - stall.seen <= LOOK_EVERY) stall.stood += now - stall.seen;
+    // Longer between two looks: it was paused. While the machine sleeps, nobody looks, and real time goes on.
+    if (time.elapsed - stall.lookedAt <= LOOK_EVERY) stall.stood += now - stall.seen;
     stall.seen = now;
+    stall.lookedAt = time.elapsed;
     if (stall.stood >= THRESHOLDS.stalled * MINUTE) stall.dueAt ??= time.elapsed;
   }
 
