@@ -250,46 +250,57 @@ export class QueueView {
     return { ...this.item(record), waitingFor: [...general, ...each] };
   }
 
-  /**
-   * The queue's printers and figures. `current`: the copy that occupies a printer, or else the one whose part waits on its
-   * plate; null if the print there is not of this queue.
-   */
+  /** The queue's printers and figures. */
   explanation(): QueueExplanation {
-    const { data, rules } = this.#source;
-    const { printers } = this.input;
     const { waiting, active } = this.overview;
-    const { paused, pausedPrinters } = data.state.record;
-    const now = this.#now;
-    const shownPause = (pause: PauseState | null | undefined) =>
-      pause && !isPauseOver(pause, now) ? { until: isoOrNull(pause.until), reason: pause.reason } : null;
-    const open = data.open.all.flatMap((record) => openAttempts(record).map((attempt) => ({ item: record, attempt })));
+    const { paused } = this.#source.data.state.record;
     return {
-      printers: printers.map((printer) => {
-        const { clusterId, printerId, clusterName, printerName, obstacle, lastUsedAt, usedFor } = printer;
-        const gate = data.gates.of(clusterId, printerId);
-        const awaiting = gate && isPlateToClear(gate, rules.gate) ? gate : undefined;
-        const here =
-          open.find(
-            ({ attempt }) => attempt.clusterId === clusterId && (printerId === null || attempt.printerId === printerId),
-          ) ?? data.printOf((awaiting && printToClear(awaiting)) ?? '');
-        const { copy = 0, attempt = 0, clusterJobId = null } = here?.attempt ?? {};
-        return {
-          ...{ clusterId, printerId, clusterName, printerName, free: obstacle === null },
-          plate: awaiting ? 'awaiting' : 'clear',
-          judges: gate ? judgesOf(gate) : null,
-          code: obstacle?.code ?? null,
-          text: obstacle?.sentence ?? null,
-          paused: shownPause(
-            pauseAt(pausedPrinters, { clusterId, printerId, gateId: data.gates.idOf(clusterId, printerId) }, now),
-          ),
-          lastUsedAt: isoOrNull(lastUsedAt),
-          hours: Math.round(usedFor / 36_000) / 100,
-          current: here ? { itemId: here.item.itemId, copy, attempt, clusterJobId } : null,
-        };
-      }),
-      paused: this.isPaused ? shownPause(paused) : null,
+      printers: [...this.explainedPrinters()],
+      paused: this.isPaused ? shownPause(paused, this.#now) : null,
       ...{ waiting, active },
     };
+  }
+
+  /**
+   * The queue's printers one by one, since there may be thousands. `current`: the copy that occupies a printer, or else the
+   * one whose part waits on its plate; null if the print there is not of this queue.
+   */
+  *explainedPrinters(): Generator<QueueExplanation['printers'][number], void> {
+    const { data, rules } = this.#source;
+    const { printers } = this.input;
+    const now = this.#now;
+    const open = new Map<string, { item: ItemRecord; attempt: Attempt }[]>();
+    for (const item of data.open.all)
+      for (const attempt of openAttempts(item)) {
+        const here = open.get(attempt.clusterId);
+        if (here) here.push({ item, attempt });
+        else open.set(attempt.clusterId, [{ item, attempt }]);
+      }
+    for (const printer of printers) {
+      const { clusterId, printerId, clusterName, printerName, obstacle, lastUsedAt, usedFor } = printer;
+      const gate = data.gates.of(clusterId, printerId);
+      const awaiting = gate && isPlateToClear(gate, rules.gate) ? gate : undefined;
+      const here =
+        open.get(clusterId)?.find(({ attempt }) => printerId === null || attempt.printerId === printerId) ??
+        data.printOf((awaiting && printToClear(awaiting)) ?? '');
+      const { copy = 0, attempt = 0, clusterJobId = null } = here?.attempt ?? {};
+      const pause = pauseAt(
+        data.state.record.pausedPrinters,
+        { clusterId, printerId, gateId: data.gates.idOf(clusterId, printerId) },
+        now,
+      );
+      yield {
+        ...{ clusterId, printerId, clusterName, printerName, free: obstacle === null },
+        plate: awaiting ? 'awaiting' : 'clear',
+        judges: gate ? judgesOf(gate) : null,
+        code: obstacle?.code ?? null,
+        text: obstacle?.sentence ?? null,
+        paused: shownPause(pause, now),
+        lastUsedAt: isoOrNull(lastUsedAt),
+        hours: Math.round(usedFor / 36_000) / 100,
+        current: here ? { itemId: here.item.itemId, copy, attempt, clusterJobId } : null,
+      };
+    }
   }
 
   /** Figures for a node's status. */
@@ -494,6 +505,9 @@ export const printShape = (record: ItemRecord, attempt: Attempt): QueuePrint => 
 });
 
 const isoOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));
+
+const shownPause = (pause: PauseState | null | undefined, now: number) =>
+  pause && !isPauseOver(pause, now) ? { until: isoOrNull(pause.until), reason: pause.reason } : null;
 
 const NOWHERE = { clusterId: null, printerId: null, clusterName: null } as const;
 

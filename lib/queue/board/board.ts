@@ -5,10 +5,21 @@ import { guard } from '../../time/guard';
 import { phrase, type Sentence } from '../../words/sentence';
 import { itemStateOf } from '../model/item';
 import { goodAndWanted } from '../model/queue-record';
-import type { Board, BoardEvent, BoardItem, BoardOrder, Forecast, ItemRecord, ItemState, Need } from '../model/types';
+import {
+  type Board,
+  type BoardEvent,
+  type BoardItem,
+  type BoardOrder,
+  type BoardPrinter,
+  type Forecast,
+  type ItemRecord,
+  type ItemState,
+  type Need,
+  printerKey,
+} from '../model/types';
 import type { QueueContext } from '../run/context';
 import { needsOf, needsOfItem } from './needs';
-import { boardPrinters } from './printers';
+import { boardPrinter } from './printers';
 
 /** Ended items that a board shows. */
 const ENDED = 50;
@@ -75,14 +86,7 @@ export class QueueBoard {
     const { forecast, next } = await view.recentForecast();
     const { items, orders, counts, needs } = await this.#list(forecast, isWhole);
     await this.#turns.next();
-    // The counts over all items, which the printers need, are made once for each plan.
-    void view.overview;
-    await this.#turns.next();
-    const explained = boardPrinters(this.#queue, next);
-    await this.#turns.next();
-    const printers = kept(explained, last?.printers ?? [], ({ clusterId, printerId }) =>
-      JSON.stringify([clusterId, printerId]),
-    );
+    const printers = await this.#printers(next);
     await this.#turns.next();
     const todo = kept(
       this.#dated(needsOf(this.#queue, { printers, ofItems: needs, forecast })),
@@ -115,6 +119,20 @@ export class QueueBoard {
     );
     this.#since = since;
     return needs.map((need) => (need.since === null ? { ...need, since: isoTime(since.get(need.id) ?? now) } : need));
+  }
+
+  /** The printers, each the same object as before if it shows the same. */
+  async #printers(next: ReadonlyMap<string, string>): Promise<readonly BoardPrinter[]> {
+    const before = this.#last?.printers ?? [];
+    const known = new Map(before.map((printer) => [printerKey(printer), printer]));
+    const printers: BoardPrinter[] = [];
+    for (const explained of this.#queue.view.explainedPrinters()) {
+      await this.#turns.next();
+      const printer = boardPrinter(this.#queue, explained, next);
+      const old = known.get(printerKey(printer));
+      printers.push(old !== undefined && isDeepStrictEqual(old, printer) ? old : printer);
+    }
+    return sameList(printers, before);
   }
 
   async #list(forecast: Forecast, isAsked: boolean): Promise<Listed> {

@@ -17,32 +17,34 @@ import type { QueueContext } from '../run/context';
 type Explained = QueueExplanation['printers'][number];
 
 /**
- * The printers of a queue as a page shows them.
+ * A printer of a queue as a page shows it.
  * @param next the item that each prints next by the forecast, by `printerKey`
  */
-export function boardPrinters({ view, views, data }: QueueContext, next: ReadonlyMap<string, string>): BoardPrinter[] {
-  return view.explanation().printers.map((explained) => {
-    const seen = views.get(explained.clusterId);
-    const job = seen ? jobAt(seen, explained) : null;
-    const itemId = next.get(printerKey(explained));
-    const item = itemId === undefined ? undefined : data.items.get(itemId);
-    const isAtWork = job !== null && !isPlateWaiting(job);
-    return {
-      ...explained,
-      state: isAtWork
-        ? job.state
-        : explained.free
-          ? 'free'
-          : (explained.code ?? 'free').toLowerCase().replaceAll('_', '-'),
-      sentence: sentenceOf(explained, isAtWork ? job : null),
-      job,
-      progress: job?.progress ?? null,
-      endAt: isAtWork && seen ? endOf(job, seen) : null,
-      pictureAt: null,
-      next: item ? { itemId: item.itemId, name: item.name } : null,
-      materials: materialsOf(seen ? printerAt(seen, explained) : undefined),
-    };
-  });
+export function boardPrinter(
+  { views, data }: Pick<QueueContext, 'views' | 'data'>,
+  explained: Explained,
+  next: ReadonlyMap<string, string>,
+): BoardPrinter {
+  const seen = views.get(explained.clusterId);
+  const job = seen ? jobAt(seen, explained) : null;
+  const itemId = next.get(printerKey(explained));
+  const item = itemId === undefined ? undefined : data.items.get(itemId);
+  const isAtWork = job !== null && !isPlateWaiting(job);
+  return {
+    ...explained,
+    state: isAtWork
+      ? job.state
+      : explained.free
+        ? 'free'
+        : (explained.code ?? 'free').toLowerCase().replaceAll('_', '-'),
+    sentence: sentenceOf(explained, isAtWork ? job : null),
+    job,
+    progress: job?.progress ?? null,
+    endAt: isAtWork && seen ? endOf(job, seen) : null,
+    pictureAt: null,
+    next: item ? { itemId: item.itemId, name: item.name } : null,
+    materials: materialsOf(seen ? printerAt(seen, explained) : undefined),
+  };
 }
 
 /** The name of a printer among those of the queue. */
