@@ -161,6 +161,19 @@ export const INPUTS = [
     },
   },
   {
+    name: '10,000 printers in a queue with a board',
+    answer: farm,
+    work: async (client, deadline) => {
+      const queue = client.openQueue();
+      const { page, close } = client.openBoard(queue);
+      await new Promise((resolve) => setTimeout(resolve, 20_000));
+      deadline.throwIfOver();
+      await close();
+      await queue.close();
+      if (page.written < 1_000_000) throw new Error(`only ${page.written} characters on the page`);
+    },
+  },
+  {
     name: '10,000 printers in Home Assistant',
     answer: farm,
     work: async (client) => {

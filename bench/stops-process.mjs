@@ -32,11 +32,14 @@ client.receiveReport = async (format, { signal }) => {
   return payload;
 };
 const { Board } = load(`${built}board/board.js`);
-/** Opens a page of a board without a queue. */
-client.openBoard = () => {
+const { readRules } = load(`${built}queue/model/rules.js`);
+/** Opens a queue of all printers. */
+client.openQueue = () => client.queue({ queueId: 'q', name: null, rules: readRules({}) });
+/** Opens a page of a board, by default without a queue. */
+client.openBoard = (queue = null) => {
   const { service, watcher, credentials: signIn } = client;
   const board = new Board({
-    ...{ boardId: 'b', clock, store: new MemoryStore(), service, watcher, signIn, queue: null, facts: {} },
+    ...{ boardId: 'b', clock, store: new MemoryStore(), service, watcher, signIn, queue, facts: {} },
     ...{ takePicture: () => Promise.reject(new Error('no camera')), act: () => undefined, translate: () => String },
   });
   const page = { language: 'en-US', isBehind: false, written: 0, end: () => undefined };
