@@ -1,7 +1,7 @@
 import { PrintingError } from '../service/errors';
 import { EVENT_PRINTS } from '../rules/limits';
 import { type Clock, isoTime } from '../time/clock';
-import { nextTurn } from '../time/concurrency';
+import { nextTurn, Turns } from '../time/concurrency';
 import { Sentence } from '../words/sentence';
 import { isPlateToClear } from './model/gate';
 import { judgesOf, printToClear } from './model/gate-verdicts';
@@ -250,15 +250,19 @@ export class QueueView {
     return { ...this.item(record), waitingFor: [...general, ...each] };
   }
 
-  /** The queue's printers and figures. */
-  explanation(): QueueExplanation {
+  /** The queue's printers and figures. Lets the event loop turn meanwhile. */
+  async explanation(): Promise<QueueExplanation> {
+    const { clock, data } = this.#source;
     const { waiting, active } = this.overview;
-    const { paused } = this.#source.data.state.record;
-    return {
-      printers: [...this.explainedPrinters()],
-      paused: this.isPaused ? shownPause(paused, this.#now) : null,
-      ...{ waiting, active },
-    };
+    const { paused } = data.state.record;
+    const shown = this.isPaused ? shownPause(paused, this.#now) : null;
+    const turns = new Turns(clock);
+    const printers = [];
+    for (const printer of this.explainedPrinters()) {
+      await turns.next();
+      printers.push(printer);
+    }
+    return { printers, paused: shown, waiting, active };
   }
 
   /**
