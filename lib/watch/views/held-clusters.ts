@@ -3,7 +3,7 @@ import { Rerun, Turns } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { HoldListener } from '../polling/poller';
 
-/** The watcher. */
+/** The part of the watcher that keeps clusters on the polls. */
 interface Holder {
   hold(clusterId: string, listener: HoldListener | null): () => void;
 }
