@@ -41,8 +41,8 @@ export class People {
   readonly gone: { clusterId: string; printerId: string }[] = [];
   /** Clusters with another number of printers than before: one that is left alone counts all prints of its group as its own. */
   readonly regrouped = new Set<Cluster>();
-  /** Prints that a person has settled: the queue never names them. */
-  readonly #settled = new Set<string>();
+  /** Prints that a person has settled, and the attempt that they were settled for: the queue never names them. */
+  readonly #settled = new Map<string, string>();
   /** Dates of the events, by id, and ids that named two plates. */
   readonly #toldAt = new Map<string, string>();
   readonly #reused = new Set<string>();
@@ -303,10 +303,13 @@ export class People {
     if (held || copies.held > 0) await this.change('release', key);
     if (copies.failed > 0 || state === 'blocked') await this.change('retry', key);
     const named = prints.flatMap((print) => print.clusterJobId ?? []);
-    for (const { copy, state: print, clusterJobId, clusterId } of prints) {
+    for (const { copy, attempt, state: print, clusterJobId, clusterId } of prints) {
       if (print !== 'unknown' || !this.queue || !this.machine?.alive) continue;
+      const name = `${key}/${copy}/${attempt}`;
       const made = this.world.printed.filter((one) => {
-        const isFree = one.clusterId === clusterId && !named.includes(one.uuid) && !this.#settled.has(one.uuid);
+        // The process may have been killed before it learned that this attempt was settled.
+        const isOpen = (this.#settled.get(one.uuid) ?? name) === name;
+        const isFree = one.clusterId === clusterId && !named.includes(one.uuid) && isOpen;
         return one.jobName === `${key}.gcode` && (one.uuid === clusterJobId || isFree);
       });
       const shown = made.flatMap((one) => this.jobOf(one.uuid) ?? []);
@@ -322,7 +325,7 @@ export class People {
       // Something may lie on the plate, if not the part; a part closes the gate.
       if (!hasPart && this.world.simulator.world.listed().some((cluster) => cluster.clusterId === clusterId))
         this.oracles.floor.clear(clusterId);
-      for (const uuid of uuids) this.#settled.add(uuid);
+      for (const uuid of uuids) this.#settled.set(uuid, name);
       await this.settle(key, copy, hasPart ? 'printed' : 'not-printed', hasPart ? uuids : []);
     }
   }
