@@ -12,10 +12,11 @@ import { createInterface } from 'node:readline';
 const LINES = 200;
 
 /**
- * Number of parallel commands. Most of them wait most of the time, so more of them than there are cores keep all cores
- * busy; but each one too many costs all of them processor time, because they share the caches.
+ * Number of parallel commands. Most of them wait half of the time, so more of them than there are cores keep all cores
+ * busy; but each one too many costs all of them processor time, because they share the caches: eight on two cores cost
+ * a sixth more than three.
  */
-const AT_A_TIME = 4 * availableParallelism();
+const AT_A_TIME = Math.ceil(2.5 * availableParallelism());
 
 /** Runs steps in parallel, prints each line at once, and reports all failures with their causes at the end. */
 export class Steps {

@@ -67,19 +67,21 @@ try {
     // The fault layer runs before the others: beside them, its longest file took eight times as long.
     await Promise.all([steps.all(...stepsOf('faults')), checks()]);
     await matrix;
-    // The longest steps run first, so that all cores are busy at the end.
-    const longest = steps.all(...stepsOf('runtime'));
-    const others = steps.all(
-      ...['examples', 'nodes', 'unit', 'editor', 'page', 'board', 'site', 'simulator', 'repository'].flatMap((name) =>
-        stepsOf(name),
-      ),
-      {
-        name: 'pack',
-        commands: [[node, 'scripts/check-pack.mjs']],
-        tests: true,
-      },
-    );
-    await Promise.all([longest, others]);
+    // Steps that wait most run first. Those at the end wait for nothing, so that few of them occupy all cores.
+    const layers = [
+      'runtime',
+      'editor',
+      'examples',
+      'nodes',
+      'board',
+      'page',
+      'unit',
+      'site',
+      'simulator',
+      'repository',
+    ];
+    const pack = { name: 'pack', commands: [[node, 'scripts/check-pack.mjs']], tests: true };
+    await steps.all(...layers.flatMap((name) => stepsOf(name)), pack);
   } else {
     await checks();
     await matrix;
