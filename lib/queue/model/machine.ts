@@ -60,6 +60,15 @@ interface Known {
   ownIds: readonly string[];
   hostGuid: string | null;
   clusterId: string;
+  /** Null: the only printer of its cluster. */
+  printerId: string | null;
+}
+
+interface MachineIndexOptions<T> {
+  /** Whether a gate is closed: of several that fit, this one counts. */
+  isClosed: (gate: T) => boolean;
+  /** Whether a plate is clear for everybody, and no print is under way there. */
+  isClear: (gate: T) => boolean;
 }
 
 /** Finds gates by the ids of their machines. */
@@ -68,8 +77,7 @@ export class MachineIndex<T extends Known> {
   readonly #byGuid = new Map<string, Set<T>>();
   readonly #byCluster = new Map<string, Set<T>>();
 
-  /** @param isClosed whether a gate is closed: of several that fit, this one counts */
-  constructor(private readonly isClosed: (gate: T) => boolean) {}
+  constructor(private readonly options: MachineIndexOptions<T>) {}
 
   /** Call after each change of a gate. */
   update(before: T | undefined, after: T | undefined): void {
@@ -112,13 +120,15 @@ export class MachineIndex<T extends Known> {
     const nameless = here.filter(({ ownIds }) => ownIds.length === 0);
     const fitting = ownId === null ? nameless : nameless.filter(isEitherUnknown);
     if (fitting.length > 0 || !isAlone || here.length !== 1) return fitting;
-    return ownId === null ? here : here.filter(isEitherUnknown);
+    if (ownId === null) return here;
+    // The printer that is left of a group may be another one than the member with this gate: a clear plate proves nothing.
+    return here.filter((gate) => isEitherUnknown(gate) && (gate.printerId === null || !this.options.isClear(gate)));
   }
 
   #one(found: Iterable<T> | undefined): T | undefined {
     let first: T | undefined;
     for (const gate of found ?? []) {
-      if (this.isClosed(gate)) return gate;
+      if (this.options.isClosed(gate)) return gate;
       first ??= gate;
     }
     return first;

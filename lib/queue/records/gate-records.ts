@@ -1,7 +1,7 @@
 import type { PrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
-import { isPlateToClear, type PlateGate } from '../model/gate';
+import { isPlateToClear, type PlateGate, plateOf } from '../model/gate';
 import { MachineIndex } from '../model/machine';
 import type { PrinterTarget } from '../model/types';
 import { type QueueStore, Records } from './records';
@@ -28,7 +28,10 @@ interface Places {
 export class GateRecords {
   readonly #deps: GateRecordsDeps;
   readonly #records: Records<PlateGate>;
-  readonly #index = new MachineIndex<PlateGate>((gate) => isPlateToClear({ ...gate, printing: null }, 'printer'));
+  readonly #index = new MachineIndex<PlateGate>({
+    isClosed: (gate) => isPlateToClear({ ...gate, printing: null }, 'printer'),
+    isClear: (gate) => plateOf(gate, 'confirm') === 'open',
+  });
   readonly #places = new Map<string, Places>();
   /** Gates of machines that have left a cluster which was not read since, by cluster. */
   readonly #unreadBy = new Map<string, Set<string>>();

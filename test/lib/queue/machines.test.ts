@@ -81,6 +81,20 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C1', group('P1', 'P2')), { P1: 'clear', P2: 'awaiting' });
     });
 
+    it('is not that of a member with a clear plate that has left the group', async () => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start({ ...onlyC1, gate: 'confirm' });
+      assert.deepEqual(await see('C1', group('P1', 'P2')), { P1: 'clear', P2: 'clear' });
+      all.kill(one);
+      for (const gateId of ['P1', 'P2']) await store().delete(gateKey(gateId));
+      const members = { printers: [printer('P1'), printer('P2', { status: 'unreachable' })] };
+      all.farm.changes.set('C1', answer(members));
+      await start({ ...onlyC1, gate: 'confirm' });
+      await all.pass(10);
+      await one.clear(true, 'C1', 'P1');
+      assert.deepEqual(await see('C1', alone('P2')), { only: 'awaiting' });
+    });
+
     it('stays closed when it moves to another cluster', async () => {
       all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(alone('P2')));
       await start();
