@@ -17,7 +17,7 @@ export interface SeenCluster {
   view: ClusterView | undefined;
 }
 
-/** What a board shows of a cluster, and what that depends on. */
+/** The printers and needs of a cluster on a board, and the figures that decide them. */
 interface Shown {
   status: ClusterStatus | undefined;
   name: string | null;
