@@ -41,7 +41,7 @@ export class HeldClusters {
     const wanted = this.#wanted;
     const turns = new Turns(this.clock);
     for (const [clusterId, release] of this.#releases) {
-      if (wanted.has(clusterId)) continue;
+      if (this.#wanted.has(clusterId)) continue;
       this.#releases.delete(clusterId);
       guard(release)();
       await turns.next();
