@@ -66,6 +66,7 @@ client.publish = async (ms) => {
   });
   await new Promise((resolve) => setTimeout(resolve, ms));
   bridge.announce();
+  await new Promise((done) => bridge.see({ results: [], group: null, error: null }, done));
   watched.close();
   await bridge.close();
   return published;
