@@ -44,7 +44,8 @@ export class Wall {
     // Node-RED is off, or listens before its dashboard is ready.
     const isSocket = message.location().url.includes('/dashboard/socket.io');
     const whileOff =
-      /ERR_CONNECTION_|^SIO connect error/.test(message.text()) || (isSocket && message.text().includes(' 404 '));
+      /ERR_(CONNECTION_|SOCKET_NOT_CONNECTED)|^SIO connect error/.test(message.text()) ||
+      (isSocket && message.text().includes(' 404 '));
     if (message.type() === 'error' && !whileOff) this.problems.push(message.text());
   }
 
