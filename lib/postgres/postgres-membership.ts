@@ -202,9 +202,7 @@ export class PostgresMembership implements Membership {
   async #refresh(): Promise<void> {
     let rows = await this.#ask<MemberRow>(READ_MEMBERS, [this.#topic, this.#roster.marks]);
     let left = this.#recordSightings(rows);
-    // Its locks expire no later than its lease by much, though nobody may have asked for them before.
-    for (const { id, beat } of rows)
-      if (id !== this.id && this.#sightings.age(id, beat) >= SILENT_AFTER) await this.context.watchLocks(id);
+    const untilSilent = await this.#watchSilent(rows);
     const expired = this.context.mayTakeOver() ? rows.flatMap(({ id }) => this.#sightings.expired(id) ?? []) : [];
     // A departed member may have taken an item in its last moment.
     if (this.#roster.hasMoreThan(rows) || expired.length > 0) {
@@ -213,10 +211,25 @@ export class PostgresMembership implements Membership {
       left = this.#recordSightings(rows);
     }
     const ends = left.flatMap((ms) => (ms > 0 ? [ms + AFTER_EXPIRY] : []));
-    this.#nextRefresh = Math.min(REFRESH_EVERY, ...ends);
+    this.#nextRefresh = Math.min(REFRESH_EVERY, untilSilent, ...ends);
     const lease = this.#lease;
     if (lease && !rows.some(({ token }) => token === lease.token)) lease.lose();
     else if (lease && !lease.signal.aborted) this.#adopt(rows);
+  }
+
+  /**
+   * Watches the locks of silent members, which expire no later than their leases by much, though nobody may have asked for them
+   * before. Returns the time until another member may be silent, ms.
+   */
+  async #watchSilent(rows: MemberRow[]): Promise<number> {
+    let untilSilent = Infinity;
+    for (const { id, beat } of rows) {
+      if (id === this.id) continue;
+      const left = SILENT_AFTER - this.#sightings.age(id, beat);
+      if (left > 0) untilSilent = Math.min(untilSilent, left);
+      else await this.context.watchLocks(id);
+    }
+    return untilSilent;
   }
 
   /** Records a sighting of each lease. Returns how long each will last at least, ms. */
