@@ -332,7 +332,7 @@ export class QueueView {
 
   /** Runs the plan forward. The result also becomes the items' `eta`. */
   async forecast(): Promise<Forecast> {
-    return forecastShape(this.#now, await this.#forecast.make(this.#forecastInput()));
+    return forecastShape(this.#now, await this.#forecast.make(() => this.#forecastInput()));
   }
 
   /** The last forecast, or another one after changes; with what comes next. */
@@ -378,18 +378,18 @@ export class QueueView {
 
   /** Materials of a new forecast of which something is missing. */
   async shortages(): Promise<Map<string, MaterialForecast>> {
-    const { materials } = await this.#forecast.make(this.#forecastInput());
+    const { materials } = await this.#forecast.make(() => this.#forecastInput());
     return new Map(materials.flatMap((stock) => (stock.isShort ? [[stock.key, materialShape(stock)] as const] : [])));
   }
 
   /** Renews the items' `eta` if anything has changed since the last forecast, unless that costs too much. */
   async renewForecast(): Promise<void> {
-    if (this.#forecast.isDue(this.input.items.length)) await this.#forecast.make(this.#forecastInput());
+    if (this.#forecast.isDue(this.input.items.length)) await this.#forecast.make(() => this.#forecastInput());
   }
 
   /** Items that a new forecast expects to end after their deadlines. */
   async lateItems(): Promise<string[]> {
-    const { items } = await this.#forecast.make(this.#forecastInput());
+    const { items } = await this.#forecast.make(() => this.#forecastInput());
     return this.#source.data.items.all
       .filter(({ itemId, deadline }) => deadline !== null && (items.get(itemId)?.endAt ?? -Infinity) > deadline)
       .map(({ itemId }) => itemId);
@@ -598,7 +598,7 @@ class RecentForecast {
     const isDue = age >= Math.max(KEPT, least) || (changes !== this.#changes && age >= least);
     if (this.#last && !isDue) return { made: this.#last, at: this.#at };
     this.#changes = changes;
-    return { made: await this.make(input()), at: this.#at };
+    return { made: await this.make(input), at: this.#at };
   }
 
   /** Least time between two forecasts for a board, ms. */
@@ -606,9 +606,12 @@ class RecentForecast {
     return this.#took / BOARD_SHARE;
   }
 
-  async make(input: ForecastInput): Promise<QueueForecast> {
+  async make(inputNow: () => ForecastInput): Promise<QueueForecast> {
     const startedAt = this.clock.monotonic();
+    const turns = new Turns(this.clock);
+    const input = inputNow();
     this.isCurrent = true;
+    await turns.next();
     this.#last = await runForecast(input, this.clock);
     this.#etas.clear();
     this.#at = input.now;
@@ -638,12 +641,12 @@ class RecentForecast {
 
 /** Runs a forecast to its end, and lets the event loop turn meanwhile. */
 export async function runForecast(input: ForecastInput, clock: Clock): Promise<QueueForecast> {
-  const queue = new SimulatedQueue(input);
   let since = clock.monotonic();
-  while (queue.step()) {
+  const queue = new SimulatedQueue(input);
+  do {
     if (clock.monotonic() - since < STRETCH) continue;
     await nextTurn();
     since = clock.monotonic();
-  }
+  } while (queue.step());
   return queue.result();
 }

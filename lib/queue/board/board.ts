@@ -83,6 +83,7 @@ export class QueueBoard {
     const last = this.#last;
     const isRecent = clock.monotonic() - this.#madeAt < LATEST && looks === this.#looks;
     if (last && isRecent && (!isWhole || this.#listed?.isWhole)) return last;
+    await this.#turns.next();
     const { forecast, next } = await view.recentForecast();
     const { items, orders, counts, needs } = await this.#list(forecast, isWhole);
     await this.#turns.next();

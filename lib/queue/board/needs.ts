@@ -27,13 +27,14 @@ export function needsOf(
 ): Need[] {
   const stopped = queue.obstacle();
   const isSignedOut = stopped?.code === 'QUEUE_PAUSED';
+  const shortages = forecast.materials.flatMap(shortage);
   return [
     ...(isSignedOut ? [{ ...OF_NOTHING, id: 'sign-in', kind: 'sign-in' as const, text: stopped.sentence }] : []),
     ...plates(queue, printers),
     ...ofItems,
     ...printers.flatMap((printer) => troubles(printer)),
     // Before that, the loaded materials are not known.
-    ...(queue.view.isComplete ? forecast.materials.flatMap(shortage) : []),
+    ...(shortages.length > 0 && queue.view.isComplete ? shortages : []),
   ];
 }
 

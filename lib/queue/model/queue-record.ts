@@ -111,26 +111,58 @@ function keysOf(printer: PlacedMachine): [string, ...string[]] {
 /** A text that is no `printerKey`. */
 const machineKey = (gateId: string): string => JSON.stringify([gateId]);
 
+/** A gate, and what it means to a queue. */
+export interface FollowedGate {
+  gate: PlateGate;
+  /** Whether its printer belongs to the queue, or the part on its plate. */
+  isConcerned: boolean;
+}
+
+/** Records what a queue has seen of its plates, with the events of each gate. One copy of the record holds them all. */
+export function platesFollowed(
+  record: QueueRecord,
+  gates: readonly FollowedGate[],
+  mode: QueueRules['gate'],
+  context: ChangeContext,
+): QueueRecord {
+  const plates = new Map(Object.entries(record.plates));
+  const outbox = [...record.outbox];
+  let isChanged = false;
+  for (const followed of gates) {
+    const { gateId } = followed.gate;
+    const current = plates.get(gateId);
+    const oldKey = current ? null : printerKey(followed.gate);
+    const known = oldKey === null ? current : plates.get(oldKey);
+    const { plate, events } = plateFollowed(known, followed, mode, context);
+    if (!plate || plate === current) continue;
+    isChanged = true;
+    if (oldKey !== null) plates.delete(oldKey);
+    plates.set(gateId, plate);
+    outbox.push(...events);
+  }
+  return isChanged ? { ...record, plates: Object.fromEntries(plates), outbox } : record;
+}
+
+/** The last event about a plate; undefined: the queue has seen nothing of it. */
+type ToldPlate = QueueRecord['plates'][string] | undefined;
+
 /**
- * Adds the events of a printer's gate, in the order in which they happened: each closing that the queue's mode does not
+ * The events of a printer's gate, in the order in which they happened: each closing that the queue's mode does not
  * open at once, and its opening. Those that happened while no runtime planned the queue are among them, as far back as the gate
  * remembers. Of a gate that does not concern the queue any more, only the opening after an announced closing is added.
  */
-export function plateFollowed(
-  record: QueueRecord,
-  gate: PlateGate,
-  { mode, isConcerned }: { mode: QueueRules['gate']; isConcerned: boolean },
+function plateFollowed(
+  known: ToldPlate,
+  { gate, isConcerned }: FollowedGate,
+  mode: QueueRules['gate'],
   { queueId, now }: ChangeContext,
-): QueueRecord {
-  const { gateId: key, ended, closings } = gate;
-  const oldKey = printerKey(gate);
-  const known = record.plates[key] ?? record.plates[oldKey];
-  if (!isConcerned && !known?.isAwaiting) return record;
+): { plate: ToldPlate; events: readonly QueueEventDraft[] } {
+  const { ended, closings } = gate;
+  if (!isConcerned && !known?.isAwaiting) return { plate: known, events: [] };
   const before = known ?? { closing: closings, isAwaiting: false };
   const isNew = before.closing !== closings;
   const isAwaiting = ended !== null && !isCleared(ended, mode) && (isConcerned || !isNew);
-  const isOld = !record.plates[key] && known !== undefined;
-  if (known && !isNew && !isOld && known.isAwaiting === isAwaiting) return record;
+  if (known && !isNew && known.isAwaiting === isAwaiting) return { plate: known, events: [] };
   const all = [...(gate.past ?? []), lastClosing(gate)].filter((closing) => closing !== null);
   const event = (type: PlateEventType, number: number, count = 1) =>
     plateEvent(type, number, { gate, all, count, queueId, now });
@@ -149,9 +181,7 @@ export function plateFollowed(
     if (!(isLast && isAwaiting) && isNews && hadToBeCleared(closing, mode))
       events.push(event('plate.awaiting', number), event('plate.cleared', number));
   }
-  const { [oldKey]: _old, ...others } = record.plates;
-  const plates = { ...others, [key]: { closing: closings, isAwaiting, ...(count > 1 && { count }) } };
-  return { ...record, plates, outbox: [...record.outbox, ...events] };
+  return { plate: { closing: closings, isAwaiting, ...(count > 1 && { count }) }, events };
 }
 
 type PlateEventType = 'plate.awaiting' | 'plate.cleared';

@@ -1,6 +1,6 @@
 import type { ClusterStatus } from '../../service/cluster';
 import type { Lock } from '../../state/membership';
-import { eachInTurn, Rerun } from '../../time/concurrency';
+import { eachInTurn, Rerun, Turns } from '../../time/concurrency';
 import { closed, Deadline } from '../../time/deadline';
 import { printToClear } from '../model/gate-verdicts';
 import { mayBeLate, overdue, withBlocked } from '../model/item-changes';
@@ -10,7 +10,7 @@ import {
   observedEnds,
   oldForgotten,
   pastCorrected,
-  plateFollowed,
+  platesFollowed,
 } from '../model/queue-record';
 import { FactsReader } from '../records/facts';
 import { PLANNER } from '../records/records';
@@ -130,10 +130,19 @@ export class Planning {
       () => this.#recordPlan(),
       () => this.#recordMaterials(),
     ];
-    await eachInTurn(steps, (step) => step()).finally(() => {
+    // With thousands of printers, each step may make a plan.
+    const turns = new Turns(this.#queue.clock);
+    const inTurn = async (step: () => Promise<void>) => {
+      await turns.next();
+      await step();
+    };
+    try {
+      await eachInTurn(steps, inTurn);
+    } finally {
       void this.#findLate();
+      await turns.next();
       this.#arm();
-    });
+    }
   }
 
   async #assign(): Promise<void> {
@@ -150,13 +159,10 @@ export class Planning {
     const gates = data.gates.all.map((gate) => {
       // The printer of a part that waits for its verdict may have left the queue.
       const isConcerned = own.size === 0 || own.has(gate.clusterId) || data.isAwaited(printToClear(gate));
-      return { gate, mode: rules.gate, isConcerned };
+      return { gate, isConcerned };
     });
     const context = this.#context;
-    await data.state.change(
-      (state) => gates.reduce((after, { gate, ...about }) => plateFollowed(after, gate, about, context), state),
-      PLANNER,
-    );
+    await data.state.change((state) => platesFollowed(state, gates, rules.gate, context), PLANNER);
   }
 
   /** Records blocked and overdue items, ended orders, and an idle queue. Rejects if a change can't be written. */

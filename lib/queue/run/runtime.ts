@@ -126,8 +126,8 @@ class PlannerLease {
   }
 }
 
-/** Debounce before reacting to a change, ms; with the part for each item, planning occupies at most a tenth of the time. */
-const DEBOUNCE = { least: 20, perItem: 0.02 };
+/** Debounce before reacting to a change, ms; with the parts for items and clusters, planning occupies at most a tenth of the time. */
+const DEBOUNCE = { least: 20, perItem: 0.02, perCluster: 0.05 };
 /** Backoff for reading the records, and for repeating failed work, ms. */
 const RELOAD = { first: 1_000, longest: 30_000 };
 const REPEAT = { first: 2_000, longest: 60_000 };
@@ -282,7 +282,7 @@ export class QueueRuntime {
     if (this.isClosed) return;
     const items = this.#loaded?.data.items.size ?? 0;
     this.#disarm ??= this.#parts.clock.after(
-      DEBOUNCE.least + items * DEBOUNCE.perItem,
+      DEBOUNCE.least + items * DEBOUNCE.perItem + this.#clusterIds.length * DEBOUNCE.perCluster,
       guard(() => {
         this.#disarm = undefined;
         this.#checkReads();
