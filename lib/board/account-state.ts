@@ -2,7 +2,7 @@ import type { ClusterView } from '../queue/records/statuses';
 import { type ClusterStatus, isOnPrinter } from '../service/cluster';
 import { isPlateWaiting, isUnderWay, occupiesPrinter } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
-import type { Extruder, Printer, Slot } from '../service/printer';
+import { blockingFault, type Extruder, type Printer, refusalOf, type Slot } from '../service/printer';
 import { type Clock, isoTime } from '../time/clock';
 import { Turns } from '../time/concurrency';
 import { phrase, type Sentence } from '../words/sentence';
@@ -119,9 +119,9 @@ function printersOf(
 }
 
 function stateOf(printer: Printer, jobs: readonly PrintJob[], job: PrintJob | null): [string, Sentence] {
-  const error = printer.errors[0];
-  if (printer.status === 'error' || error) {
-    const what = error?.message ?? error?.code;
+  const fault = blockingFault(printer);
+  if (printer.status === 'error' || fault) {
+    const what = fault?.message ?? fault?.code;
     return ['fault', what ? phrase`The printer has a fault: ${what}.` : phrase`The printer has a fault.`];
   }
   if (printer.status === 'unreachable' || printer.status === 'booting') return ['offline', OFFLINE];
@@ -129,10 +129,10 @@ function stateOf(printer: Printer, jobs: readonly PrintJob[], job: PrintJob | nu
     return ['plate', phrase`The printer asks for a clear plate: confirm it at the printer.`];
   if (job?.state === 'paused') return ['paused', phrase`The print is paused.`];
   if (job && isUnderWay(job)) return ['printing', phrase`Printing`];
-  if (printer.status === 'maintenance' || printer.maintenanceRequired === true)
-    return ['maintenance', phrase`The printer is under maintenance.`];
-  if (printer.enabled === false || printer.status === 'disabled')
-    return ['disabled', phrase`The printer accepts no jobs, as it was switched off for them.`];
+  const refusal = refusalOf(printer);
+  if (refusal === 'disabled') return [refusal, phrase`The printer accepts no jobs, as it was switched off for them.`];
+  if (refusal === 'maintenance') return [refusal, phrase`The printer is under maintenance.`];
+  if (refusal === 'updating') return ['maintenance', phrase`The firmware of the printer is being written.`];
   if (jobs.some(({ state }) => state === 'attention' || state === 'approval'))
     return ['attention', phrase`A print waits for a person at the printer.`];
   if (jobs.length > 0) return ['preparing', phrase`A print is about to begin.`];

@@ -1,6 +1,14 @@
 import type { ClusterStatus } from '../service/cluster';
 import type { JobState } from '../service/job-words';
-import type { Extruder, Fault, Material, Printer, Slot } from '../service/printer';
+import {
+  blockingFault,
+  type Extruder,
+  type Fault,
+  type Material,
+  type Printer,
+  type Slot,
+  UPDATING,
+} from '../service/printer';
 import { isoTime } from '../time/clock';
 import { shown } from '../words/shown';
 
@@ -16,8 +24,7 @@ export const STATES: readonly string[] = [
   ] satisfies JobState[]),
 ];
 
-/** The service's words for a firmware update (wire facts 12.4). */
-const UPDATING = 'update_in_progress';
+/** The service's word for a firmware that needs no update (wire facts 12.4). */
 const UP_TO_DATE = 'up_to_date';
 
 /** The service's words for a printer that does not answer its host (wire facts 12.1). */
@@ -96,7 +103,7 @@ function stateOf({ online, printers, current }: ClusterStatus): string {
   if (online === false) return 'offline';
   const every = (fits: (printer: Printer) => boolean) => printers.length > 0 && printers.every(fits);
   if (every(({ status }) => SILENT.includes(status))) return 'offline';
-  if (every(({ status, errors }) => status === 'error' || errors.length > 0)) return 'error';
+  if (every((printer) => printer.status === 'error' || blockingFault(printer) !== undefined)) return 'error';
   if (every(({ firmware }) => firmware.updateStatus === UPDATING)) return 'updating';
   if (every(({ status }) => status === 'maintenance')) return 'maintenance';
   return current?.state ?? 'idle';

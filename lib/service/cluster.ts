@@ -4,7 +4,7 @@ import { few } from './errors';
 import { amount, flag, type Json, line, list, number, record, text, time } from './json-readers';
 import { isUnderWay, occupiesPrinter } from './job-words';
 import { type PrintJob, readOptionalPrintJob, readPrintJobs, storedJob } from './print-job';
-import { type Printer, readPrinter } from './printer';
+import { type Printer, readPrinter, refusalOf } from './printer';
 
 /** Identity of a cluster, which only the list contains. */
 export interface ClusterIdentity {
@@ -181,9 +181,7 @@ function isIdle({ online, authorized, jobCount, current, printers: [printer] }: 
     (jobCount ?? 0) === 0 &&
     current === null &&
     printer?.status === 'idle' &&
-    printer.enabled !== false &&
-    printer.maintenanceRequired !== true &&
-    printer.errors.length === 0
+    refusalOf(printer) === null
   );
 }
 

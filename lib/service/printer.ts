@@ -74,6 +74,25 @@ export interface Printer {
   errors: Fault[];
 }
 
+/** Severities of faults that are known to keep a printer from printing. */
+const BLOCKING = new Set(['blocking', 'critical', 'error', 'fatal']);
+
+/** The first error, or fault of such a severity, that keeps a printer from printing. */
+export const blockingFault = ({ errors, faults }: Printer): Fault | undefined =>
+  errors[0] ?? faults.find(({ severity }) => severity !== null && BLOCKING.has(severity.toLowerCase()));
+
+/** The service's word for a firmware update under way (wire facts 12.4). */
+export const UPDATING = 'update_in_progress';
+
+/** Why a printer itself accepts no print, apart from its jobs and its connection; null: it does. The first of several. */
+export function refusalOf(printer: Printer): 'disabled' | 'fault' | 'maintenance' | 'updating' | null {
+  const { status, enabled, maintenanceRequired, firmware } = printer;
+  if (enabled === false || status === 'disabled') return 'disabled';
+  if (status === 'error' || blockingFault(printer)) return 'fault';
+  if (status === 'maintenance' || maintenanceRequired === true) return 'maintenance';
+  return firmware.updateStatus === UPDATING ? 'updating' : null;
+}
+
 /** Reads a printer object (wire facts 6.1). */
 export function readPrinter(wire: Json): Printer {
   const plate = record(wire.build_plate);

@@ -3,7 +3,7 @@ import type { ClusterStatus } from '../../service/cluster';
 import { type Feed, feedsOf } from '../../service/feeds';
 import { isOver, isPlateWaiting, isUnderWay, occupiesPrinter } from '../../service/job-words';
 import { describeChange, describeReason, type PrintJob } from '../../service/print-job';
-import type { Fault, Printer } from '../../service/printer';
+import { blockingFault, type Printer, refusalOf } from '../../service/printer';
 import { phrase, type Sentence } from '../../words/sentence';
 import { knows, type PlateGate, plateOf } from '../model/gate';
 import { hasBegun, isUnplaced, openAttempts } from '../model/item';
@@ -192,6 +192,7 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
   const nowhere = isAlone ? NOTHING : nowhereSeen(input, view, open, gate);
   const pause = pauseOf(input, { clusterId, printerId });
   const refusal = input.refusals.reasonOf(clusterId);
+  const refused = refusalOf(printer);
   const checks: [boolean, Obstacle][] = [
     [
       isBusy(jobs, own, foreign) || gate?.printing?.isUnlisted === true || isTaken(input, clusterId, gate),
@@ -203,11 +204,11 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
     [status.online !== true || printer.status === 'unreachable' || printer.status === 'booting', OFFLINE],
     [age > input.staleAfter || status.stale, STALE],
     [jobs.some(isPlateWaiting), PLATE_THERE],
-    [printer.enabled === false || printer.status === 'disabled', DISABLED],
+    [refused === 'disabled', DISABLED],
     [status.authorized === false, INACTIVE],
-    [printer.status === 'error' || printer.errors.length > 0 || printer.faults.some(isBlocking), fault(printer)],
-    [printer.status === 'maintenance' || printer.maintenanceRequired === true, MAINTENANCE],
-    [printer.firmware.updateStatus === 'update_in_progress', UPDATING],
+    [refused === 'fault', fault(printer)],
+    [refused === 'maintenance', MAINTENANCE],
+    [refused === 'updating', UPDATING],
     // The printer was not seen yet, or it does something that its jobs don't show.
     [gate === undefined, STALE],
     [printer.status !== 'idle', BUSY],
@@ -327,11 +328,6 @@ function isUncleared(
   return status === 'idle' && isClosed && !isInUse;
 }
 
-/** Severities of faults that are known to keep a printer from printing. */
-const BLOCKING = new Set(['blocking', 'critical', 'error', 'fatal']);
-
-const isBlocking = ({ severity }: Fault): boolean => severity !== null && BLOCKING.has(severity.toLowerCase());
-
 export const BUSY = { code: 'BUSY', sentence: phrase`The printer is printing.` } as const;
 const COOLING = {
   code: 'BUSY',
@@ -384,8 +380,8 @@ const otherPlate = (name: string | null): Reason<PrinterReason> => ({
     : phrase`The service chooses the printer in the group, and the plate of one was not cleared.`,
 });
 
-function fault({ faults, errors }: Printer): Reason<PrinterReason> {
-  const { message, code } = errors[0] ?? faults.find(isBlocking) ?? {};
+function fault(printer: Printer): Reason<PrinterReason> {
+  const { message, code } = blockingFault(printer) ?? {};
   const what = message ?? code;
   return {
     code: 'FAULT',

@@ -37,6 +37,8 @@ describe('lib/board/account-state', () => {
     [{ printers: [printer({ status: 'unreachable' })] }, 'offline'],
     [{ printers: [printer({ status: 'error' })] }, 'fault'],
     [{ printers: [printer({ status: 'maintenance' })] }, 'maintenance'],
+    [{ printers: [printer({ firmware_update_status: 'update_in_progress' })] }, 'maintenance'],
+    [{ printers: [printer({ faults: [{ code: 'F1', severity: 'critical' }] })] }, 'fault'],
     [{ printers: [printer({ enabled: false })] }, 'disabled'],
     [{ print_jobs: [job({ status: 'paused' })] }, 'paused'],
     [{ print_jobs: [job({ status: 'wait_cleanup' })] }, 'plate'],

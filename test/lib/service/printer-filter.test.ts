@@ -180,6 +180,8 @@ describe('service/printer-entry', () => {
       ['printing', {}, { status: 'printing' }],
       ['disabled', {}, { enabled: false }],
       ['maintenance', {}, { maintenance_required: true }],
+      ['a firmware is being written', {}, { firmware_update_status: 'update_in_progress' }],
+      ['a fault that keeps it from printing', {}, { faults: [{ code: 'F', uuid: 'u', severity: 'ERROR' }] }],
       ['an error', {}, { errors: [{ code: 'E', uuid: 'u' }] }],
     ];
     for (const [name, cluster, host] of cases) assert.equal(printer(cluster, host).idle, false, name);
