@@ -1,6 +1,6 @@
 import { asPrintingError } from '../service/errors';
 import type { PathOverrides } from '../service/paths';
-import { list, record, text } from '../service/json-readers';
+import { list, record, single, text } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import type { Answer, ApiClient } from './api-client';
 import { phrase } from '../words/sentence';
@@ -15,7 +15,7 @@ export interface CurrentUser {
 
 /** Reads the user record; memberships are ids or objects with ids (wire facts 11). */
 export function currentUser(data: unknown): CurrentUser {
-  const user = record(data);
+  const user = single(data);
   const organization = record(user?.organization);
   const organizationId = text(user?.organization_id) ?? text(organization?.organization_id);
   const organizations = list(user?.organization_memberships).flatMap((entry) => {

@@ -1,7 +1,7 @@
 import type { ApiClient } from '../account/api-client';
 import { PrintingError } from '../service/errors';
 import type { PathParameter } from '../service/paths';
-import { record, text, type Json } from '../service/json-readers';
+import { record, single, text, type Json } from '../service/json-readers';
 import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
@@ -86,7 +86,7 @@ export function atLimit(reason: PrintingError, status: string | null, what: Sent
 }
 
 function read(data: unknown): Action {
-  const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null);
+  const wire = single(data);
   return {
     actionId: text(wire?.action_id),
     status: text(wire?.status),

@@ -2,7 +2,7 @@ import { currentUser, type CurrentUser } from '../account/current-user';
 import type { AccountSettings } from '../account/settings';
 import { TEXT } from '../rules/limits';
 import { asPrintingError } from '../service/errors';
-import { record, records } from '../service/json-readers';
+import { record, records, single } from '../service/json-readers';
 import { ENDPOINTS, type PathSettings, target, type Target } from '../service/paths';
 import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
@@ -156,6 +156,6 @@ export async function checkHost(
 
 /** Whether the body is an uptime answer, with the `data` envelope or, as older documents show it, without. */
 function isUptime(body: unknown): boolean {
-  const answer = record(record(body)?.data) ?? record(body);
+  const answer = single(record(body)?.data) ?? record(body);
   return answer?.ok === true;
 }

@@ -2,7 +2,7 @@ import type { ApiClient } from '../account/api-client';
 import { type Action, type ActionRequest, atLimit, dispatchAction, followAction } from '../action/action';
 import { type PrinterEntry, statusRecord } from '../service/cluster';
 import { asPrintingError, type Ids, printerOffline, PrintingError, withIds } from '../service/errors';
-import { flag, type Json, record, records } from '../service/json-readers';
+import { flag, type Json, records, single } from '../service/json-readers';
 import { isKnownStatus, isUnderWay } from '../service/job-words';
 import { type PrintJob, readPrintJob, readPrintJobs } from '../service/print-job';
 import { readPrinter } from '../service/printer';
@@ -135,7 +135,7 @@ export class JobControl {
   ): Promise<PrintJob> {
     const call = { ids: { cluster_id, cluster_job_id }, what: phrase`the print job`, deadline };
     const { data } = await this.service.call('printJob', call);
-    const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null) ?? {};
+    const wire = single(data) ?? {};
     const job = readPrintJob(wire, cluster_id);
     if (!mayBeOffline && flag(wire.is_online) === false) throw printerOffline();
     const { status } = job;

@@ -1,6 +1,6 @@
 import type { Answer, ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
-import { list, record, text } from '../service/json-readers';
+import { list, record, single, text } from '../service/json-readers';
 import type { Lock } from '../state/membership';
 import type { Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
@@ -173,7 +173,7 @@ export class Dispatcher {
       return { ...found.print, note, duplicate: false };
     }
     const raw = answer.data;
-    const answered = record(raw);
+    const answered = single(raw);
     const status = text(answered?.status);
     const clusterJobId = text(answered?.job_instance_uuid) ?? text(answered?.cluster_job_id);
     if (status === 'failed')
@@ -329,7 +329,7 @@ export class Dispatcher {
  */
 function confirmsPrint({ data, body }: Answer): boolean {
   if (list(record(body)?.errors).length > 0) return false;
-  const answer = record(data);
+  const answer = single(data);
   const fields = [answer?.job_id, answer?.job_instance_uuid, answer?.cluster_job_id, answer?.status];
   return fields.some((field) => text(field) !== null);
 }

@@ -1,7 +1,7 @@
 import type { ApiClient, Limits } from '../account/api-client';
 import { READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
-import { record, text } from '../service/json-readers';
+import { single, text } from '../service/json-readers';
 import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import { isoTime } from '../time/clock';
 import type { Range } from './ranges';
@@ -89,7 +89,7 @@ async function ask(service: ApiClient, reportId: string, { deadline }: Limits): 
 }
 
 function read(data: unknown): ReportState {
-  const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null);
+  const wire = single(data);
   return {
     reportId: text(wire?.report_id),
     status: text(wire?.status),

@@ -1,7 +1,7 @@
 import { CAPABILITIES } from '../rules/limits';
 import { phrase } from '../words/sentence';
 import { few } from './errors';
-import { amount, flag, type Json, line, list, number, record, text, time } from './json-readers';
+import { amount, flag, type Json, line, list, number, record, single, text, time } from './json-readers';
 import { isUnderWay, occupiesPrinter } from './job-words';
 import { type PrintJob, readOptionalPrintJob, readPrintJobs, storedJob } from './print-job';
 import { type Printer, readPrinter, refusalOf } from './printer';
@@ -90,8 +90,7 @@ const PRINTER = phrase`the printer`;
  * Returns a status answer's `data` as a record, or the first entry of an array (wire facts, trap 29). Null for anything
  * else.
  */
-export const statusRecord = (data: unknown): Json | null =>
-  record(data) ?? (Array.isArray(data) ? (record(data[0]) ?? {}) : null);
+export const statusRecord = (data: unknown): Json | null => single(data) ?? (Array.isArray(data) ? {} : null);
 
 /** Reads a status record (wire facts 6); each part may be missing (trap 15). Throws the errors of `few`. */
 export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity }: StatusContext): ClusterStatus {

@@ -156,9 +156,11 @@ export interface Refusal {
 }
 
 export function readRefusal(body: unknown): Refusal {
-  const first = records(record(body)?.errors)[0];
-  const says = text(first?.detail) ?? text(first?.title) ?? text(record(body)?.error_description);
-  const serviceCode = text(first?.code) ?? text(record(body)?.error);
+  const errors = records(record(body)?.errors);
+  // Among several, one that decides something.
+  const told = errors.find(({ code }) => isDecisive(text(code))) ?? errors[0];
+  const says = text(told?.detail) ?? text(told?.title) ?? text(record(body)?.error_description);
+  const serviceCode = text(told?.code) ?? text(record(body)?.error);
   return {
     // Cleaned, as flows and logs also use it outside of sentences.
     serviceCode: serviceCode === null ? undefined : shown(withoutAddresses(serviceCode)),
@@ -243,8 +245,13 @@ function explain(status: number, what: Sentence): [ErrorCode, Sentence] {
 /** Whether the access token is expired or unknown, which calls for one refresh and one repeat (wire facts, trap 1). */
 export function isExpiredToken(status: number, body: unknown): boolean {
   if (status === 401) return true;
-  return status === 403 && ['tokenExpired', 'invalidToken'].includes(readRefusal(body).serviceCode ?? '');
+  return status === 403 && EXPIRED.includes(readRefusal(body).serviceCode ?? '');
 }
+
+const EXPIRED = ['tokenExpired', 'invalidToken'];
+
+/** Whether the code of an error decides about more than its words. */
+const isDecisive = (code: string | null): boolean => code !== null && (OBSTACLES.has(code) || EXPIRED.includes(code));
 
 /** Longest accepted Retry-After, ms; a longer one is considered a mistake. */
 const LONGEST_WAIT = 15 * 60_000;

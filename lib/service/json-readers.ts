@@ -8,6 +8,9 @@ export type Json = Record<string, unknown>;
 export const record = (value: unknown): Json | null =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : null;
 
+/** Returns a record, or the first entry of an array in its place (wire facts, trap 29); null for any other value. */
+export const single = (value: unknown): Json | null => record(Array.isArray(value) ? value[0] : value);
+
 /** Returns an array unchanged; a single object in its place is a list of one (wire facts, trap 29). */
 export function list(value: unknown): unknown[] {
   if (Array.isArray(value)) return value;

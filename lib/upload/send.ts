@@ -6,7 +6,7 @@ import { storageAddress } from '../http/foreign-hosts';
 import type { Http, HttpAnswer } from '../http/http';
 import { isTransient, retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError, withoutAddresses } from '../service/errors';
-import { type Json, number, record, records, text } from '../service/json-readers';
+import { type Json, number, records, single, text } from '../service/json-readers';
 import { STORAGE, storedId, storedIds, type StoredKind, type StoredRef } from '../service/stored-file';
 import type { Deadline } from '../time/deadline';
 import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
@@ -41,7 +41,7 @@ export async function register(
   const { kind, name, size, contentType, origin } = announced;
   const { register: endpoint, nameField } = STORAGE[kind];
   const data = { [nameField]: name, file_size: size, content_type: contentType, ...(origin ? { origin } : {}) };
-  const answer = record((await service.call(endpoint, { data, what: phrase`the upload`, ...limits })).data);
+  const answer = single((await service.call(endpoint, { data, what: phrase`the upload`, ...limits })).data);
   const id = storedId(kind, answer);
   const given = answer?.upload_url;
   const url = storageAddress(given, http.isLocal);

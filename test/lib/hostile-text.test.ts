@@ -88,6 +88,7 @@ import {
   number,
   record,
   records,
+  single,
   text,
   time,
 } from '../../lib/service/json-readers';
@@ -475,6 +476,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/json-readers.estimate': (words) => estimate(words),
   'service/json-readers.record': (words) => record(words),
   'service/json-readers.records': (words) => records(words),
+  'service/json-readers.single': (words) => single(words),
   'service/json-readers.text': (words) => text(words),
   'service/json-readers.time': (words) => time(words),
   'account/settings.readHost': (words) => readHost(words, phrase`API host`),

@@ -6,7 +6,7 @@ import type { Rebound } from '../../events/list-changes';
 import type { EventDraft } from '../../events/print-event';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
-import { record } from '../../service/json-readers';
+import { single } from '../../service/json-readers';
 import { readPrintJob } from '../../service/print-job';
 import type { Clock } from '../../time/clock';
 import type { Deadline } from '../../time/deadline';
@@ -132,7 +132,7 @@ export async function readJobRecord(
   try {
     const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
     const { data } = await service.call('printJob', { ids, what: phrase`the print job`, deadline });
-    const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null);
+    const wire = single(data);
     if (!wire) return 'unanswered';
     // The requested id overrides the answer's: an event belongs to the print that was watched.
     return { ...readPrintJob(wire, clusterId), clusterJobId };

@@ -48,6 +48,10 @@ describe('account/current-user', () => {
     assert.equal(user.organizationId, 'o1');
   });
 
+  it('reads the first user of an array (trap 29)', () => {
+    assert.equal(currentUser([{ user_id: 'u1' }]).userId, 'u1');
+  });
+
   for (const data of [null, undefined, [], 'ada', 7, {}, { organization_memberships: 'o1', organization: [] }])
     it(`returns nulls for ${JSON.stringify(data)}`, () => {
       assert.deepEqual(currentUser(data), { userId: null, name: null, organizationId: null, organizations: [] });

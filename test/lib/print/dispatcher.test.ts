@@ -314,6 +314,12 @@ describe('print/dispatcher', () => {
       assert.equal((await printed(dispatch('other'))).clusterJobId, 'p1');
     });
 
+  it('is confirmed by an answer in an array (trap 29)', async () => {
+    print = () => [{ job_id: 'job', status: 'queued', job_instance_uuid: 'p1' }];
+    assert.equal((await printed(dispatch('k'))).clusterJobId, 'p1');
+    assert.deepEqual(await ledger.openKeys(), []);
+  });
+
   it('adds a printing’s id that the answer lacked as soon as a poll lists it', async () => {
     print = () => ({ job_id: 'job', status: 'queued' });
     const first = await printed(dispatch('k'));

@@ -53,6 +53,13 @@ describe('service/api-errors: an error', () => {
     }
   });
 
+  it('is, among several, the one that decides something', () => {
+    const several = (code: string) => ({ errors: [{ code: 'conflict' }, ...body(code).errors] });
+    assert.equal(refusalError(409, several('printerInactive'), phrase`the print`).obstacle, 'offline');
+    assert.equal(isExpiredToken(403, several('tokenExpired')), true);
+    assert.equal(refusalError(409, several('other'), phrase`the print`).serviceCode, 'conflict');
+  });
+
   it('is read from any body', () => {
     assert.deepEqual(readRefusal(body('a')), { serviceCode: 'a', says: 'A title.' });
     assert.deepEqual(readRefusal({ errors: { code: 'single' } }), { serviceCode: 'single', says: undefined });

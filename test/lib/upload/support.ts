@@ -122,6 +122,8 @@ export class UploadService extends ScriptedService {
   readonly statuses: (string | Record<string, unknown>)[] = [];
   /** Changes the record that answers a registration. */
   onRegister: (record: Record<string, unknown>) => void = () => {};
+  /** Makes the answer to a registration of its record. */
+  answerOf: (record: Record<string, unknown>) => unknown = (record) => record;
   #count = 0;
 
   constructor(readonly storage: Storage) {
@@ -141,7 +143,7 @@ export class UploadService extends ScriptedService {
     const answered: Record<string, unknown> = { ...job, upload_url: `${this.storage.url}/${id}?signature=secret` };
     this.onRegister(answered);
     if (typeof answered.content_type === 'string') job.content_type = answered.content_type;
-    return answered;
+    return this.answerOf(answered);
   }
 
   #read({ ids }: CallOptions): unknown {

@@ -451,6 +451,11 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 1);
     });
 
+    it('reads its record from an array (trap 29)', async () => {
+      service.answerOf = (record) => [record];
+      assert.equal((await send(await part())).jobId, 'job-1');
+    });
+
     it('throws SERVICE_ERROR without a safe upload URL', async () => {
       for (const target of [
         null,
