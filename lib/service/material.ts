@@ -20,6 +20,19 @@ export interface MaterialNeed {
   weight: number | null;
 }
 
+/**
+ * The extruders that a file lists, as a print of it uses them; null for those that it does not use. Older slicers list these
+ * with a volume of 0. If no amount is above 0, the slicer wrote the file before it knew any: each extruder counts as used, by an
+ * unknown amount.
+ */
+export function usedOf<T extends Pick<MaterialNeed, 'volume' | 'weight'>>(listed: readonly T[]): (T | null)[] {
+  const isKnown = listed.some(({ volume, weight }) => (volume ?? weight ?? 0) > 0);
+  return listed.map((one) => {
+    if (one.volume !== 0) return one;
+    return isKnown ? null : { ...one, volume: null, weight: null };
+  });
+}
+
 /** GUID that stands for none, as of no material (wire facts 6.2). */
 const NIL = /^\{?0{8}-0{4}-0{4}-0{4}-0{12}\}?$/;
 export const isNilGuid = (guid: string): boolean => NIL.test(guid);

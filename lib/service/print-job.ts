@@ -5,7 +5,7 @@ import { few, PrintingError, withoutDots } from './errors';
 import { fileExtension, findToolpath, toolpath } from './file-types';
 import { type JobState, stateOf } from './job-words';
 import { amount, duration, estimate, flag, type Json, line, number, record, records, text, time } from './json-readers';
-import { type MaterialNeed, readMaterialWords } from './material';
+import { type MaterialNeed, readMaterialWords, usedOf } from './material';
 
 /**
  * A difference between printer and job that a person must resolve, or override if `overridable` (wire facts 8, 12.5).
@@ -132,18 +132,19 @@ function share(elapsed: number | null, total: number | null): number | null {
  * them, which are more exact (wire facts 4.1 and 6.2). Skips extruders that the job does not use.
  */
 function readMaterials(configuration: unknown, metadata: unknown): JobMaterial[] {
-  const found = jobMaterials(configuration);
-  if (metadata === undefined) return found;
-  for (const material of jobMaterials(metadata)) {
-    const known = found.find(({ extruder }) => extruder === material.extruder);
-    if (known) complete(known, material);
-    else found.push(material);
+  const found = usedOf(jobMaterials(configuration)).filter((one) => one !== null);
+  const exact = jobMaterials(metadata);
+  for (const [at, used] of usedOf(exact).entries()) {
+    const place = found.findIndex(({ extruder }) => extruder === exact[at]?.extruder);
+    const known = found[place];
+    if (known && used) found[place] = completed(known, used);
+    else if (known) found.splice(place, 1);
+    else if (used) found.push(used);
   }
-  return found;
+  return found.filter(isNamed);
 }
 
-const jobMaterials = (wire: unknown): JobMaterial[] =>
-  records(wire).slice(0, JOB.materials).map(readJobMaterial).filter(isUsed);
+const jobMaterials = (wire: unknown): JobMaterial[] => records(wire).slice(0, JOB.materials).map(readJobMaterial);
 
 function readJobMaterial(wire: Json): JobMaterial {
   const material = record(wire.material);
@@ -153,11 +154,13 @@ function readJobMaterial(wire: Json): JobMaterial {
   return { extruder: number(wire.extruder_index), guid, brand, type, color, volume, weight };
 }
 
-function complete(known: JobMaterial, exact: JobMaterial): void {
-  Object.assign(known, Object.fromEntries(Object.entries(exact).filter(([, value]) => value !== null)));
-}
+/** The material with what a more exact source knows of it. */
+const completed = (known: JobMaterial, exact: JobMaterial): JobMaterial => ({
+  ...known,
+  ...Object.fromEntries(Object.entries(exact).filter(([, value]) => value !== null)),
+});
 
-const isUsed = ({ guid, brand, type, color, volume, weight }: JobMaterial): boolean =>
+const isNamed = ({ guid, brand, type, color, volume, weight }: JobMaterial): boolean =>
   (guid ?? brand ?? type ?? color) !== null || (volume ?? 0) > 0 || (weight ?? 0) > 0;
 
 /** Without lists in between: nearly every job has none. */

@@ -14,7 +14,7 @@ import {
   text,
   time,
 } from './json-readers';
-import { type MaterialNeed, readMaterialWords } from './material';
+import { type MaterialNeed, readMaterialWords, usedOf } from './material';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Kinds of stored files: `job` is a printable toolpath, `file` any other file (interface, What the service does 2). */
@@ -130,13 +130,13 @@ export function readMetadata(wire: unknown): StoredMetadata | null {
   const metadata = record(wire);
   if (!metadata) return null;
   const generator = record(metadata.generator);
-  const extruders = readExtruders(metadata.extruders);
+  const extruders = usedExtruders(metadata.extruders);
   return {
     model: text(metadata.machine_variant),
     generator: generator && { name: text(generator.name), version: text(generator.version) },
-    printCores: extruders.map((extruder) => text(extruder?.print_core_id)),
-    nozzles: extruders.map((extruder) => amount(extruder?.nozzle_diameter)),
-    materials: extruders.map((extruder) => extruder && readMaterial(extruder)),
+    printCores: extruders.map((extruder) => extruder?.printCore ?? null),
+    nozzles: extruders.map((extruder) => extruder?.nozzle ?? null),
+    materials: extruders.map((extruder) => extruder && materialOf(extruder)),
     buildPlate: text(record(metadata.build_plate)?.type),
     seconds: estimate(record(metadata.print)?.estimated_time),
     size: readSize(record(metadata.print)),
@@ -155,14 +155,33 @@ function readExtruders(wire: unknown): (Json | null)[] {
   return extruders;
 }
 
-function readMaterial(extruder: Json): MaterialNeed | null {
-  const wire = record(extruder.material);
-  const { guid, brand, name: type, color } = readMaterialWords(wire);
-  const material = {
+/** What a print needs of an extruder. */
+interface ExtruderNeed extends MaterialNeed {
+  printCore: string | null;
+  nozzle: number | null;
+}
+
+/** The extruders as far as the last one that a print uses, null for an unused one. */
+function usedExtruders(wire: unknown): (ExtruderNeed | null)[] {
+  const used = usedOf(readExtruders(wire).map(readExtruder));
+  while (used.at(-1) === null) used.pop();
+  return used;
+}
+
+function readExtruder(wire: Json | null): ExtruderNeed {
+  const material = record(wire?.material);
+  const { guid, brand, name: type, color } = readMaterialWords(material);
+  return {
+    printCore: text(wire?.print_core_id),
+    nozzle: amount(wire?.nozzle_diameter),
     ...{ guid, brand, type, color },
-    volume: amount(extruder.estimated_material_volume),
-    weight: amount(wire?.weight),
+    volume: amount(wire?.estimated_material_volume),
+    weight: amount(material?.weight),
   };
+}
+
+function materialOf({ guid, brand, type, color, volume, weight }: ExtruderNeed): MaterialNeed | null {
+  const material = { guid, brand, type, color, volume, weight };
   return Object.values(material).some((value) => value !== null) ? material : null;
 }
 

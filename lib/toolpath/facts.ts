@@ -1,4 +1,5 @@
 import type { Extent } from '../service/json-readers';
+import { usedOf } from '../service/material';
 
 /** Facts about a file: from the stored job's metadata, or read from the file itself (print queue, 6). Null: unknown. */
 export interface FileFacts {
@@ -39,17 +40,14 @@ interface ExtruderFacts {
   nozzle: number | null;
 }
 
-/**
- * The lists of the facts, with null for extruders that the file does not use: older slicers list these with a volume of
- * 0. If no volume is above 0, the slicer wrote them before it knew any, and each extruder counts as used.
- */
+/** The lists of the facts, with null for extruders that the file does not use. */
 export function byExtruder(listed: ReadonlyMap<number, ExtruderFacts>): ByExtruder {
-  const consumes = ({ volume, weight }: ExtruderFacts) => (volume ?? weight ?? 0) > 0;
-  const isKnown = [...listed.values()].some(consumes);
+  const uses = usedOf([...listed.values()]);
   const used = new Map<number, ExtruderFacts>();
-  for (const [extruder, facts] of listed)
-    if (facts.volume !== 0) used.set(extruder, facts);
-    else if (!isKnown) used.set(extruder, { ...facts, volume: null, weight: null });
+  for (const [at, extruder] of [...listed.keys()].entries()) {
+    const facts = uses[at];
+    if (facts) used.set(extruder, facts);
+  }
   const length = Math.max(-1, ...used.keys()) + 1;
   const list = <K extends keyof ExtruderFacts>(key: K): (ExtruderFacts[K] | null)[] =>
     Array.from({ length }, (_, extruder) => used.get(extruder)?.[key] ?? null);

@@ -791,6 +791,7 @@ const OTHERS: Record<string, string> = {
   'queue/records/shapes.*': 'checks types',
   'queue/records/stored-items.*': 'checks types of records that the pack has written',
   'queue/records/stored-queue.*': 'checks types of records that the pack has written',
+  'service/material.usedOf': 'compares amounts',
   'service/printer.blockingFault': 'gets a printer that was read',
   'service/printer.refusalOf': 'gets a printer that was read',
   'service/errors.NewerValueError': 'gets a kind of the pack’s own',

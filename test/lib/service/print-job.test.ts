@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { JobState } from '../../../lib/service/job-words';
-import { describeReason, readPrintJob } from '../../../lib/service/print-job';
+import { describeReason, type PrintJob, readPrintJob } from '../../../lib/service/print-job';
 import { EMPTY_BAYS } from '../../helpers/station';
 
 const full = {
@@ -63,6 +63,30 @@ describe('readPrintJob', () => {
     assert.deepEqual(materials, [
       { extruder: 0, guid: 'M1', brand: 'Generic', type: 'PLA', color: 'Red', volume: 8100, weight: 10.2 },
       { ...nothing, extruder: 2, type: 'PVA', volume: 500 },
+    ]);
+  });
+
+  it('needs nothing of an extruder that the file lists with a volume of 0', () => {
+    const [pla, pva] = [{ guid: 'M1' }, { guid: 'M2', weight: 0 }];
+    const configuration = [
+      { extruder_index: 0, material: pla, estimated_material_volume: 8100 },
+      { extruder_index: 1, material: pva, estimated_material_volume: 0 },
+    ];
+    const extruders = (read: PrintJob) => read.materials.map(({ extruder, volume }) => [extruder, volume]);
+    assert.deepEqual(extruders(readPrintJob({ configuration })), [[0, 8100]]);
+    const loaded = configuration.map((one) => ({ ...one, estimated_material_volume: null }));
+    const job = { configuration: loaded, source: { metadata: { extruders: configuration } } };
+    assert.deepEqual(extruders(readPrintJob(job)), [[0, 8100]]);
+  });
+
+  it('does not know the volumes of a file that lists 0 for each extruder', () => {
+    const configuration = ['M1', 'M2'].map((guid, at) => ({
+      ...{ extruder_index: at, material: { guid, weight: 0 }, estimated_material_volume: 0 },
+    }));
+    const amounts = readPrintJob({ configuration }).materials.map(({ guid, volume, weight }) => [guid, volume, weight]);
+    assert.deepEqual(amounts, [
+      ['M1', null, null],
+      ['M2', null, null],
     ]);
   });
 

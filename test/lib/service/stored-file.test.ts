@@ -39,6 +39,29 @@ describe('service/stored-file', () => {
     );
   });
 
+  it('names no print core, nozzle and material of an extruder that the print does not use', () => {
+    const [first, second] = [
+      { print_core_id: 'AA 0.4', estimated_material_volume: 100, material: { guid: 'M1' } },
+      {
+        print_core_id: 'BB 0.4',
+        nozzle_diameter: 0.4,
+        estimated_material_volume: 0,
+        material: { guid: 'M2', weight: 0 },
+      },
+    ];
+    const read = (...extruders: object[]) => {
+      const { printCores, nozzles, materials } = readMetadata({ extruders }) ?? assert.fail();
+      return [printCores, nozzles, materials.map((material) => material && [material.guid, material.volume])];
+    };
+    assert.deepEqual(read(first, second), [['AA 0.4'], [null], [['M1', 100]]]);
+    assert.deepEqual(read(second, first), [
+      [null, 'AA 0.4'],
+      [null, null],
+      [null, ['M1', 100]],
+    ]);
+    assert.deepEqual(read(second), [['BB 0.4'], [0.4], [['M2', null]]], 'a file from before its amounts were known');
+  });
+
   it('removes addresses from the description of a status, because they may be signed', () => {
     const wire = { status: 'failed', status_description: 'Not stored: https://store.example/?signature=secret' };
     const { statusDescription } = readStoredFile({ kind: 'file', id: 'f' }, wire);
