@@ -1,4 +1,5 @@
 import { PrintingError } from '../service/errors';
+import { PRESS } from '../rules/limits';
 import { phrase } from '../words/sentence';
 import type { Allow } from './shapes';
 
@@ -32,12 +33,21 @@ export function isAllowed(action: string, properties: Readonly<Record<string, un
   return action !== 'update' || Object.keys(properties).every((name) => CHANGES.includes(name));
 }
 
-/** Reads a press from the body of a request. Throws INVALID_INPUT. */
+/** Reads a press from the body of a request. Throws INVALID_INPUT, also for one that is deeper or larger than any press. */
 export function readPress(body: unknown): { key: unknown; action: string; properties: Record<string, unknown> } {
   const { key, action, properties = {} } = isRecord(body) ? body : {};
-  if (typeof action !== 'string' || !isRecord(properties))
+  if (typeof action !== 'string' || !isRecord(properties) || valuesOf(properties, PRESS.depth) > PRESS.values)
     throw new PrintingError('INVALID_INPUT', phrase`The press is malformed: reload the page.`);
   return { key, action, properties };
+}
+
+/** Number of values at all levels; Infinity if there are more levels than these. */
+function valuesOf(value: unknown, levels: number): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  if (levels === 0) return Infinity;
+  let count = 1;
+  for (const member of Object.values(value)) count += valuesOf(member, levels - 1);
+  return count;
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

@@ -24,6 +24,12 @@ export const ANSWER = {
   batchBytes: 512 * 1024,
 } as const;
 
+/**
+ * A press on a board: levels and values of its properties, which go into a message. Node-RED clones a message by recursion, and
+ * ends at some thousand levels.
+ */
+export const PRESS = { depth: 8, values: 5_000 } as const;
+
 /** Bytes of a cluster's status, which is read as a whole. The status of a printer with 40 jobs has 60 kB. */
 export const STATUS_BYTES = 2 * 1024 * 1024;
 

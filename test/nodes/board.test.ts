@@ -303,6 +303,14 @@ describe('nodes/board', () => {
       });
     });
 
+    it('reports no press of thousands of levels, which would end Node-RED', async () => {
+      await deploy({ allow: 'look' });
+      const deep = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`) as unknown;
+      const { status, outcome } = await press('hold', { itemId: deep });
+      assert.deepEqual([status, outcome.ok], [400, false]);
+      assert.equal(presses.all.length, 0);
+    });
+
     it('answers a repeat after a restart as the first press', async () => {
       const properties = { clusterId: clusterId(), clusterJobId: 'f1a9d6ee-0000-4000-8000-000000000000' };
       await deploy();

@@ -35,4 +35,12 @@ describe('lib/board/permission', () => {
     for (const wrong of [undefined, null, [], 'hold', { action: 7 }, { action: 'hold', properties: [] }])
       assert.throws(() => readPress(wrong), { code: 'INVALID_INPUT' });
   });
+
+  it('refuses presses that are deeper or larger than any', () => {
+    const nested = (levels: number): unknown => (levels === 0 ? 'hold' : [nested(levels - 1)]);
+    const readWith = (value: unknown) => readPress({ key: 'k', action: 'update', properties: { require: value } });
+    assert.deepEqual(readWith(nested(7)).properties, { require: nested(7) });
+    for (const wrong of [nested(8), nested(3_000), Array.from({ length: 5_000 }, () => 0)])
+      assert.throws(() => readWith(wrong), { code: 'INVALID_INPUT' });
+  });
 });
