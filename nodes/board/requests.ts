@@ -287,13 +287,19 @@ async function addFile(asked: Asked): Promise<void> {
   const size = Number(request.headers['content-length']);
   const copies = query('copies');
   const properties = { name, size, ...(clusterId && { clusterId }), ...(copies && { copies: Number(copies) }) };
+  // The page sends a file again that was cut off on its way: that is no outcome of the press.
+  const cutOff = new AbortController();
+  const sentence = phrase`The stream "${name}" was interrupted (${'ECONNRESET'}): send it again.`;
+  const ended = () => void (request.complete || cutOff.abort(new PrintingError('FILE_NOT_READABLE', sentence)));
+  request.once('error', ended).once('close', ended);
   // A refusal destroys its stream, and with the request the connection that the answer needs.
   const content = Readable.from(request.iterator({ destroyOnReturn: false }), { objectMode: false });
   const file = { name, size, content, key, clusterId: clusterId || null, copies };
   board.permit('add', properties);
   if (!Number.isSafeInteger(size))
     throw new PrintingError('INVALID_INPUT', phrase`The size of the file is unknown: add it from another browser.`);
-  const outcome = await underDeadline(clock, { ms: LONGEST.upload, parent: signal }, (deadline) =>
+  const parent = AbortSignal.any([signal, cutOff.signal]);
+  const outcome = await underDeadline(clock, { ms: LONGEST.upload, parent }, (deadline) =>
     reported(asked, 'add', properties, () => board.once(key, deadline, () => asked.addFile(file, deadline))),
   );
   // A file that was refused is not read to its end.

@@ -360,6 +360,19 @@ describe('nodes/board', () => {
       assert.equal(simulator.requests.count('jobAction'), 0);
     });
 
+    it('prints a file that is sent again after its connection broke', async () => {
+      await deploy();
+      const path = `/print-board/file?key=${KEY}&name=vase.gcode&printer=${encodeURIComponent(clusterId())}`;
+      const headers = { 'Content-Length': String(GCODE.length) };
+      const cut = httpRequest({ host: '127.0.0.1', port, path, method: 'PUT', headers });
+      cut.on('error', () => undefined);
+      cut.write(GCODE.slice(0, GCODE.length / 2), () => setImmediate(() => cut.destroy()));
+      await presses.at(0);
+      const { status, body } = await ask(path, { method: 'PUT', body: GCODE, headers });
+      assert.deepEqual([status, body], [200, '{"ok":true}']);
+      assert.equal(simulator.requests.count('print'), 1);
+    });
+
     it('prints a dropped file on the chosen printer, once', async () => {
       await deploy();
       const path = `/print-board/file?key=${KEY}&name=vase.gcode&printer=${encodeURIComponent(clusterId())}`;
