@@ -36,7 +36,7 @@ export class FilterInput {
 
   /** A boolean; undefined if missing. */
   flag(name: string, rule: Sentence): boolean | undefined {
-    const value = this.fields[name];
+    const value = this.fields[name] ?? undefined;
     if (value === undefined || typeof value === 'boolean') return value;
     throw this.refuse(rule);
   }

@@ -6,7 +6,7 @@ import { record, type Json } from '../../lib/service/json-readers';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { invalid, noPrinter, ofMessage, readFlag, readText } from '../shared/inputs';
+import { invalid, noPrinter, ofMessage, readFlag, readGivenText, readText } from '../shared/inputs';
 import { translated } from '../shared/language';
 import type { Send } from '../shared/on-input';
 import { copyMessage, readingOf } from '../shared/plain-message';
@@ -22,8 +22,6 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
   RED.nodes.createNode(this, saved);
   const { action: chosen, cluster, job, timeout } = settingsOf(definition, saved);
   const byMessage = chosen === 'msg.action';
-  // An explicit setting without a value is a mistake, not a request to act on the current print.
-  const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
   const options = { findClient: () => clientOf(RED, saved), timeout, awaited: phrase`No answer from the printer` };
 
@@ -51,16 +49,12 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
 
   workNode(RED, this, options, async (msg, send, { client, marks, deadline, signal, show }) => {
     const action = byMessage ? await readText(RED, this, ofMessage('action'), msg) : chosen;
-    const clusterId = await readText(RED, this, cluster, msg);
-    const clusterJobId = await readText(RED, this, job, msg);
+    const clusterId = await readGivenText(RED, this, cluster, msg);
     if (action === undefined) throw invalid(phrase`Choose an action in the node or set msg.action.`);
     if (action === 'stop') return stop(msg, send, clusterId, { client, marks, deadline, show });
+    const clusterJobId = await readGivenText(RED, this, job, msg);
     const filter = readPrinters(msg, clusterId);
     if (clusterId === undefined && !filter) throw noPrinter();
-    if (clusterJobId === undefined && !jobMayBeMissing)
-      throw invalid(
-        phrase`The setting for the print job is empty: choose a print job, or leave it blank for the one that is printing.`,
-      );
     if (filter && clusterJobId !== undefined) throw chosenTwice();
     const { quantity, position } = msg;
     const data = byMessage && !Buffer.isBuffer(msg.payload) ? readData(msg.payload) : {};

@@ -5,7 +5,7 @@ import { storedIds, type StoredKind, type StoredRef } from '../../lib/service/st
 import type { UploadProgress, UploadStage } from '../../lib/upload/progress';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { isBlank, noFile, ofMessage, readText } from '../shared/inputs';
+import { filePath, isBlank, noFile, ofMessage, readText } from '../shared/inputs';
 import { readSource } from '../shared/print-inputs';
 import { left, percent, rate, type StatusText } from '../shared/status';
 import { workNode, type WorkContext } from '../shared/work-node';
@@ -47,7 +47,8 @@ export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<t
   const download = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {
     const ref = await readRef(msg);
     // msg.filename names a source; the node writes there only if the setting says so.
-    const path = isBlank(file.value) ? null : ((await readText(RED, this, file, msg)) ?? null);
+    const named = isBlank(file.value) ? undefined : await readText(RED, this, file, msg);
+    const path = named === undefined ? null : filePath(RED, named);
     const onProgress = (bytes: number, total: number | null) => show(downloadText(bytes, total));
     const { content, raw } = await client.library.download(ref, { path, deadline, onProgress });
     return { ...storedIds(ref), payload: content, raw };

@@ -4,7 +4,7 @@ import { readRequire } from '../../lib/queue/model/requirement';
 import { readMediaType } from '../../lib/service/file-types';
 import { phrase } from '../../lib/words/sentence';
 import type { Settings } from '../shared/definition';
-import { noFile, read, readText } from '../shared/inputs';
+import { noFile, read, readGivenText, readText } from '../shared/inputs';
 import { readSource } from '../shared/print-inputs';
 import type { definition } from './definition';
 import { readCopies, readDetails, readParts, readPriority, wordsIn } from './read-message';
@@ -27,7 +27,7 @@ export async function readAddition(
     jobId: jobId ?? null,
     jobName,
     mediaType: isStored ? undefined : readMediaType(msg.mediaType),
-    queueKey: (await readText(RED, node, settings.queueKey, msg)) ?? null,
+    queueKey: (await readGivenText(RED, node, settings.queueKey, msg)) ?? null,
     ...(readParts(msg) ?? { copies: readCopies(await read(RED, node, settings.copies, msg)) ?? 1 }),
     priority: readPriority(await read(RED, node, settings.priority, msg)) ?? 0,
     require: readRequire(await read(RED, node, settings.require, msg)) ?? undefined,

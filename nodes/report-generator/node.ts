@@ -7,7 +7,7 @@ import { PrintingError } from '../../lib/service/errors';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { copierOf } from './copies';
-import { isBlank, kindOf, noFile, noPrinter, read, readText, wrongType } from '../shared/inputs';
+import { filePath, isBlank, kindOf, noFile, noPrinter, read, readText, wrongType } from '../shared/inputs';
 import { checkPrinterCount, withoutPrinters } from '../shared/print-inputs';
 import type { StatusText } from '../shared/status';
 import { workNode } from '../shared/work-node';
@@ -45,7 +45,7 @@ export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Sav
         reportType: (await readText(RED, this, settings.reportType, msg)) ?? definition.properties.reportType.default,
         range: readRange(from, to, client.clock.now()),
         format,
-        path,
+        path: path && filePath(RED, path),
         onlyNew: settings.onlyNew ? this.id : null,
         deadline,
         onProgress: (progress) => show(progressText(progress)),

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { unset } from '../../lib/account/settings';
 import { isFilePath, readAmount } from '../../lib/rules/text';
@@ -40,8 +41,19 @@ export async function read(RED: NodeAPI, node: Node, setting: Setting, msg: Node
   const found = !isBlank(value) ? await evaluate(RED, node, setting, msg) : message === null ? undefined : msg[message];
   if (!isBlank(found)) return found;
   // A path counts as the name of a property without a value.
-  if (needsMessage(setting) && isFilePath(String(value))) throw missing(setting.name, `msg.${String(value)}`);
+  if (needsMessage(setting) && isFilePath(String(value))) throw withoutValue(setting);
   return undefined;
+}
+
+/**
+ * Evaluates a setting of which blank means more than any value: all printers, or no key. Throws INVALID_INPUT if it is not blank
+ * and gives no value; the message property that a blank one reads may be missing.
+ */
+export async function readGiven(RED: NodeAPI, node: Node, setting: Setting, msg: NodeMessage): Promise<unknown> {
+  const found = await read(RED, node, setting, msg);
+  const isOwnProperty = needsMessage(setting) && setting.value === setting.message;
+  if (found === undefined && !isBlank(setting.value) && !isOwnProperty) throw withoutValue(setting);
+  return found;
 }
 
 /** Evaluates a setting that must be a string, or a number, which becomes one. */
@@ -51,11 +63,29 @@ export async function readText(
   setting: Setting,
   msg: NodeMessage,
 ): Promise<string | undefined> {
-  const found = await read(RED, node, setting, msg);
+  return asText(await read(RED, node, setting, msg), setting);
+}
+
+/** The same of a setting that `readGiven` reads. */
+export async function readGivenText(
+  RED: NodeAPI,
+  node: Node,
+  setting: Setting,
+  msg: NodeMessage,
+): Promise<string | undefined> {
+  return asText(await readGiven(RED, node, setting, msg), setting);
+}
+
+function asText(found: unknown, { message, name }: Setting): string | undefined {
   if (found === undefined || typeof found === 'string') return found;
-  if (typeof found === 'number') return String(found);
-  const property = setting.message ?? setting.name;
-  throw wrongType(phrase`The ${property} must be a string, but it is ${kindOf(found)}.`);
+  if (typeof found === 'number' && Number.isFinite(found)) return String(found);
+  throw wrongType(phrase`The ${message ?? name} must be a string, but it is ${kindOf(found)}.`);
+}
+
+/** A relative path, resolved as Node-RED's own file nodes do (reference 2.2). */
+export function filePath(RED: NodeAPI, path: string): string {
+  const folder: unknown = (RED.settings as { fileWorkingDirectory?: unknown }).fileWorkingDirectory;
+  return typeof folder === 'string' && folder !== '' ? resolve(folder, path) : path;
 }
 
 /** Reads a boolean message property; undefined if missing. Throws INVALID_INPUT for any other value. */
@@ -100,6 +130,12 @@ function unreadable({ value, type, name }: Pick<Setting, 'value' | 'type' | 'nam
       return invalid(phrase`The setting ${name} is not valid for its type: correct it.`, { cause });
   }
 }
+
+/** INVALID_INPUT for a setting that is not blank and gives no value. */
+const withoutValue = ({ name, value, type = 'str' }: Setting): PrintingError =>
+  type === 'jsonata'
+    ? invalid(phrase`The expression of the setting ${name} gives no value: correct it.`)
+    : missing(name, type === 'env' ? String(value) : `${type}.${String(value)}`);
 
 const missing = (name: string, property: string, cause?: Error): PrintingError =>
   invalid(

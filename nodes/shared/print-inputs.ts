@@ -5,7 +5,7 @@ import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/
 import { MESSAGE_PRINTERS } from '../../lib/rules/limits';
 import type { PrintSource } from '../../lib/print/print-request';
 import type { Source } from '../../lib/upload/content';
-import { invalid, isBlank, kindOf, noFile, noPrinter, readText, type Setting, wrongType } from './inputs';
+import { filePath, invalid, isBlank, kindOf, noFile, noPrinter, readText, type Setting, wrongType } from './inputs';
 import { phrase } from '../../lib/words/sentence';
 
 /** Refuses more printers than one message may have. Throws INVALID_INPUT. */
@@ -95,7 +95,7 @@ export async function readSource(
   if (kind !== 'payload') {
     const path = await readText(RED, node, file, msg);
     if (path === undefined) throw noFile(phrase`Choose a file in the node or set msg.filename.`);
-    return { kind: 'file', path };
+    return { kind: 'file', path: filePath(RED, path) };
   }
   const name = typeof msg.filename === 'string' && !isBlank(msg.filename) ? basename(msg.filename) : jobName;
   if (!name) throw invalid(phrase`The payload has no name: set msg.filename or msg.jobName, such as part.gcode.`);

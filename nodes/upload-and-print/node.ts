@@ -12,7 +12,7 @@ import { Turns } from '../../lib/time/concurrency';
 import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
 import { addJobTexts } from '../shared/job-texts';
-import { read, readFlag, readText } from '../shared/inputs';
+import { readFlag, readGiven, readGivenText, readText } from '../shared/inputs';
 import {
   checkPrinterCount,
   readChoice,
@@ -83,7 +83,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     const { client, marks, deadline, signal, show } = context;
     const readTargets = async (): Promise<Targets> => {
       if (!print) return { clusterIds: [], many: false };
-      const named = await read(RED, this, settings.cluster, msg);
+      const named = await readGiven(RED, this, settings.cluster, msg);
       const choice = named === undefined ? readChoice(msg) : undefined;
       if (!choice) return readClusterIds(named);
       if (choice.onlyOne) return { clusterIds: [], many: false, chooseIdle: choice.filter };
@@ -124,7 +124,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
         source: () => readPrintSource(RED, this, settings, msg, jobName),
         jobName,
         mediaType: settings.source === 'stored' ? undefined : readMediaType(msg.mediaType),
-        printKey: (await readText(RED, this, settings.printKey, msg)) ?? '',
+        printKey: (await readGivenText(RED, this, settings.printKey, msg)) ?? '',
         startNow: settings.startNow,
         waitFor: settings.waitFor === 'finished' ? ('finished' as const) : ('dispatched' as const),
         compress: settings.compress,

@@ -3,7 +3,7 @@ import { isPrintEvent } from '../../lib/events/print-event';
 import type { SnapshotProgress } from '../../lib/picture/snapshots';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { noPrinter, readText } from '../shared/inputs';
+import { noPrinter, readGivenText } from '../shared/inputs';
 import { clockTime, percent, type StatusText } from '../shared/status';
 import { readingOf } from '../shared/plain-message';
 import { workNode } from '../shared/work-node';
@@ -16,12 +16,12 @@ export default function WebcamSnapshotNode(this: Node, RED: NodeAPI, saved: Save
   const { cluster, printer, timeout, maxBytes } = settingsOf(definition, saved);
   const options = { findClient: () => clientOf(RED, saved), timeout, awaited: phrase`No answer from the printer` };
   workNode(RED, this, options, async (msg, send, { client, marks, deadline, show }) => {
-    const clusterId = await readText(RED, this, cluster, msg);
+    const clusterId = await readGivenText(RED, this, cluster, msg);
     if (clusterId === undefined) throw noPrinter();
     const event = readingOf('payload', () => isPrintEvent(msg.payload)) && { event: msg.payload };
     const { image, ...picture } = await client.snapshots.take({
       clusterId,
-      printerId: (await readText(RED, this, printer, msg)) ?? null,
+      printerId: (await readGivenText(RED, this, printer, msg)) ?? null,
       maxBytes,
       deadline,
       onProgress: (progress) => show(progressText(progress)),

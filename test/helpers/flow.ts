@@ -143,6 +143,8 @@ export class Flow {
     }
   }
 
+  /** Changes Node-RED's settings, until it starts again. */
+  useSettings = (settings: object) => void Object.assign(helper.settings(undefined as never), settings);
   head = (path: string) => helper.request().head(`/remote-printing/${path}`).set(this.#headers);
   get = (path: string) => helper.request().get(`/remote-printing/${path}`).set(this.#headers);
   post = (path: string, body: object = {}) =>

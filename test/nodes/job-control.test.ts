@@ -107,6 +107,14 @@ describe('nodes/job-control', () => {
       );
     });
 
+    it('stops nothing if the setting of its printer has no value', async () => {
+      for (const clusterType of ['msg', 'flow', 'jsonata']) {
+        await deploy({ action: 'stop', cluster: 'myPrinter', clusterType });
+        await failed({ clusterId: clusterId() }, 'INVALID_INPUT', /The (expression of the )?setting cluster/);
+      }
+      assert.equal(sentActions(), 0);
+    });
+
     it('counts what has ended meanwhile as stopped', async () => {
       await deploy({ action: 'stop' });
       const [one] = prints(1) as [string];

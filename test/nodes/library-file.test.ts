@@ -227,6 +227,8 @@ describe('nodes/library-file', () => {
         assert.equal(String((await done(ids)).payload), MESH);
         const to = join(folder, 'cube.stl');
         assert.equal((await done({ ...ids, to })).payload, to);
+        flow.useSettings({ fileWorkingDirectory: folder });
+        assert.equal((await done({ ...ids, to: 'relative.stl' })).payload, join(folder, 'relative.stl'));
         assert.equal(await readFile(to, 'utf8'), MESH);
       } finally {
         await storage.stop();

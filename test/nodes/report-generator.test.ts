@@ -212,6 +212,12 @@ describe('nodes/report-generator', () => {
       assert.equal((await one()).attachments, undefined);
     });
 
+    it('writes a file with a relative path where Node-RED’s own file nodes do', async () => {
+      flow.useSettings({ fileWorkingDirectory: folder });
+      await deploy({ format: 'file', file: 'relative.csv', fileType: 'str' });
+      assert.equal((await one()).payload, join(folder, 'relative.csv'));
+    });
+
     it('writes a file atomically', async () => {
       const path = join(folder, 'weekly.csv');
       await writeFile(path, 'the old one');

@@ -234,6 +234,13 @@ describe('nodes/upload-and-print', () => {
       assert.equal(simulator.world.storedJob(result(message).jobId ?? '').sha256, sha256(GCODE));
     });
 
+    it('resolves a relative path as Node-RED’s own file nodes do', async () => {
+      await file('relative.gcode', GCODE);
+      flow.useSettings({ fileWorkingDirectory: folder });
+      await deploy({ source: 'file', file: 'relative.gcode', fileType: 'str', print: false });
+      assert.equal(result(await printed()).jobName, 'relative.gcode');
+    });
+
     it('reads msg.filename by default; a setting takes precedence over the message', async () => {
       await deploy({ source: 'file', file: 'filename', fileType: 'msg', cluster: clusterId(), clusterType: 'str' });
       const path = await file('by-message.gcode', GCODE);
@@ -460,6 +467,14 @@ describe('nodes/upload-and-print', () => {
       assert.equal(result(await printed(payload({ printKey: 'order 7' }))).duplicate, true);
       assert.equal(count('print'), 1);
       assert.equal(result(await printed(payload({ printKey: 'order 8' }))).duplicate, false);
+    });
+
+    it('prints nothing if the setting of the key, or of the printer, has no value', async () => {
+      await deploy({ printKey: 'order.id', printKeyType: 'msg' });
+      await failed(payload({ order: {} }), 'INVALID_INPUT', /The setting printKey reads msg\.order\.id/);
+      await deploy({ cluster: 'printer', clusterType: 'flow' });
+      await failed(payload({ choose: 'idle' }), 'INVALID_INPUT', /The setting cluster reads flow\.printer/);
+      assert.deepEqual([count('registerUpload'), count('print')], [0, 0]);
     });
 
     it('keeps the key free after a definite failure', async () => {
