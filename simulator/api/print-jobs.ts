@@ -3,11 +3,12 @@ import { isObject, readData } from '../http/bodies';
 import { iso } from '../world/clock';
 import { page } from '../wire/paging';
 import { printJobRecord, stateOf } from '../wire/print-job-record';
-import { invalidValue, requiredField } from '../http/refusals';
+import { invalidValue, recordNotFound, requiredField } from '../http/refusals';
 import { previewUrls } from './previews';
 import type { Route } from '../http/server';
 import { signedInRoutes, type ApiParts } from './signed-in';
-import type { PrintJob } from '../world/state';
+import { reported } from '../world/connection';
+import type { Cluster, PrintJob } from '../world/state';
 
 const PATH = '/connect/v1/clusters/{cluster_id}';
 const LONGEST_NOTE = 500;
@@ -18,6 +19,13 @@ export function printJobRoutes(parts: ApiParts): Route[] {
   const signedIn = signedInRoutes(parts.tokens);
   const storedJob = storedJobWriter(parts);
   const previewUrl = previewUrls(parts);
+  /** Returns a job that the cluster reported; throws recordNotFound. */
+  const reportedJob = (cluster: Cluster, uuid: string): PrintJob => {
+    const { queue, history } = reported(cluster, world.moment());
+    const job = [...queue, ...history].find((other) => other.uuid === uuid);
+    if (!job) throw recordNotFound('PrintJob');
+    return job;
+  };
   return [
     signedIn('print', 'POST', `${PATH}/print/{job_id}`, async (call, { userId, organizationId }) => {
       const { params } = call;
@@ -39,19 +47,19 @@ export function printJobRoutes(parts: ApiParts): Route[] {
     }),
     signedIn('printJob', 'GET', `${PATH}/print_jobs/{cluster_job_id}`, ({ params }, { organizationId }) => {
       const cluster = world.cluster(params.cluster_id!, organizationId);
-      const job = world.printJob(params.cluster_job_id!, cluster.clusterId);
+      const job = reportedJob(cluster, params.cluster_job_id!);
       const source = world.storedJobs(organizationId).find(({ jobId }) => jobId === job.jobId);
       const record = printJobRecord(cluster, job, world.moment(), previewUrl);
       return { data: source ? { ...record, source: storedJob(source) } : record };
     }),
     signedIn('printJobNote', 'POST', `${PATH}/print_jobs/{cluster_job_id}`, async (call, { organizationId }) => {
       const cluster = world.cluster(call.params.cluster_id!, organizationId);
-      const job = world.printJob(call.params.cluster_job_id!, cluster.clusterId);
+      const job = reportedJob(cluster, call.params.cluster_job_id!);
       const note = (await readData(call, 'PrintJobNote', ['note']))?.note;
       if (note === undefined) throw requiredField('PrintJobNote', 'note');
       if (typeof note !== 'string' || note.length > LONGEST_NOTE)
         throw invalidValue('PrintJobNote', 'note', `must have at most ${LONGEST_NOTE} characters`, note);
-      world.setJobNote(job, note);
+      world.setJobNote(cluster.clusterId, note, job.uuid);
       return { data: printJobRecord(cluster, job, world.moment(), previewUrl) };
     }),
     signedIn('printJobs', 'GET', '/connect/v1/print_jobs', ({ query, request }, { userId, organizationId }) => {
@@ -61,11 +69,12 @@ export function printJobRoutes(parts: ApiParts): Route[] {
         .filter(({ clusterId }) => wanted.cluster(clusterId))
         .map((cluster) => world.upToDate(cluster));
       const moment = world.moment();
-      const records = clusters.flatMap((cluster) =>
-        [...cluster.queue, ...cluster.history]
-          .filter((job) => job.visibleAt <= moment.at && wanted.job(job))
-          .map((job) => printJobRecord(cluster, job, moment, previewUrl)),
-      );
+      const records = clusters.flatMap((cluster) => {
+        const { at, queue, history } = reported(cluster, moment);
+        return [...queue, ...history]
+          .filter((job) => job.visibleAt <= at && wanted.job(job))
+          .map((job) => printJobRecord(cluster, job, moment, previewUrl));
+      });
       return page(records.filter(wanted.record), query, parts.apiUrl() + request.url!, (record) => record);
     }),
   ];

@@ -11,7 +11,7 @@ import { recordNotFound } from '../http/refusals';
 import type { RequestLog } from '../http/request-log';
 import type { Answer, Route } from '../http/server';
 import { SPOOL } from '../world/spools';
-import type { Cluster, Extruder, Printer, Slot } from '../world/state';
+import type { Cluster, Extruder, Printer, PrintJob, Slot } from '../world/state';
 import type { Tokens } from '../auth/tokens';
 import { activeJob } from '../world/virtual-printer';
 import type { World } from '../world/world';
@@ -79,6 +79,8 @@ export function overview(parts: {
 }
 
 function clusterView(cluster: Cluster, moment: Moment): unknown {
+  // The page shows the printer itself, not what the service knows of it.
+  const record = (job: PrintJob): object => printJobRecord({ ...cluster, lastReport: null }, job, moment);
   return {
     cluster_id: cluster.clusterId,
     name: cluster.friendlyName ?? cluster.hostName,
@@ -95,11 +97,11 @@ function clusterView(cluster: Cluster, moment: Moment): unknown {
     changes: cluster.requiredChanges.length > 0,
     printers: cluster.printers.map((printer, index) => printerView(cluster, printer, index)),
     jobs: cluster.queue.map((job) => ({
-      ...printJobRecord(cluster, job, moment),
+      ...record(job),
       held: job.held,
       stalled: job.stalled === true,
     })),
-    history: cluster.history.slice(0, SHOWN).map((job) => printJobRecord(cluster, job, moment)),
+    history: cluster.history.slice(0, SHOWN).map(record),
   };
 }
 

@@ -70,7 +70,7 @@ export function storageRoutes(parts: UploadParts & { urls: SignedUrls }): Route[
         'content-type': 'text/csv; charset=utf-8',
         'content-disposition': `attachment; filename="${reportFileName(report)}"`,
       };
-      const lines = reportLines(report, world.clusters(report.organizationId));
+      const lines = reportLines(report, world.clusters(report.organizationId), world.moment());
       return { status: 200, headers, stream: csv(lines, report.made) };
     }),
   ];

@@ -1,4 +1,5 @@
 import { iso } from '../world/clock';
+import { reported } from '../world/connection';
 import { maintenanceTasks } from '../world/maintenance';
 import { plateOf } from '../world/matching';
 import { modelOf } from '../world/models';
@@ -16,10 +17,10 @@ const FILTER_HOURS = 1500;
 
 /** Record of a cluster (wire facts 5). */
 export function clusterRecord(cluster: Cluster, moment: Moment, previewUrl?: PreviewUrl): Wire {
-  const { at } = moment;
+  const { at, queue } = reported(cluster, moment);
   const [host] = cluster.printers;
   const current = cluster.printers.map((printer) => activeJob(cluster, printer)).find((job) => job !== undefined);
-  const waiting = cluster.queue.filter((job) => job.visibleAt <= at);
+  const waiting = queue.filter((job) => job.visibleAt <= at);
   return {
     cluster_id: cluster.clusterId,
     host_guid: cluster.hostGuid,
@@ -58,11 +59,10 @@ function displayStatus(cluster: Cluster, current: PrintJob | undefined): string 
   return host!.trouble ?? current?.status ?? (host!.enabled ? 'idle' : 'disabled');
 }
 
-/** Status of a cluster (wire facts 6); an offline one has no printers, and the jobs of its last report (15.15). */
+/** Status of a cluster (wire facts 6); an offline one has no printers (15.15). */
 export function statusRecord(cluster: Cluster, moment: Moment, previewUrl?: PreviewUrl): Wire {
-  const { at, now, queue, history } = cluster.lastReport ?? { ...moment, ...cluster };
-  const record = (job: PrintJob): Wire =>
-    printJobRecord({ ...cluster, online: true, queue, history }, job, { ...moment, at, now }, previewUrl);
+  const { at, queue, history } = reported(cluster, moment);
+  const record = (job: PrintJob): Wire => printJobRecord(cluster, job, moment, previewUrl);
   return {
     generated_time: iso(moment.now),
     is_online: cluster.online,

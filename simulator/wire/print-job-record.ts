@@ -1,4 +1,5 @@
 import { iso } from '../world/clock';
+import { reported } from '../world/connection';
 import type { Moment } from '../world/moment';
 import { NIL_UUID } from '../world/ids';
 import { neededVolume } from '../world/spools';
@@ -24,8 +25,9 @@ export const emptyBay = ({ slots }: Printer): Wire =>
 /** Returns the signed address of the picture of a job's file; `undefined` without one. */
 export type PreviewUrl = (job: PrintJob) => string | undefined;
 
-/** Record of a print job (wire facts 8). */
-export function printJobRecord(cluster: Cluster, job: PrintJob, { at }: Moment, previewUrl?: PreviewUrl): Wire {
+/** Record of a job that a cluster reported (wire facts 8). */
+export function printJobRecord(cluster: Cluster, job: PrintJob, moment: Moment, previewUrl?: PreviewUrl): Wire {
+  const { at, queue } = reported(cluster, moment);
   const preview = previewUrl?.(job);
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   const candidate = printer ?? cluster.printers[0]!;
@@ -42,7 +44,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at }: Moment, 
     started: job.printed > 0 || hasBegun(job),
     time_total: job.timeTotal,
     time_elapsed: Math.floor(elapsed(job, at)),
-    time_remaining: Math.ceil(remaining(cluster, job, at)),
+    time_remaining: Math.ceil(remaining({ ...cluster, queue }, job, at)),
     created_at: iso(job.createdAt),
     ...(job.deletedAt === null ? {} : { deleted_at: iso(job.deletedAt) }),
     ...(job.owner === null ? {} : { owner: job.owner.name, owner_id: job.owner.userId, owner_deleted: false }),
@@ -69,7 +71,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at }: Moment, 
     ],
     constraints: {},
     is_online: cluster.online,
-    last_seen: 0.5,
+    last_seen: 0.5 + (moment.at - at) / 1000,
     network_error_count: 0,
     ...(preview === undefined ? {} : { preview_url: preview }),
     ...(job.note ? { note: job.note } : {}),

@@ -1,10 +1,19 @@
 import type { Moment } from './moment';
-import type { Cluster } from './state';
+import type { Cluster, EndedPrint, LastReport } from './state';
 
-/** Disconnects a cluster; from now on, its status shows the last report. */
-export function goOffline(cluster: Cluster, { at, now }: Pick<Moment, 'at' | 'now'>): void {
-  const { queue, history } = cluster;
-  cluster.lastReport = structuredClone({ at, now, queue, history });
+/** Returns what the service knows of a cluster's jobs: the present, or the last report of an offline one. */
+export function reported(
+  { queue, history, log, lastReport }: Cluster,
+  { at, now }: Moment,
+): LastReport & { log: EndedPrint[] } {
+  return { at, now, queue, history, log, ...lastReport };
+}
+
+/** Disconnects a cluster; from now on, the service knows its last report alone (wire facts 15.15). */
+export function goOffline(cluster: Cluster, moment: Moment): void {
+  const { log, ...jobs } = reported(cluster, moment);
+  // The log is only ever replaced as a whole, and may be long.
+  cluster.lastReport = { ...structuredClone(jobs), log };
   cluster.online = false;
 }
 

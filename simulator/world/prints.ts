@@ -119,9 +119,11 @@ export class Prints extends Printers {
     return user;
   }
 
-  /** Sets the note of a job; an empty one removes it. */
-  setJobNote(job: PrintJob, note: string): void {
-    job.note = note === '' ? null : note;
+  /** Sets the note of a job, which the service keeps, also of an offline printer; an empty one removes it. */
+  setJobNote(ref: ClusterRef, note: string, uuid: string): void {
+    const cluster = this.cluster(ref);
+    for (const { queue, history } of [cluster, cluster.lastReport ?? cluster])
+      for (const job of [...queue, ...history]) if (job.uuid === uuid) job.note = note === '' ? null : note;
     this.options.changed();
   }
 

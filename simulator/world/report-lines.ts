@@ -1,3 +1,5 @@
+import { reported } from './connection';
+import type { Moment } from './moment';
 import type { Cluster, EndedPrint, Report } from './state';
 
 /** One line of a report. */
@@ -10,13 +12,13 @@ export interface ReportLine {
  * Returns the print jobs that overlap the report's range, in order of their ends (wire facts 10); or the requested
  * number of invented lines.
  */
-export function reportLines(report: Report, clusters: Cluster[]): Iterable<ReportLine> {
+export function reportLines(report: Report, clusters: Cluster[], moment: Moment): Iterable<ReportLine> {
   const wanted = clusters.filter(({ clusterId }) => report.clusterIds.includes(clusterId));
   const { rows } = report.made;
   if (rows !== undefined) return inventedLines(report, wanted, rows);
   const to = Math.min(report.to, report.endsAt ?? report.to);
   return wanted
-    .flatMap((cluster) => cluster.log.map((print) => ({ cluster, print })))
+    .flatMap((cluster) => reported(cluster, moment).log.map((print) => ({ cluster, print })))
     .filter(({ print }) => print.endedAt >= report.from && (print.startedAt ?? print.createdAt) <= to)
     .sort((a, b) => a.print.endedAt - b.print.endedAt);
 }

@@ -250,8 +250,16 @@ export interface Cluster {
   /** Recent actions, oldest first. */
   actions: Action[];
   maintenance: Maintenance;
-  /** Jobs of the last report before the cluster went offline at virtual `at`, which was real `now`. */
-  lastReport: { at: number; now: number; queue: PrintJob[]; history: PrintJob[] } | null;
+  /** Null while the cluster is online. */
+  lastReport: LastReport | null;
+}
+
+/** Jobs of a cluster before it went offline at virtual `at`, which was real `now`. */
+export interface LastReport extends Pick<Cluster, 'queue' | 'history'> {
+  at: number;
+  now: number;
+  /** Older worlds lack it. */
+  log?: EndedPrint[];
 }
 
 export interface Printer {

@@ -107,7 +107,7 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
       const needs = [{ extruder: 1, volume: 1500, guid: null, printCore: null }];
       simulator.world.stored(stored, { size: 3, sha256: 'x', printSeconds: 600, parsed: true, needs });
       const job = simulator.world.print(simulator.world.cluster(1), stored, user!.userId, true);
-      simulator.world.setJobNote(job, 'For the fair');
+      simulator.world.setJobNote(1, 'For the fair', job.uuid);
       await time.pass(60);
       await watch();
       const [shown] = statusOf(status.all[0]).jobs;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { World } from '../../simulator/index';
-import { Bench, type Wire } from './support';
+import { Bench, call, type Wire } from './support';
 
 describe('simulator: a printer that loses its connection', () => {
   let bench: Bench;
@@ -15,6 +15,14 @@ describe('simulator: a printer that loses its connection', () => {
 
   const HOUR = 3600;
   const first = async (): Promise<Wire> => (await bench.status()).print_jobs[0];
+  /** Orders a report about the printer, and downloads it. */
+  const report = async (): Promise<string> => {
+    const dates = { start_date: '2030-01-01T00:00:00Z', end_date: '2030-01-02T00:00:00Z' };
+    const data = { cluster_ids: [bench.clusterId()], ...dates, report_type: 'print_jobs' };
+    const { report_id: id } = (await bench.api('PUT', '/report/v1/reports', { data })).json.data;
+    bench.pass(1);
+    return (await call((await bench.api('GET', `/report/v1/reports/${id}`)).json.data.download_url)).text;
+  };
   const remove = (uuid: string) => bench.action(`print_jobs/${uuid}/action/remove`);
 
   it('starts a job hours later that was dispatched right before, and begins its transfer anew', async () => {
@@ -76,6 +84,52 @@ describe('simulator: a printer that loses its connection', () => {
     world.setOnline(1, false);
     bench.pass(2 * HOUR);
     assert.equal((await bench.status()).is_online, false);
+  });
+
+  it('is known by its last report in every record until it is back', async () => {
+    const uuid = await bench.print(jobId);
+    bench.pass(150);
+    world.setOnline(1, false);
+    bench.pass(1700);
+    const cluster = `/connect/v1/clusters/${bench.clusterId()}`;
+    const read = async (path: string): Promise<Wire> => (await bench.api('GET', path)).json.data;
+    const jobs = async (): Promise<Wire[]> => [
+      (await bench.status()).print_jobs.at(-1) ?? (await bench.status()).recently_completed.at(-1),
+      await read(`${cluster}/print_jobs/${uuid}`),
+      (await read('/connect/v1/print_jobs')).find((job: Wire) => job.uuid === uuid),
+    ];
+    for (const job of await jobs())
+      assert.deepEqual(
+        [job.status, job.time_elapsed, job.time_remaining, job.is_online, job.last_seen],
+        ['printing', 55, 545, false, 1700.5],
+      );
+    const listed = await read(cluster);
+    assert.deepEqual([listed.host_print_job_count, listed.host_remaining_print_time], [1, 545]);
+    assert.doesNotMatch(await report(), new RegExp(uuid));
+
+    world.setOnline(1, true);
+    for (const job of await jobs()) assert.deepEqual([job.status, job.last_seen], ['finished', 0.5]);
+    assert.equal((await read(cluster)).host_print_job_count, 0);
+    assert.match(await report(), new RegExp(uuid));
+  });
+
+  it('has no job for the service that somebody started at it meanwhile', async () => {
+    world.setOnline(1, false);
+    const { uuid } = world.printLocally(1, { name: 'by hand.gcode', seconds: 100 });
+    const path = `/connect/v1/clusters/${bench.clusterId()}/print_jobs/${uuid}`;
+    assert.equal((await bench.api('GET', path)).status, 404);
+    world.setOnline(1, true);
+    assert.equal((await bench.api('GET', path)).status, 200);
+  });
+
+  it('has the note that a job is given meanwhile, also when it is back', async () => {
+    const uuid = await bench.print(jobId);
+    world.setOnline(1, false);
+    const path = `/connect/v1/clusters/${bench.clusterId()}/print_jobs/${uuid}`;
+    await bench.api('POST', path, { data: { note: 'For the fair' } });
+    assert.equal((await first()).note, 'For the fair');
+    world.setOnline(1, true);
+    assert.equal((await first()).note, 'For the fair');
   });
 
   it('refuses a removal meanwhile', async () => {
