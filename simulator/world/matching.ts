@@ -4,8 +4,10 @@ import { SPOOL } from './spools';
 import { offered, stock } from './station';
 import type { Cluster, Extruder, Impediment, MaterialNeed, Printer, PrintJob, RequiredChange } from './state';
 
-/** The only type of files that printers of the second brand read, and that no others do (wire facts 4.1). */
-const SECOND_BRAND_FILE = 'application/x-makerbot';
+/** Types of files for printers of the second brand (wire facts 4.1). */
+const SECOND_BRAND = new Set(['application/x-makerbot', 'application/x-makerbot-sketch']);
+/** Types of files that its simulated model reads. The others are for small printers. */
+const SECOND_BRAND_READS = new Set(['application/x-makerbot']);
 const UNFIXABLE = '3';
 
 /** Whether the cluster compares files with its printers, as the real service does. */
@@ -17,8 +19,8 @@ const compares = ({ mismatch = 'ignored' }: Cluster): boolean => mismatch !== 'i
  */
 export function misfit(cluster: Cluster, { target, contentType = null }: PrintJob): Impediment | undefined {
   const { display, secondBrand } = modelOf(cluster);
-  if (contentType !== null && (contentType === SECOND_BRAND_FILE) !== secondBrand)
-    return { translation_key: 'file_type', severity: UNFIXABLE };
+  const reads = (type: string): boolean => (secondBrand ? SECOND_BRAND_READS.has(type) : !SECOND_BRAND.has(type));
+  if (contentType !== null && !reads(contentType)) return { translation_key: 'file_type', severity: UNFIXABLE };
   const machine = target?.machine ?? null;
   if (!compares(cluster) || machine === null || same(machine, display)) return undefined;
   return { translation_key: 'machine_variant', severity: UNFIXABLE };

@@ -40,9 +40,10 @@ describe('simulator: a printer of the second brand', () => {
       assert.deepEqual((await bench.status(5)).print_jobs.length, 2);
     });
 
-  it('is the only one that reads its files', async () => {
+  it('is of the only brand that reads its files', async () => {
     for (const number of [1, 2, 3, 4]) {
-      assert.deepEqual(await printed(MAKERBOT, number), ['error', ['file_type']]);
+      for (const values of [MAKERBOT, SKETCH])
+        assert.deepEqual(await printed(values, number), ['error', ['file_type']], values.content_type);
       assert.deepEqual(await printed({ content_type: 'text/x-gcode' }, number), ['pre_print', []]);
     }
   });
