@@ -56,7 +56,7 @@ export function libraryRoutes(parts: ApiParts): Route[] {
       const data = await readData(call, 'UploadRequest', JOB_FIELDS);
       if (!data) throw requiredField('UploadRequest', 'data');
       const wanted = checkJobUpload(data, lenient);
-      if (wanted.libraryProjectId !== null) world.libraryProject(wanted.libraryProjectId, organizationId);
+      if (wanted.libraryProjectId !== null) world.libraryProject(wanted.libraryProjectId, caller);
       if (wanted.sourceFileId !== null) world.libraryFile(wanted.sourceFileId, organizationId);
       return { data: storedJob(world.register({ ...wanted, ...clientOf(caller), userId, organizationId })) };
     }),
@@ -82,7 +82,7 @@ export function libraryRoutes(parts: ApiParts): Route[] {
       const data = await readData(call, 'UploadRequest', FILE_FIELDS);
       if (!data) throw requiredField('UploadRequest', 'data');
       const wanted = checkFileUpload(data, lenient);
-      if (wanted.libraryProjectId !== null) world.libraryProject(wanted.libraryProjectId, organizationId);
+      if (wanted.libraryProjectId !== null) world.libraryProject(wanted.libraryProjectId, caller);
       return { data: libraryFile(world.registerFile({ ...wanted, ...clientOf(caller), userId, organizationId })) };
     }),
     signedIn('getFile', 'GET', `${storagePath}/files/{file_id}`, ({ params }, { organizationId }) => ({

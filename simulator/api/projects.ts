@@ -6,7 +6,6 @@ import { iso } from '../world/clock';
 import { page } from '../wire/paging';
 import { projectRecord } from '../wire/stored-records';
 import type { LibraryProject } from '../world/state';
-import type { Caller } from '../auth/tokens';
 import { signedInRoutes, type ApiParts } from './signed-in';
 
 const LONGEST_NAME = 255;
@@ -31,36 +30,37 @@ export function projectRoutes(parts: ApiParts): Route[] {
   const path = `${storagePath}/projects`;
   const nameOf = (id: string): string | undefined => users.find(({ userId }) => userId === id)?.username;
   const record = (project: LibraryProject): unknown => projectRecord(project, nameOf(project.userId));
-  /** Projects that the caller sees. */
-  const visible = ({ userId, organizationId }: Caller): LibraryProject[] =>
-    world.libraryProjects(organizationId).filter((project) => project.shared || project.userId === userId);
   return [
     signedIn('projects', 'GET', path, ({ query, request }, caller) => {
       const search = query.get('search')?.toLowerCase() ?? '';
       const shared = query.get('shared');
       if (shared !== null && shared !== 'true' && shared !== 'false')
         throw invalidValue('Filter', 'shared', 'must be true or false', shared);
-      const found = visible(caller).filter(
-        (project) =>
-          project.displayName.toLowerCase().includes(search) &&
-          (shared ?? String(project.shared)) === String(project.shared),
-      );
+      const found = world
+        .libraryProjects(caller)
+        .filter(
+          (project) =>
+            project.displayName.toLowerCase().includes(search) &&
+            (shared ?? String(project.shared)) === String(project.shared),
+        );
       return page(found, query, parts.apiUrl() + request.url!, record);
     }),
     signedIn('createProject', 'PUT', path, async (call, { userId, organizationId }) => {
       const displayName = await readText(call, 'Project', 'display_name', LONGEST_NAME);
       return { data: record(world.createProject({ displayName, userId, organizationId })) };
     }),
-    signedIn('project', 'GET', `${path}/{library_project_id}`, ({ params }, { organizationId }) => ({
-      data: record(world.libraryProject(params.library_project_id!, organizationId)),
+    signedIn('project', 'GET', `${path}/{library_project_id}`, ({ params }, caller) => ({
+      data: record(world.libraryProject(params.library_project_id!, caller)),
     })),
-    signedIn('projectFiles', 'GET', `${path}/{library_project_id}/files`, (call, { organizationId }) => {
-      const { libraryProjectId } = world.libraryProject(call.params.library_project_id!, organizationId);
-      const files = world.libraryFiles(organizationId).filter((file) => file.libraryProjectId === libraryProjectId);
+    signedIn('projectFiles', 'GET', `${path}/{library_project_id}/files`, (call, caller) => {
+      const { libraryProjectId } = world.libraryProject(call.params.library_project_id!, caller);
+      const files = world
+        .libraryFiles(caller.organizationId)
+        .filter((file) => file.libraryProjectId === libraryProjectId);
       return page(files, call.query, parts.apiUrl() + call.request.url!, libraryFile);
     }),
     signedIn('projectComment', 'PUT', `${path}/{library_project_id}/comments`, async (call, caller) => {
-      const project = world.libraryProject(call.params.library_project_id!, caller.organizationId);
+      const project = world.libraryProject(call.params.library_project_id!, caller);
       const text = await readText(call, 'Comment', 'body', LONGEST_COMMENT);
       const { commentId, body, userId, at } = world.commentOn(project, text, caller.userId);
       return {

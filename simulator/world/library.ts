@@ -18,6 +18,9 @@ type Announced = Pick<
   'organizationId' | 'userId' | 'clientId' | 'fileSize' | 'contentType' | 'origin' | 'libraryProjectId'
 >;
 
+/** A user in one workspace. */
+type Member = Pick<StoredFile, 'organizationId' | 'userId'>;
+
 /** What a test changes of a stored job. */
 export interface StoredJobChange {
   name?: string;
@@ -79,14 +82,15 @@ export class Library extends WorldBase {
     );
   }
 
-  libraryProjects(organizationId: string): LibraryProject[] {
-    return within(this.state.projects, organizationId);
+  /** Projects of a user's workspace that the user sees. */
+  libraryProjects({ organizationId, userId }: Member): LibraryProject[] {
+    return within(this.state.projects, organizationId).filter((project) => project.shared || project.userId === userId);
   }
 
-  /** Returns a project of this workspace; throws recordNotFound. */
-  libraryProject(id: string, organizationId: string): LibraryProject {
+  /** Returns a project that a user sees; throws recordNotFound. */
+  libraryProject(id: string, member: Member): LibraryProject {
     return found(
-      this.libraryProjects(organizationId).find(({ libraryProjectId }) => libraryProjectId === id),
+      this.libraryProjects(member).find(({ libraryProjectId }) => libraryProjectId === id),
       'LibraryProject',
     );
   }
@@ -158,7 +162,7 @@ export class Library extends WorldBase {
     if (name !== undefined) job.jobName = name;
     if (username !== undefined) job.username = username;
     if (libraryProjectId !== undefined) {
-      if (libraryProjectId !== null) this.libraryProject(libraryProjectId, job.organizationId);
+      if (libraryProjectId !== null) this.libraryProject(libraryProjectId, job);
       job.libraryProjectId = libraryProjectId;
     }
     if (parsing === 'pending') job.parsing = { at: null, result: 'success' };

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { call, Bench, type Reply, type Wire } from './support';
+import { call, Bench, REDIRECT, SCOPE, type Reply, type Wire } from './support';
 
 const PATH = '/slicer/v1/projects';
 
@@ -42,14 +42,40 @@ describe('simulator: projects of the library', () => {
   });
 
   it('are seen by their creator alone until they are shared', async () => {
-    await create('Mine');
-    const { apiUrl, users } = bench.simulator;
-    const headers = { authorization: `Bearer ${users[1]!.apiToken}` };
-    const { json } = await call(apiUrl + PATH, { headers });
+    const { apiUrl, users, tokens } = bench.simulator;
+    const [maker, teacher] = users;
+    const { organizationId } = teacher!.organizations[0]!;
+    const grant = { userId: maker!.userId, organizationId, redirectUri: REDIRECT, scope: SCOPE };
+    const { access_token: token } = tokens.signIn(grant);
+    const as =
+      (bearer: string) =>
+      (method: string, path: string, data?: unknown): Promise<Reply> =>
+        call(apiUrl + path, {
+          method,
+          headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+          ...(data ? { body: JSON.stringify({ data }) } : {}),
+        });
+    const [creator, other] = [as(token), as(teacher!.apiToken)];
+    const mine = (await creator('PUT', PATH, { display_name: 'Mine' })).json.data;
+    const listed = (await other('GET', PATH)).json.data;
     assert.deepEqual(
-      json.data.map((project: Wire) => project.display_name),
+      listed.map((project: Wire) => project.display_name),
       ['Spare parts'],
     );
+
+    const toolpath = { job_name: 'part.gcode', file_size: 3, content_type: 'text/plain' };
+    const mesh = { file_name: 'cube.stl', file_size: 3, content_type: 'model/stl' };
+    /** Statuses of all calls that name a project. */
+    const statuses = async (caller: typeof creator, { library_project_id: id }: Wire): Promise<number[]> => [
+      (await caller('GET', `${PATH}/${id}`)).status,
+      (await caller('GET', `${PATH}/${id}/files`)).status,
+      (await caller('PUT', `${PATH}/${id}/comments`, { body: 'Well done.' })).status,
+      (await caller('PUT', '/slicer/v1/jobs/upload', { ...toolpath, library_project_id: id })).status,
+      (await caller('PUT', '/slicer/v1/files/upload', { ...mesh, library_project_id: id })).status,
+    ];
+    assert.deepEqual(await statuses(other, mine), [404, 404, 404, 404, 404]);
+    assert.deepEqual(await statuses(other, listed[0]), [200, 200, 200, 200, 200]);
+    assert.deepEqual(await statuses(creator, mine), [200, 200, 200, 200, 200]);
   });
 
   it('have comments, which move the date of the last change', async () => {
