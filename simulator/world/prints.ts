@@ -1,6 +1,7 @@
 import { recordNotFound, Refusal } from '../http/refusals';
 import { compareJobs } from './compare-jobs';
 import { changesFor, makeChanges } from './matching';
+import { newJob, type Order } from './new-job';
 import { saying } from './status-message';
 import type { Cluster, Impediment, PrintJob, StoredJob, User } from './state';
 import { activeJob, end, endEarly, enter, hasBegun, isActive, leavePlate } from './virtual-printer';
@@ -70,30 +71,13 @@ export class Prints extends Printers {
     });
   }
 
-  private enqueue(
-    cluster: Cluster,
-    about: Pick<
-      PrintJob,
-      'jobId' | 'name' | 'contentType' | 'timeTotal' | 'needs' | 'target' | 'sentFrom' | 'held' | 'owner' | 'visibleAt'
-    >,
-  ): PrintJob {
+  private enqueue(cluster: Cluster, { visibleAt, ...order }: Order & Pick<PrintJob, 'visibleAt'>): PrintJob {
     const at = this.clock.virtual();
-    const dispatch = about.jobId === null ? 'queued' : cluster.dispatch;
-    const job: PrintJob = {
-      ...about,
-      uuid: this.ids.uuid(),
-      status: dispatch === 'wait_approval' ? 'wait_approval' : 'queued',
-      since: at,
-      startedAt: null,
-      printed: 0,
-      createdAt: this.clock.now(),
-      printerUuid: null,
-      force: false,
-      changes: [],
-      demanded: about.jobId === null ? [] : structuredClone(cluster.requiredChanges),
-      message: null,
-      deletedAt: null,
-    };
+    const dispatch = order.jobId === null ? 'queued' : cluster.dispatch;
+    const demanded = order.jobId === null ? [] : cluster.requiredChanges;
+    const about = { uuid: this.ids.uuid(), since: at, createdAt: this.clock.now(), visibleAt };
+    const job = newJob({ ...order, demanded }, about);
+    if (dispatch === 'wait_approval') job.status = dispatch;
     cluster.queue.push(job);
     compareJobs(cluster, at);
     if (dispatch === 'failed') end(cluster, job, 'not dispatched', at);

@@ -112,6 +112,48 @@ describe('simulator: an action', () => {
     assert.equal(new Set(jobs.map((job: Wire) => job.uuid)).size, 5);
   });
 
+  it('duplicates what was ordered, and nothing that happened to it', async () => {
+    const { world } = bench.simulator;
+    const uuid = await bench.print(await bench.upload(ten));
+    bench.pass(STARTED);
+    world.stall(1);
+    const impediments = [{ translation_key: 'nozzle_blocked', severity: '2' }];
+    world.setJobDetails(1, { impediments, statusDetail: 'stalled', statusMessage: 'It is stuck.' }, uuid);
+    world.setJobNote(1, 'Look at this one', uuid);
+    assert.equal(await done(uuid, 'duplicate'), 'success');
+    assert.equal(await done(uuid, 'abort'), 'success');
+    bench.pass(24 * 3600);
+    const { print_jobs: jobs, recently_completed: history } = await bench.status();
+    assert.deepEqual(jobs, []);
+    assert.deepEqual(
+      history.map((job: Wire) => [job.uuid === uuid, job.status]),
+      [
+        [false, 'finished'],
+        [true, 'aborted'],
+      ],
+    );
+    const [{ name, time_total: total, owner, impediments_to_printing: obstacles, ...copy }, original] = history;
+    assert.deepEqual([name, total, owner], [original.name, original.time_total, original.owner]);
+    assert.deepEqual(
+      [obstacles, copy.status_detail, copy.status_message, copy.note],
+      [[], undefined, undefined, undefined],
+    );
+  });
+
+  it('duplicates a job whose file is gone as one that fails', async () => {
+    const jobId = await bench.upload(ten);
+    const uuid = await bench.print(jobId);
+    bench.pass(STARTED);
+    bench.simulator.world.removeStoredJob(jobId);
+    assert.equal(await done(uuid, 'duplicate'), 'success');
+    bench.pass(24 * 3600);
+    const history = (await bench.status()).recently_completed;
+    assert.deepEqual(
+      history.map((job: Wire) => job.status),
+      ['failed', 'finished'],
+    );
+  });
+
   it('forces a job in spite of overridable changes', async () => {
     const { world } = bench.simulator;
     const jobId = await bench.upload(ten);

@@ -1,5 +1,6 @@
 import { compareJobs } from '../compare-jobs';
 import type { Ids } from '../ids';
+import { newJob } from '../new-job';
 import { saying } from '../status-message';
 import type { Cluster, PrintJob, User } from '../state';
 import { end, enter, isActive } from '../virtual-printer';
@@ -83,18 +84,8 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
     check: quantity,
     apply(job, { cluster, at, now, ids }, { quantity: count = 1 }) {
       for (let copy = 0; copy < Number(count); copy++)
-        cluster.queue.push({
-          ...withoutTraces(job),
-          uuid: ids.uuid(),
-          status: 'queued',
-          since: at,
-          startedAt: null,
-          printed: 0,
-          createdAt: now,
-          visibleAt: at,
-          printerUuid: null,
-          force: false,
-        });
+        cluster.queue.push(newJob(job, { uuid: ids.uuid(), since: at, createdAt: now, visibleAt: at }));
+      compareJobs(cluster, at);
     },
   },
   approve: {
@@ -115,11 +106,6 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
     },
   },
 };
-
-/** Copies a job without what happened to it. */
-function withoutTraces({ overPart: _overPart, loaded: _loaded, ...job }: PrintJob): PrintJob {
-  return structuredClone(job);
-}
 
 function rule(from: PrintJob['status'][], fields: string[] = []): Pick<JobAction, 'from' | 'fields' | 'capability'> {
   return { from, fields, capability: 'print_job_action' };
