@@ -104,9 +104,23 @@ export function stateOf(job: PrintJob): string {
   return isActive(job) ? 'in_progress' : 'history';
 }
 
+/** Words of a job whose print is still to come or under way; after the others, nothing more is printed (12.2). */
+const UNPRINTED: readonly string[] = [
+  'queued',
+  'wait_approval',
+  'error',
+  'sent_to_printer',
+  'wait_user_action',
+  'pre_print',
+  'printing',
+  'pausing',
+  'paused',
+  'resuming',
+] satisfies PrintJob['status'][];
+
 /** Seconds that the job itself still needs. */
 export function queuedSeconds(job: PrintJob, at: number): number {
-  if (['history', 'deleted'].includes(stateOf(job))) return 0;
+  if (!UNPRINTED.includes(job.status)) return 0;
   const heating = job.status === 'printing' || job.printed > 0 ? 0 : PHASE_SECONDS.pre_print;
   return job.timeTotal - elapsed(job, at) + heating;
 }

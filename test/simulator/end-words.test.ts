@@ -55,6 +55,36 @@ describe('simulator: words for the end of a print', () => {
       assert.deepEqual([(await ended()).status, await listed()], [how, undefined]);
     });
 
+  it('leave nothing to print, whatever share of the print is missing', async () => {
+    /** Remaining seconds of a job by its word, of the one behind it and of the whole queue. */
+    const times = async (number: number): Promise<unknown[]> => {
+      const [{ status, time_remaining: own }, next] = (await bench.status(number)).print_jobs;
+      const path = `/connect/v1/clusters/${bench.clusterId(number)}`;
+      return [status, own, next.time_remaining, (await bench.api('GET', path)).json.data.host_remaining_print_time];
+    };
+    for (const [number, words] of [
+      [1, ['aborting', 'aborted_post_print', 'aborted_wait_cleanup']],
+      [2, ['aborting', 'wait_cleanup']],
+    ] as const) {
+      world.setCleaning(number, 'manual');
+      await underWay(number);
+      await bench.print(await bench.upload(TEN_MINUTES), number);
+      assert.deepEqual(await times(number), ['printing', 500, 500 + 690, 500 + 690]);
+      world.abort(number);
+      for (const word of words) {
+        assert.deepEqual(await times(number), [word, 0, 690, 690]);
+        bench.pass(word === 'aborting' ? 10 : 60);
+      }
+    }
+    world.clean(1);
+    bench.pass(195);
+    world.fail(1);
+    await bench.print(await bench.upload(TEN_MINUTES));
+    assert.deepEqual(await times(1), ['failed_post_print', 0, 690, 690]);
+    bench.pass(60);
+    assert.deepEqual(await times(1), ['failed_wait_cleanup', 0, 690, 690]);
+  });
+
   it('follow one another by themselves where the plate is cleared automatically', async () => {
     await underWay();
     world.fail(1);
