@@ -1,6 +1,6 @@
 import { readData } from '../http/bodies';
 import { page } from '../wire/paging';
-import { libraryFileRecord, storedJobRecord } from '../wire/stored-records';
+import { libraryFileRecord, storedJobRecord, type About } from '../wire/stored-records';
 import { requiredField } from '../http/refusals';
 import { storedPreview } from './previews';
 import type { Route } from '../http/server';
@@ -30,14 +30,16 @@ export const libraryFileWriter =
 const clientOf = ({ claims }: Caller): { clientId?: string } =>
   typeof claims.client_id === 'string' ? { clientId: claims.client_id } : {};
 
-function about({ world, users }: ApiParts, file: StoredFile): { uploaded: boolean; username: string | undefined } {
+function about({ world, users }: ApiParts, file: StoredFile): About {
   const user = users.find(({ userId }) => userId === file.userId);
   const username = file.username === undefined ? user?.username : (file.username ?? undefined);
-  return { uploaded: world.isUploaded(file), username };
+  return { status: world.fileStatus(file), username };
 }
 
 function address({ world, urls, storageUrl }: ApiParts, file: StoredFile): Wire {
-  if (world.isUploaded(file)) return { download_url: storageUrl() + urls.sign('download', file.key) };
+  const status = world.fileStatus(file);
+  if (status === 'failed') return {};
+  if (status === 'uploaded') return { download_url: storageUrl() + urls.sign('download', file.key) };
   const lifetime = file.uploadMode === 'session' ? SESSION_LIFETIME : undefined;
   return { upload_url: storageUrl() + urls.sign('upload', file.key, lifetime) };
 }

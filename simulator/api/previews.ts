@@ -13,7 +13,7 @@ export function previewUrls({ world, urls, storageUrl }: ApiParts): PreviewUrl {
 /** Returns a function that signs the picture of a stored job, in its record; only UFP has one (wire facts 4.1). */
 export function storedPreview({ world, urls, storageUrl }: ApiParts): (job: StoredJob) => Record<string, string> {
   return (job) =>
-    job.contentType === 'application/x-ufp' && world.isUploaded(job)
+    job.contentType === 'application/x-ufp' && world.fileStatus(job) === 'uploaded'
       ? { preview_image_url: storageUrl() + urls.sign('preview', job.key) }
       : {};
 }

@@ -1,49 +1,47 @@
 import { iso } from '../world/clock';
 import type { LibraryFile, LibraryProject, StoredFile, StoredJob } from '../world/state';
+import type { FileStatus } from '../world/library';
 import { toolpathMetadata } from './toolpath-metadata';
 
 type Wire = Record<string, unknown>;
 
+/** What a record states besides the file itself. */
+export interface About {
+  status: FileStatus;
+  username: string | undefined;
+}
+
 /** Common fields of stored jobs and library files, without the signed addresses. */
-function storedRecord(
-  file: StoredFile,
-  { uploaded, username }: { uploaded: boolean; username?: string | undefined },
-): Wire {
+function storedRecord(file: StoredFile, { status, username }: About): Wire {
   return {
     file_size: file.fileSize,
     content_type: file.contentType,
     ...(file.origin === null ? {} : { origin: file.origin }),
     ...(file.libraryProjectId === null ? {} : { library_project_id: file.libraryProjectId }),
-    ...(file.failure === undefined
-      ? { status: uploaded ? 'uploaded' : 'uploading' }
-      : { status: 'failed', status_description: file.failure }),
+    status,
+    ...(file.failure === undefined ? {} : { status_description: file.failure }),
     user_id: file.userId,
     ...(username === undefined ? {} : { username }),
-    ...(uploaded && file.uploadedAt !== null ? { uploaded_at: iso(file.uploadedAt) } : {}),
+    ...(status === 'uploaded' && file.uploadedAt !== null ? { uploaded_at: iso(file.uploadedAt) } : {}),
   };
 }
 
 /** Record of calls 3 and 4 (wire facts 4.1). */
-export function storedJobRecord(
-  job: StoredJob,
-  about: { uploaded: boolean; username?: string | undefined; parsing: string },
-): Wire {
-  const metadata = about.uploaded && about.parsing === 'success' ? toolpathMetadata(job) : undefined;
+export function storedJobRecord(job: StoredJob, about: About & { parsing: string }): Wire {
+  const parsing = about.status === 'uploaded' ? about.parsing : undefined;
+  const metadata = parsing === 'success' ? toolpathMetadata(job) : undefined;
   return {
     job_id: job.jobId,
     job_name: job.jobName,
     ...storedRecord(job, about),
     ...(job.sourceFileId === null ? {} : { source_file_id: job.sourceFileId }),
-    ...(about.uploaded ? { parsing_status: about.parsing } : {}),
+    ...(parsing === undefined ? {} : { parsing_status: parsing }),
     ...(metadata === undefined ? {} : { metadata }),
   };
 }
 
 /** Record of calls 5 and 6 (wire facts 4.3). A client requires its `uploaded_at` before the upload already. */
-export function libraryFileRecord(
-  file: LibraryFile,
-  about: { uploaded: boolean; username?: string | undefined },
-): Wire {
+export function libraryFileRecord(file: LibraryFile, about: About): Wire {
   return {
     file_id: file.fileId,
     file_name: file.fileName,

@@ -21,6 +21,8 @@ type Announced = Pick<
 /** A user in one workspace. */
 type Member = Pick<StoredFile, 'organizationId' | 'userId'>;
 
+export type FileStatus = 'uploading' | 'uploaded' | 'failed';
+
 /** What a test changes of a stored job. */
 export interface StoredJobChange {
   name?: string;
@@ -64,10 +66,10 @@ export class Library extends WorldBase {
     );
   }
 
-  /** Returns a stored job whose file is there; `undefined` otherwise. */
+  /** Returns a stored job whose file is there and usable; `undefined` otherwise. */
   uploadedJob(jobId: string): StoredJob | undefined {
     const job = this.state.storedJobs.find((other) => other.jobId === jobId);
-    return job && this.isUploaded(job) ? job : undefined;
+    return job && this.fileStatus(job) === 'uploaded' ? job : undefined;
   }
 
   libraryFiles(organizationId?: string): LibraryFile[] {
@@ -111,8 +113,10 @@ export class Library extends WorldBase {
     return comment;
   }
 
-  isUploaded(file: StoredFile): boolean {
-    return file.uploadedAt !== null && file.uploadedAt <= this.clock.now();
+  /** Present status of a stored file (wire facts 4.1). */
+  fileStatus({ failure, uploadedAt }: StoredFile): FileStatus {
+    if (failure !== undefined) return 'failed';
+    return uploadedAt !== null && uploadedAt <= this.clock.now() ? 'uploaded' : 'uploading';
   }
 
   register(about: Announced & Pick<StoredJob, 'jobName' | 'sourceFileId'>): StoredJob {

@@ -24,7 +24,7 @@ export interface JobDetails {
 export class Prints extends Printers {
   /** Sends a stored job to a cluster (call 10). */
   print(cluster: Cluster, stored: StoredJob, userId: string, startNow: boolean): PrintJob {
-    if (!this.isUploaded(stored) || stored.failure !== undefined)
+    if (this.fileStatus(stored) !== 'uploaded')
       throw new Refusal(409, 'jobNotUploaded', 'The file of this job was not uploaded.');
     if (!cluster.online || !cluster.authorized)
       throw new Refusal(409, 'printerInactive', 'The printer is offline or inactive.');

@@ -140,4 +140,26 @@ describe('simulator: what the service says about a print', () => {
     assert.equal((await bench.api('POST', path)).status, 200);
     assert.throws(() => world.setStoredJob(jobId, { libraryProjectId: 'x' }), /found/i);
   });
+
+  it('includes no address and nothing from inside of a file that failed, until the service can use it', async () => {
+    const ufp = { job_name: 'part.ufp', content_type: 'application/x-ufp' };
+    const announced: string = (await bench.register(Buffer.from('part'), ufp)).job_id;
+    const complete = await bench.upload(';TIME:600\n', ufp);
+    const printed = await bench.print(complete);
+    bench.pass(10);
+    const path = `/connect/v1/clusters/${bench.clusterId()}/print_jobs/${printed}`;
+    const CONTENTS = ['upload_url', 'download_url', 'preview_image_url', 'parsing_status', 'metadata', 'preview_url'];
+    const contents = (record: Wire): string[] => CONTENTS.filter((field) => field in record);
+    const shown = async (): Promise<string[][]> => [
+      contents((await bench.api('GET', `/slicer/v1/jobs/${announced}`)).json.data),
+      contents((await bench.api('GET', `/slicer/v1/jobs/${complete}`)).json.data),
+      contents((await bench.api('GET', path)).json.data),
+    ];
+    const before = [['upload_url'], ['download_url', 'preview_image_url', 'parsing_status'], ['preview_url']];
+    assert.deepEqual(await shown(), before);
+    for (const id of [announced, complete]) world.setStoredJob(id, { failure: 'Virus found.' });
+    assert.deepEqual(await shown(), [[], [], []]);
+    for (const id of [announced, complete]) world.setStoredJob(id, { failure: null });
+    assert.deepEqual(await shown(), before);
+  });
 });
