@@ -3,7 +3,7 @@ import { readData } from '../http/bodies';
 import type { Call, Route } from '../http/server';
 import { signedInRoutes, type ApiParts } from './signed-in';
 import type { Caller } from '../auth/tokens';
-import type { Action } from '../world/state';
+import type { Action, Cluster } from '../world/state';
 
 const PATH = '/connect/v1/clusters/{cluster_id}';
 
@@ -24,6 +24,10 @@ export function actionRoutes(parts: ApiParts): Route[] {
     value: { image_url: parts.storageUrl() + urls.sign('image', actionId) },
   });
 
+  /** The uuid of a print job or printer; one client calls the host printer by the host's guid (wire facts 9). */
+  const targetOf = ({ hostGuid, printers }: Cluster, kind: Action['kind'], id: string): string =>
+    parts.lenient && kind === 'printer' && id === hostGuid ? printers[0]!.uuid : id;
+
   const dispatch =
     (kind: Action['kind'], parameter: string) =>
     async (call: Call, { userId, organizationId }: Caller): Promise<unknown> => {
@@ -31,7 +35,8 @@ export function actionRoutes(parts: ApiParts): Route[] {
       const cluster = world.cluster(params.cluster_id!, organizationId);
       const name = params.action!;
       const data = (await readData(call, 'Action', actionRule(kind, name).fields)) ?? {};
-      return record(world.dispatch(cluster, { kind, target: params[parameter]!, name, data, userId }));
+      const target = targetOf(cluster, kind, params[parameter]!);
+      return record(world.dispatch(cluster, { kind, target, name, data, userId }));
     };
 
   return [

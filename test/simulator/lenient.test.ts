@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { Simulator } from '../../simulator/index';
-import { Bench, call, form, REDIRECT, SCOPE, type Reply } from './support';
+import { Bench, call, form, REDIRECT, SCOPE, type Reply, type Wire } from './support';
 
 const CLIENT = { id: 'registered', secret: 'its-secret', redirectUris: [REDIRECT] };
 const LOCAL = 'http://localhost:32118/callback';
@@ -101,6 +101,20 @@ describe('simulator: a lenient service', () => {
     const dates = { start_date: '2030-01-01T00:00:00Z', end_date: '2030-01-02T00:00:00Z', generated_time: null };
     const order = { cluster_ids: [strict.clusterId()], report_type: 'print_jobs', ...dates };
     assert.deepEqual(await answers('PUT', '/report/v1/reports', order), [400, 201]);
+  });
+
+  it('takes the host of a printer for its host printer in an action, whatever the brand', async () => {
+    for (const number of [1, 4, 5]) {
+      const { clusterId, hostGuid } = lenient.simulator.world.cluster(number);
+      const path = `/connect/v1/clusters/${clusterId}/printers/${hostGuid}/action`;
+      assert.deepEqual(await answers('POST', `${path}/get_webcam_snapshot`, {}), [404, 201]);
+      const { json } = await lenient.api('POST', `${path}/rename`, { data: { name: `Renamed ${number}` } });
+      lenient.pass(1);
+      assert.equal((await lenient.actionStatus(json.data.action_id, number)).status, 'success');
+      const names = (await lenient.status(number)).printers.map((printer: Wire) => printer.friendly_name);
+      assert.equal(names[0], `Renamed ${number}`);
+      assert.equal(new Set(names).size, names.length);
+    }
   });
 
   it('lists the clusters under the path that one client uses', async () => {
