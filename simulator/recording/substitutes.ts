@@ -13,12 +13,19 @@ export type Kind =
 /** Fields whose words say what happened or what a printer is made of: they stay. */
 const KEPT = new Set(
   (
-    'status state display_status parsing_status firmware_update_status filter_status code http_status severity type ' +
+    'status state status_detail display_status parsing_status firmware_update_status firmware_channel filter_status ' +
+    'sent_from code task_codes http_status severity type ' +
     'type_of_change translation_key material brand color print_core_id print_core machine_variant machine_family ' +
     'compatible_machine_families printer_type printer_model content_type firmware_version latest_available_firmware ' +
     'host_version capabilities version flavor header_version report_type action token_type error frequency'
   ).split(' '),
 );
+/** Fields of which this holds in one kind of object alone; elsewhere people choose what they contain. */
+const KEPT_IN = new Map([
+  ['configuration_changes_required', ['origin_id', 'origin_name', 'target_id', 'target_name']],
+  ['meta', ['error_type', 'record_name', 'field_name', 'model_name']],
+  ['data', ['list', 'channel']],
+]);
 /** Objects that describe a material, whose GUID stays. */
 const MATERIALS = new Set(['material', 'target_material', 'origin_material']);
 const MATERIAL_IDS = new Set(['material_guid', 'material_profile_id']);
@@ -125,8 +132,13 @@ export class Substitutes {
   }
 
   #stays(value: string, field: string, parent: string): boolean {
-    if (MATERIAL_IDS.has(field) || (field === 'guid' && MATERIALS.has(parent))) return /^[0-9a-f-]{36}$/i.test(value);
-    return KEPT.has(field) && WORDS.test(value) && !/[0-9a-f]{16,}|[0-9a-f]{8}-/i.test(value);
+    const keptHere = KEPT_IN.get(parent)?.includes(field) === true;
+    const ofMaterial =
+      MATERIAL_IDS.has(field) ||
+      (field === 'guid' && MATERIALS.has(parent)) ||
+      (keptHere && /^(?:origin|target)_id$/.test(field));
+    if (ofMaterial && /^[0-9a-f-]{36}$/i.test(value)) return true;
+    return (keptHere || KEPT.has(field)) && WORDS.test(value) && !/[0-9a-f]{16,}|[0-9a-f]{8}-/i.test(value);
   }
 
   /** A number that identifies something keeps its digits' number. */

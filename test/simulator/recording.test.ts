@@ -302,6 +302,109 @@ describe('simulator: recording', () => {
     );
   });
 
+  it('keeps the words of the service, and replaces the names beside them', async () => {
+    const PLA = '506c9f0d-e3aa-4bd4-b2d2-23e2425b1aa9';
+    /** Every enumeration of wire facts 12, and the words of errors and changes. */
+    const words = {
+      printers: [
+        ...['idle', 'printing', 'pre_print', 'maintenance', 'unreachable', 'error', 'booting', 'unknown', 'disabled'],
+      ].map((status) => ({ status, status_detail: `${status}_detail` })),
+      print_jobs: [
+        ...['queued', 'wait_approval', 'wait_user_action', 'wait_for_configuration', 'sent_to_printer', 'pre_print'],
+        ...['printing', 'pausing', 'paused', 'resuming', 'post_print', 'wait_cleanup', 'aborted_post_print'],
+        ...['failed_post_print', 'aborted_wait_user_action', 'failed_wait_user_action', 'aborted_wait_cleanup'],
+        ...['failed_wait_cleanup', 'aborting', 'aborted', 'finished', 'failed', 'error', 'none'],
+      ].map((status) => ({ status, status_detail: `${status}_detail` })),
+      states: ['wait_approval', 'sending', 'waiting', 'in_progress', 'history', 'deleted'].map((state) => ({ state })),
+      firmware: [
+        ...['up_to_date', 'pending_update', 'update_available', 'update_in_progress', 'update_failed'],
+        'update_impossible',
+      ].map((status) => ({
+        firmware_update_status: status,
+        firmware_channel: 'early_access',
+        firmware_version: '9.0.2',
+      })),
+      configuration_changes_required: [
+        ['material_change', PLA, 'Generic PLA', '7cbdb9ca-081a-456f-a6ba-f73e4e9cb856', 'Generic ABS'],
+        ['print_core_change', 'AA 0.4', 'AA 0.4', 'BB 0.8', 'BB 0.8'],
+        ['material_insert', '', '', PLA, 'Generic PLA'],
+        ['buildplate_change', 'glass', 'glass', 'flexible_pei', 'flexible_pei'],
+      ].map(([type, originId, originName, targetId, targetName]) => ({
+        type_of_change: type,
+        ...{ origin_id: originId, origin_name: originName, target_id: targetId, target_name: targetName },
+      })),
+      capabilities: [
+        ...[
+          'connect_with_cluster_id',
+          'connect_with_pin_code',
+          'cluster_account_status',
+          'group',
+          'status',
+          'schedule',
+        ],
+        ...['queue', 'print_job_action', 'print_job_action_duplicate', 'print_job_action_reprint'],
+        ...['print_job_action_response', 'print_job_recent_history', 'printer_action', 'printer_action_response'],
+        ...['printer_faults', 'identify', 'import_material', 'rename', 'set_availability', 'update_firmware'],
+        ...['webcam_snapshot', 'firewall', 'pin_code_lock', 'firmware_channel'],
+      ],
+      sources: ['cloud', 'usb', 'network', 'reprint'].map((source) => ({ sent_from: source })),
+      actions: ['pending', 'sent', 'success', 'failed', 'unknown', 'processing'].map((status) => ({ status })),
+      others: [
+        {
+          display_status: 'pre_print',
+          parsing_status: 'success',
+          filter_status: 'peak_performance',
+          severity: 'major',
+        },
+        { task_rule: { code: 'S5_CLEAN_NOZZLE', task_details: { type: 'time_based' } } },
+        { task_codes: ['S5_CLEAN_NOZZLE', 'S5_OIL_AXLES'] },
+        {
+          build_plate: { type: 'glass' },
+          flavor: 'Griffin',
+          material: { guid: PLA, material: 'PLA', brand: 'Generic' },
+        },
+      ],
+    };
+    const errors = [
+      {
+        ...{ code: 'requiredField', http_status: '400' },
+        meta: {
+          ...{ error_type: 'ModelValidationError', record_name: 'PrintJob' },
+          ...{ field_name: 'file_size', model_name: 'UploadRequest' },
+        },
+      },
+    ];
+    /** What people chose, in the same fields elsewhere. */
+    const names = [
+      {
+        name: 'Anna',
+        owner: 'Anna',
+        friendly_name: 'Anna',
+        note: 'Anna',
+        constraints: { require_printer_name: 'Anna' },
+      },
+      { list: 'Anna', channel: 'Anna', model_name: 'Anna', record_name: 'Anna', field_name: 'Anna' },
+      { origin_name: 'Anna', target_name: 'Anna', origin_id: 'Anna', target_id: 'Anna', printers: ['Anna'] },
+    ];
+    const origin = await service((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ data: { ...words, names }, errors }));
+    });
+    const session = await recorder({ auth: origin, api: origin });
+    const sent = {
+      data: { list: 'queued', channel: 'early_access', task_codes: ['S5_CLEAN_NOZZLE'], action: 'pause' },
+    };
+    const path = '/connect/v1/print_jobs?status=in_progress&sent_from=usb';
+    const headers = { 'content-type': 'application/json' };
+    await call(session.apiUrl + path, { method: 'POST', headers, body: JSON.stringify(sent) });
+    const text = await finish(session);
+    const [{ path: asked, sent: body, json }] = exchanges(text);
+    const { names: _, ...kept } = json.data;
+    assert.deepEqual(kept, words);
+    assert.deepEqual([json.errors, body.json, asked], [errors, sent, path]);
+    assert.ok(!text.includes('Anna'));
+  });
+
   it('survives hostile answers', async () => {
     const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`;
     const answers: [type: string, body: string, headers?: Record<string, string>][] = [
