@@ -1,8 +1,8 @@
 import { storedJobWriter } from './library';
-import { isObject, readData } from '../http/bodies';
+import { readData } from '../http/bodies';
 import { iso } from '../world/clock';
 import { page } from '../wire/paging';
-import { printJobRecord, stateOf } from '../wire/print-job-record';
+import { printerOf, printJobRecord, stateOf } from '../wire/print-job-record';
 import { invalidValue, recordNotFound, requiredField } from '../http/refusals';
 import { previewUrls } from './previews';
 import type { Route } from '../http/server';
@@ -69,13 +69,15 @@ export function printJobRoutes(parts: ApiParts): Route[] {
         .filter(({ clusterId }) => wanted.cluster(clusterId))
         .map((cluster) => world.upToDate(cluster));
       const moment = world.moment();
-      const records = clusters.flatMap((cluster) => {
+      const found = clusters.flatMap((cluster) => {
         const { at, queue, history } = reported(cluster, moment);
         return [...queue, ...history]
-          .filter((job) => job.visibleAt <= at && wanted.job(job))
-          .map((job) => printJobRecord(cluster, job, moment, previewUrl));
+          .filter((job) => job.visibleAt <= at && wanted.job(cluster, job))
+          .map((job) => ({ cluster, job }));
       });
-      return page(records.filter(wanted.record), query, parts.apiUrl() + request.url!, (record) => record);
+      return page(found, query, parts.apiUrl() + request.url!, ({ cluster, job }) =>
+        printJobRecord(cluster, job, moment, previewUrl),
+      );
     }),
   ];
 }
@@ -88,8 +90,7 @@ function printJobFilter(
   userId: string,
 ): {
   cluster: (id: string) => boolean;
-  job: (job: PrintJob) => boolean;
-  record: (record: unknown) => boolean;
+  job: (cluster: Cluster, job: PrintJob) => boolean;
 } {
   const list = (name: string): string[] => query.getAll(name).flatMap((value) => value.split(','));
   const [clusterIds, states, sentFroms] = [list('cluster_ids'), list('status'), list('sent_from')];
@@ -98,15 +99,11 @@ function printJobFilter(
   const within = (values: string[], value: string): boolean => values.length === 0 || values.includes(value);
   return {
     cluster: (id) => within(clusterIds, id),
-    job: (job) =>
+    job: (cluster, job) =>
       (states.length === 0 ? job.deletedAt === null : states.includes(stateOf(job))) &&
       within(sentFroms, job.sentFrom) &&
-      (!own || job.owner?.userId === userId),
-    record: (record) =>
-      isObject(record) &&
-      [record.name, record.printer_name, record.owner].some((text) =>
-        (typeof text === 'string' ? text : '').toLowerCase().includes(search),
-      ),
+      (!own || job.owner?.userId === userId) &&
+      [job.name, printerOf(cluster, job)?.name, job.owner?.name].some((text) => text?.toLowerCase().includes(search)),
   };
 }
 

@@ -48,7 +48,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, moment: Moment, 
     created_at: iso(job.createdAt),
     ...(job.deletedAt === null ? {} : { deleted_at: iso(job.deletedAt) }),
     ...(job.owner === null ? {} : { owner: job.owner.name, owner_id: job.owner.userId, owner_deleted: false }),
-    ...(cluster.printers.length > 1 ? assigned(cluster, printer, job) : {}),
+    ...assigned(cluster, job),
     ...(printer && isActive(job) ? { printer_name: printer.name, printer_uuid: printer.uuid } : {}),
     ...(printer && !isActive(job) ? { printed_on_uuid: printer.uuid } : {}),
     sent_from: job.sentFrom,
@@ -85,14 +85,21 @@ const messageRecord = ({ body, userId, username, at }: StatusMessage): Wire => (
   generated_time: iso(at),
 });
 
-/** The printer of a group that has a job, or that a waiting one is for. */
-function assigned(cluster: Cluster, printer: Printer | undefined, job: PrintJob): Wire {
-  if (job.status !== 'queued') return printer && isActive(job) ? { assigned_to: printer.name } : {};
+/** The printer that has a job or had it, or that a waiting one is for. */
+export function printerOf(cluster: Cluster, job: PrintJob): Printer | undefined {
+  if (job.status !== 'queued') return cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   const [fewest] = cluster.printers
     .filter(({ enabled }) => enabled)
     .map((candidate) => ({ candidate, changes: changesFor(cluster, candidate, job).length }))
     .sort((one, other) => one.changes - other.changes);
-  return fewest ? { assigned_to: fewest.candidate.name } : {};
+  return fewest?.candidate;
+}
+
+/** The member of a group that has a job, or that a waiting one is for. */
+function assigned(cluster: Cluster, job: PrintJob): Wire {
+  if (cluster.printers.length === 1 || !(isActive(job) || job.status === 'queued')) return {};
+  const printer = printerOf(cluster, job);
+  return printer ? { assigned_to: printer.name } : {};
 }
 
 /** State of a job, which is coarser than its status (wire facts 12.3). */

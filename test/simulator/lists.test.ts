@@ -41,6 +41,29 @@ describe('simulator: a list', () => {
     assert.equal((await bench.api('GET', '/connect/v1/print_jobs?private_only=yes')).status, 400);
   });
 
+  it('finds print jobs by their printer while they wait, are under way and have ended', async () => {
+    const { world } = bench.simulator;
+    const search = async (text: string): Promise<string[]> => {
+      const { data } = (await bench.api('GET', `/connect/v1/print_jobs?search=${text}`)).json;
+      return data.map((job: Wire) => `${job.name} ${job.state}`).sort();
+    };
+    for (const name of ['one.gcode', 'two.gcode'])
+      await bench.print(await bench.upload(';TIME:60\n', { job_name: name }));
+    bench.pass(10);
+    assert.deepEqual(await search('WORKBENCH'), ['one.gcode in_progress', 'two.gcode waiting']);
+    bench.pass(600);
+    assert.deepEqual(await search('workbench'), ['one.gcode history', 'two.gcode in_progress']);
+
+    const member = encodeURIComponent(world.cluster(4).printers[1]!.name);
+    for (const name of ['a.gcode', 'b.gcode', 'c.gcode']) world.printLocally(4, { name, seconds: 60 });
+    bench.pass(10);
+    assert.deepEqual(await search(member), ['b.gcode in_progress']);
+    world.setEnabled(4, false, 1);
+    assert.deepEqual(await search(member), ['b.gcode in_progress', 'c.gcode waiting']);
+    bench.pass(600);
+    assert.deepEqual(await search(member), ['b.gcode history', 'c.gcode in_progress']);
+  });
+
   it('contains the stored jobs, newest first', async () => {
     for (const name of ['one.gcode', 'two.gcode']) await bench.upload('G28', { job_name: name });
     const { json } = await bench.api('GET', '/slicer/v1/jobs');
