@@ -230,7 +230,7 @@ export class QueueView {
         seconds: facts?.seconds ?? null,
         volumes: facts?.volumes ?? [],
         weights: facts?.weights ?? [],
-        cost: costOfFile(rules.prices, facts, facts?.seconds ?? null),
+        cost: costOfFile(rules.prices, facts, views.materialOf, facts?.seconds ?? null),
       },
       cost: costOfPrints(record.prints),
       eta: null,

@@ -1022,6 +1022,7 @@ const OTHERS: Record<string, string> = {
   'queue/model/gate-verdicts.*': 'gets records',
   'queue/model/machine.*': 'compares ids',
   'queue/run/runtime.*': 'compares ids',
+  'queue/model/requirement.completed': 'adds to texts that were read',
   'queue/model/rules.*': 'gets hours that were read',
   'queue/model/types.*': 'gets records',
   'queue/plan/inputs.*': 'works by the functions of other files',

@@ -60,7 +60,7 @@ export function requirementOf(require: Require | null, facts: FileFacts | null, 
   return {
     models: named.models ?? (model === null ? null : [model]),
     printCores: named.printCores ?? printCores,
-    materials: (named.materials ?? materials).map((need) => completed(need, find)),
+    materials: completed(named.materials ?? materials, find),
     buildPlate: named.buildPlate === undefined ? buildPlate : named.buildPlate || null,
     tags: named.tags ?? [],
     printers: named.printers && named.printers.length > 0 ? named.printers : null,
@@ -86,11 +86,13 @@ const nozzlesWithoutCore = (facts: FileFacts | null): (number | null)[] =>
 
 const isAnyKnown = (values: readonly unknown[]): boolean => values.some((value) => value !== null);
 
-function completed(need: MaterialNeed | null, find: MaterialFinder): MaterialNeed | null {
-  if (!need?.guid || need.type) return need;
-  const known = Object.fromEntries(Object.entries(need).filter(([, word]) => word));
-  return { ...need, ...find(need.guid), ...known };
-}
+/** Materials with what is known by their GUIDs, where nothing else states their types. */
+export const completed = (needs: FileFacts['materials'], find: MaterialFinder): FileFacts['materials'] =>
+  needs.map((need) => {
+    if (!need?.guid || need.type) return need;
+    const known = Object.fromEntries(Object.entries(need).filter(([, word]) => word));
+    return { ...need, ...find(need.guid), ...known };
+  });
 
 const MEMBERS = ['models', 'printCores', 'materials', 'buildPlate', 'tags', 'printers'];
 const MATERIAL_MEMBERS = ['guid', 'type', 'brand', 'color'] as const;

@@ -5,6 +5,7 @@ import { PrintingError } from '../../service/errors';
 import { folded } from '../../service/printer-filter';
 import type { FileFacts } from '../../toolpath/facts';
 import { phrase, type Sentence } from '../../words/sentence';
+import { completed, type MaterialFinder } from './requirement';
 
 /** Rules of a queue: the settings of its configuration node (print queue, 3.1). */
 export interface QueueRules {
@@ -114,9 +115,11 @@ function priceOf(kilogram: Prices['kilogram'], type: string | null): number | nu
 export const costOfFile = (
   prices: Prices,
   facts: FileFacts | null,
+  find: MaterialFinder,
   seconds: number | null,
   weights = facts?.weights,
-): number | null => facts && costOf(prices, { seconds, materials: facts.materials, weights: weights ?? [] });
+): number | null =>
+  facts && costOf(prices, { seconds, materials: completed(facts.materials, find), weights: weights ?? [] });
 
 /** Settings of a queue as its form saves them (print queue, 3.1); each may be missing. */
 type QueueSettings = Readonly<Partial<Record<string, unknown>>>;

@@ -530,7 +530,7 @@ export class Attempts {
     { job, isDisconnected, ...end }: JobEnd,
     printerId: string | null = null,
   ): Promise<void> {
-    const { data, rules, clock } = this.#queue;
+    const { data, rules, views, clock } = this.#queue;
     this.#recalls.forget(itemId, attempt);
     const hasStarted = attempt.startedAt !== null || (job !== null && hasBegun(job));
     const outcome = end.outcome === 'ended' && job && isDeleted(job) && !hasStarted ? 'aborted' : end.outcome;
@@ -557,7 +557,10 @@ export class Attempts {
         ? usedBy(facts, this.#feedsOf(attempt, job), isWhole ? 1 : shareOf(job, facts), !isWhole)
         : [];
     const weights = isWhole ? undefined : weightsOf(used);
-    const cost = began || used.length > 0 ? costOfFile(rules.prices, facts, seconds, weights) : nothingOf(rules.prices);
+    const cost =
+      began || used.length > 0
+        ? costOfFile(rules.prices, facts, views.materialOf, seconds, weights)
+        : nothingOf(rules.prices);
     const reason = isWhole || !job ? null : describeReason(job);
     const ended = { outcome, at: clock.now(), printerId, seconds, cost, used, reason };
     await this.#records.change(itemId, (now) => changes.ended(now, attempt, ended, this.#records.context));

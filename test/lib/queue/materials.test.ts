@@ -226,4 +226,23 @@ describe('queue/materials: of a queue', () => {
     assert.ok(failed > 0 && failed < finished, `${failed} ${finished}`);
     assert.equal(cost, failed + finished);
   });
+
+  it('knows the cost of a file that states only the GUID of its material, once a printer has shown its type', async () => {
+    load(5000);
+    const extruders = METADATA.extruders.map((extruder) => ({ ...extruder, material: { guid: 'red', weight: 100 } }));
+    all.farm.metadata.set('job', { ...METADATA, extruders });
+    const prices = readPrices({ currency: 'EUR', hour: 36, kilogram: { PLA: 10 } });
+    one = await all.begin({ printers: ['C1'], material: 'guid', gate: 'automatic', prices });
+    await one.add('a', { orderId: 'o' });
+    await all.pass(90);
+    const { requires, estimate, prints, cost } = await one.item('a');
+    assert.deepEqual(
+      requires.materials.map((need) => need?.type),
+      ['PLA'],
+    );
+    // The slicer estimates 100 seconds; the print takes 60.
+    assert.deepEqual([estimate.cost, cost, ...prints.map((print) => print.cost)], [2, 1.6, 1.6]);
+    const order = one.events.find(({ type }) => type === 'order.finished');
+    assert.deepEqual(order?.value, { orderId: 'o', good: 1, wanted: 1, cost: 1.6, currency: 'EUR' });
+  });
 });
