@@ -93,7 +93,7 @@ export const item = (itemId: string, state: Partial<PlanItem> = {}): PlanItem =>
   files: [file()],
   waiting: [1],
   parts: null,
-  isFront: false,
+  front: 0,
   avoid: new Map(),
   refused: new Set(),
   obstacle: null,
@@ -204,7 +204,7 @@ export const planInputs: fc.Arbitrary<PlanInput> = fc
           some({ waiting: [1] }, { waiting: [2, 3] }, { waiting: [] }),
           fc.record({ left: fc.nat({ max: 6 }), first: some(1, 4) }),
         ),
-        isFront: some(false, false, false, true),
+        front: some(0, 0, 0, 1, 2),
         avoid: fc.oneof(fc.constant<string[]>([]), fc.array(clusters, { maxLength: 3 })),
         refused: fc.oneof(
           { weight: 4, arbitrary: fc.constant<string[]>([]) },

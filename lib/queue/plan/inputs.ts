@@ -24,8 +24,8 @@ export interface PlanItem {
   waiting: readonly number[];
   /** Parts that are left for them, and the number of the next copy after them; null: the item owes copies. */
   parts: { left: number; perPrint: number; next: number } | null;
-  /** Whether the first waiting copy was rejected, and goes to the front of its priority. */
-  isFront: boolean;
+  /** Number of the waiting copies, the first ones, that a verdict owes: they go to the front of their priority. */
+  front: number;
   /**
    * By waiting copy, the clusters on which it failed or did not begin, each with the place of the last such attempt: others are
    * preferred, and then those of the earlier attempts.
@@ -56,8 +56,10 @@ export const copyAfter = ({ waiting, parts }: PlanItem, others: number): number 
 export function withoutPrints(item: PlanItem, prints: readonly { copy: number; file: number }[]): PlanItem {
   const { files, parts } = item;
   const begun = new Set(prints.map(({ copy }) => copy));
-  const waiting = item.waiting.filter((copy) => !begun.has(copy));
-  const rest = { ...item, waiting, isFront: false, avoid: NONE_AVOIDED };
+  const isLeft = (copy: number) => !begun.has(copy);
+  const waiting = item.waiting.filter(isLeft);
+  const front = item.waiting.slice(0, item.front).filter(isLeft).length;
+  const rest = { ...item, waiting, front, avoid: NONE_AVOIDED };
   if (!parts) return rest;
   const { perPrint } = parts;
   const left = prints.reduce((sum, { file }) => Math.max(0, sum - (files[file]?.perPrint ?? 1)), parts.left);
@@ -67,6 +69,7 @@ export function withoutPrints(item: PlanItem, prints: readonly { copy: number; f
   return {
     ...rest,
     waiting: [...waiting.slice(0, needed), ...more],
+    front: Math.min(front, needed),
     parts: { left, perPrint, next: next + more.length },
   };
 }
@@ -229,8 +232,7 @@ export function planFile(record: ItemRecord, at: number, find: MaterialFinder): 
 function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string>, find: MaterialFinder): PlanItem {
   // Nothing of a removed item starts, whatever its record owes.
   const waiting = record.isRemoved ? [] : waitingCopies(record);
-  const [first] = waiting;
-  const isFront = first !== undefined && record.front.includes(first);
+  const inFront = new Set(record.front);
   return {
     itemId: record.itemId,
     priority: record.priority,
@@ -243,7 +245,7 @@ function planItem(record: ItemRecord, configurations: ReadonlyMap<string, string
     parts: record.parts
       ? { left: countParts(record)?.left ?? 0, perPrint: record.parts.perPrint, next: record.copies + 1 }
       : null,
-    isFront,
+    front: waiting.filter((copy) => inFront.has(copy)).length,
     avoid: avoidedBy(record),
     refused: refusingPrinters(record, configurations),
     obstacle: obstacleOf(record),

@@ -33,7 +33,7 @@ export interface Turn {
   added: string;
   /** ms since 1970; 0: at once. */
   notBefore: number;
-  isFront: boolean;
+  front: number;
   /** Whether a printer refused it. */
   isRefused: boolean;
   /** Whether it owes copies of a file that can be printed, and nothing holds it. */
@@ -97,7 +97,7 @@ export function turnOf(item: PlanItem, groups: RequirementGroups, { match }: Pic
     rank: item.rank,
     added: item.added,
     notBefore: item.notBefore ?? 0,
-    isFront: item.isFront,
+    front: item.front,
     isRefused: item.refused.size > 0,
     isReady: item.obstacle === null && fault === null && item.waiting.length > 0,
     group: files.length === 1 ? (files[0]?.group ?? null) : null,
@@ -264,20 +264,20 @@ class Run {
     this.#since.fill(null);
     let hasFront = false;
     for (let at = from; at < to; at++) {
-      const { only, added, isFront, itemId } = turns[at] as Turn;
-      hasFront ||= isFront;
+      const { only, added, front, itemId } = turns[at] as Turn;
+      hasFront ||= front > 0;
       if (only < 0 || this.#isRefused(itemId, only)) continue;
       const since = this.#since[only] ?? null;
       if (since === null || added < since) this.#since[only] = added;
     }
     for (let at = from; hasFront && at < to; at++) {
       const turn = turns[at] as Turn;
-      if (turn.isFront) this.#assignItem(turn, 0, 1);
+      this.#assignItem(turn, 0, turn.front);
     }
     for (let at = from; at < to && !this.isOver; at++) {
       const turn = turns[at] as Turn;
       if (turn.group?.isExhausted && turn.group.run === this.#id && turn.only < 0) continue;
-      this.#assignItem(turn, turn.isFront ? 1 : 0, Infinity);
+      this.#assignItem(turn, turn.front, Infinity);
     }
   }
 
@@ -591,8 +591,9 @@ function sortedTurns(sorted: readonly Turn[], moved: ReadonlySet<Turn>): Turn[] 
 
 /** Numbers the turns: a copy that was rejected goes to the front of its priority. */
 function numbered(ready: readonly Turn[]): readonly Turn[] {
-  const order = ready.some(({ isFront }) => isFront)
-    ? ready.toSorted((one, other) => other.priority - one.priority || Number(other.isFront) - Number(one.isFront))
+  const isFront = ({ front }: Turn) => front > 0;
+  const order = ready.some(isFront)
+    ? ready.toSorted((one, other) => other.priority - one.priority || Number(isFront(other)) - Number(isFront(one)))
     : ready;
   for (let at = 0; at < order.length; at++) (order[at] as Turn).position = at;
   return order;

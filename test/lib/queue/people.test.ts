@@ -234,6 +234,24 @@ describe('queue/people', () => {
     assert.deepEqual(all.farm.sent, ['C1 b', 'C1 b', 'C1 job']);
   });
 
+  it('prints all copies of bad parts before other items, and forecasts them so', async () => {
+    one = await all.begin({ gate: 'confirm' });
+    const first = await one.add('first', { jobId: 'first', held: true });
+    const bad = await one.add('bad', { jobId: 'bad', copies: 2 });
+    await all.pass(80);
+    await one.pause(null, null, all.clock.now() + 600_000);
+    await one.does('release', 'first');
+    for (const clusterId of ['C1', 'C2']) await one.clear(false, clusterId);
+    // One printer prints them one after the other.
+    await one.pause('C2');
+    const { items } = await one.ask((queue) => queue.forecast());
+    const foretold = ({ item }: typeof bad) => items.find(({ itemId }) => itemId === item.itemId);
+    assert.ok((foretold(bad)?.endAt ?? '') < (foretold(first)?.startAt ?? ''));
+    await one.resume('C2');
+    await all.pass(600);
+    assert.deepEqual(all.farm.sent.slice(2).sort(), ['C1 bad', 'C2 bad']);
+  });
+
   it('pauses the queue until it is resumed, or until a time', async () => {
     one = await all.begin({ printers: ['C1'] });
     await one.pause();

@@ -206,10 +206,10 @@ describe('queue/plan', () => {
     fc.assert(
       fc.property(planInputs, (input) => {
         const plans = given(input);
-        const isPlain = ({ itemId, avoid, refused, isFront, deadline }: PlanItem) =>
+        const isPlain = ({ itemId, avoid, refused, front, deadline }: PlanItem) =>
           [...avoid.values()].every(({ size }) => size === 0) &&
           refused.size + (input.refusals.get(itemId)?.size ?? 0) === 0 &&
-          !isFront &&
+          front === 0 &&
           deadline === null;
         const { order } = plan(input);
         for (const [at, itemId] of order.entries())
@@ -348,15 +348,15 @@ describe('queue/plan', () => {
     assert.equal(order(4), 'ba');
   });
 
-  it('puts a rejected copy at the front of its priority, and the other copies in their place', () => {
+  it('puts rejected copies at the front of their priority, and the other copies in their place', () => {
     const items = [
       item('a', { waiting: [1] }),
-      item('b', { waiting: [3, 4], isFront: true }),
+      item('b', { waiting: [3, 2, 4], front: 2 }),
       item('c', { priority: 1 }),
     ];
-    const printers = ['c1', 'c2', 'c3', 'c4'].map((id) => printer(id));
+    const printers = ['c1', 'c2', 'c3', 'c4', 'c5'].map((id) => printer(id));
     const input = planInput({ items, printers });
-    assert.deepEqual(assigned(input), ['c/1 c1', 'b/3 c2', 'a/1 c3', 'b/4 c4']);
+    assert.deepEqual(assigned(input), ['c/1 c1', 'b/3 c2', 'b/2 c3', 'a/1 c4', 'b/4 c5']);
     assert.deepEqual(plan(input).order, ['c', 'b', 'a']);
   });
 
