@@ -124,10 +124,18 @@ export function updated(record: ItemRecord, changes: ItemUpdate, rank: string, c
       ),
     }),
     ...(record.isHeld && changes.held === false && { waitsSince: context.now }),
-    ...(changes.deadlineAt !== undefined && changes.deadlineAt !== record.deadline && { isOverdue: false }),
+    ...(changes.deadlineAt !== undefined && lateness(record, changes.deadlineAt)),
   };
   const after = parts ? withPerPrint(changed) : changed;
   return concluded(JSON.stringify(after) === JSON.stringify(record) ? record : after, context);
+}
+
+/** Whether an item is overdue with another deadline: it is told once, and again only for a later one than before. */
+function lateness(record: ItemRecord, deadline: number | null): Partial<ItemRecord> {
+  if (deadline === record.deadline) return {};
+  const { toldDeadline = -Infinity } = record;
+  const told = record.isOverdue ? Math.max(toldDeadline, record.deadline ?? -Infinity) : toldDeadline;
+  return { isOverdue: deadline !== null && deadline <= told, ...(told > -Infinity && { toldDeadline: told }) };
 }
 
 /** Parts that an item wants after an update; undefined: it owes copies. Throws INVALID_INPUT for a property of the other kind. */
@@ -550,7 +558,7 @@ export function withBlocked(record: ItemRecord, is: boolean, context: ChangeCont
   return withItemEvent(after, context, type, count);
 }
 
-/** Whether an item has a deadline, and is not known to miss it. */
+/** Whether an item has a deadline, and is not known to miss it or a later one. */
 export const mayBeLate = ({ deadline, endedAt, isOverdue }: ItemRecord): boolean =>
   deadline !== null && endedAt === null && !isOverdue;
 

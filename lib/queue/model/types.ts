@@ -541,6 +541,8 @@ export interface ItemRecord {
   /** Null while it has not ended. */
   endedAt: number | null;
   isOverdue: boolean;
+  /** The latest of its former deadlines that it was told to miss, ms since 1970; absent: there was none. */
+  toldDeadline?: number;
   /** How often a person wanted it to be tried at once where the service had refused it; absent: never. */
   tries?: number;
   /** Whether `item.blocked` is reported and `item.unblocked` not yet, the number of `item.blocked` so far, and since when. */

@@ -413,6 +413,7 @@ const isItem = shapeOf({
   notBefore: isTimeOrNull,
   deadline: isTimeOrNull,
   ...Object.fromEntries(['isHeld', 'awaitsApproval', 'isRemoved', 'isOverdue'].map((name) => [name, isFlag])),
+  toldDeadline: orMissing(isTime),
   // An item of parts begins more of them than it wants at first, as some parts are bad.
   copies: (value) => isPosition(value) && (value as number) <= 10 * COPIES,
   parts: orMissing(shapeOf({ wanted: isPosition, perPrint: isPosition, cancelled: orMissing(isCount) })),

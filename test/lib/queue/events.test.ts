@@ -171,4 +171,26 @@ describe('queue/events', () => {
       ['late', 'passed'],
     );
   });
+
+  for (const [title, between] of [
+    ['moved away', 60 * MINUTE],
+    ['taken away', null],
+  ] as const)
+    it(`report an item overdue once per deadline, also if that was ${title} meanwhile`, async () => {
+      one = await all.begin();
+      await one.pause();
+      const passed = all.clock.now() - MINUTE;
+      await one.add('a', { deadlineAt: passed });
+      await all.pass(20);
+      await one.update('a', { deadlineAt: between });
+      await all.pass(20);
+      await one.update('a', { deadlineAt: passed });
+      await all.pass(20);
+      assert.deepEqual(one.types('item.overdue'), ['item.overdue']);
+      const later = all.clock.now() + MINUTE;
+      await one.update('a', { deadlineAt: later });
+      await all.pass(120);
+      const ids = one.events.flatMap(({ id, type }) => (type === 'item.overdue' ? [id] : []));
+      assert.equal(new Set(ids).size, 2);
+    });
 });
