@@ -239,6 +239,10 @@ export function materialsFollowed(
   return { ...record, materials, outbox: [...record.outbox, ...events] };
 }
 
+/** What is reported of an order. Its id may be any text, such as the name of a member of every object. */
+const orderOf = ({ orders }: QueueRecord, orderId: string): QueueRecord['orders'][string] | undefined =>
+  Object.hasOwn(orders, orderId) ? orders[orderId] : undefined;
+
 /** Adds `order.finished` for an order all of whose items have ended; `ends`: the sum of their ends. */
 function orderFollowed(
   record: QueueRecord,
@@ -247,7 +251,7 @@ function orderFollowed(
   value: unknown,
   { queueId, now }: ChangeContext,
 ): QueueRecord {
-  const before = record.orders[orderId] ?? { ends: 0, reports: record.reports ?? 0 };
+  const before = orderOf(record, orderId) ?? { ends: 0, reports: record.reports ?? 0 };
   if (ends <= before.ends) return record;
   const reports = before.reports + 1;
   const id = eventId(queueId, 'order.finished', orderId, reports);
@@ -258,7 +262,7 @@ function orderFollowed(
 
 /** Forgets the ends of items that have left an order, so that the next end counts. */
 function orderReduced(record: QueueRecord, orderId: string, ends: number): QueueRecord {
-  const before = record.orders[orderId];
+  const before = orderOf(record, orderId);
   if (!before || ends >= before.ends) return record;
   return { ...record, orders: { ...record.orders, [orderId]: { ...before, ends } } };
 }

@@ -132,6 +132,20 @@ describe('queue/events', () => {
     }
   });
 
+  for (const orderId of ['constructor', '__proto__'])
+    it(`of an ended order come whatever its id is, such as ${orderId}, also after a restart`, async () => {
+      one = await all.begin();
+      await one.add('a', { orderId });
+      await all.pass(100);
+      const { length } = one.types('order.');
+      all.kill(one);
+      const next = await all.begin();
+      await next.add('b', { orderId });
+      await all.pass(100);
+      assert.deepEqual([length, next.types('order.').length], [1, 1]);
+      assert.notEqual(one.events.at(-1)?.id, next.events.at(-1)?.id);
+    });
+
   it('of an ended order come although the clock was ahead for a day, and none comes again', async () => {
     const DAY = 86_400_000;
     const rules = { printers: ['C1'], keepFor: 7 * DAY };
