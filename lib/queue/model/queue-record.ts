@@ -3,7 +3,7 @@ import { phrase, type Sentence } from '../../words/sentence';
 import { type Closing, hadToBeCleared, isCleared, lastClosing, type PlateGate } from './gate';
 import { type ChangeContext, copiesIn, eventId, firstNumber, itemStateOf } from './item';
 import { countParts } from './parts';
-import type { Prices, QueueRules } from './rules';
+import { type Prices, type QueueRules, roundedCost } from './rules';
 import {
   type Attempt,
   type ItemRecord,
@@ -336,7 +336,7 @@ function valueOf(members: readonly ItemRecord[]): { good: number; wanted: number
 /** Cost of prints, those that failed or were rejected included; null where the cost of one is not known. */
 export function costOfPrints(prints: readonly Attempt[]): number | null {
   const costs = prints.filter(hasConsumed).map(({ cost }) => cost);
-  return costs.includes(null) ? null : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+  return costs.includes(null) ? null : roundedCost(costs.reduce<number>((sum, one) => sum + (one ?? 0), 0));
 }
 
 /** Good and wanted copies of an item, or its parts. What was cancelled is not wanted. */

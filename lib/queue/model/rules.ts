@@ -100,8 +100,11 @@ export function costOf(prices: Prices, { seconds, materials, weights }: Consumpt
     if (weight === null || (price === null && weight > 0)) return null;
     cost += ((price ?? 0) * weight) / 1000;
   }
-  return Math.round(cost * 10_000) / 10_000;
+  return roundedCost(cost);
 }
+
+/** Without the traces of binary fractions. */
+export const roundedCost = (cost: number): number => Math.round(cost * 10_000) / 10_000;
 
 /** Price of a kilogram; an unknown type has one only where all types have the same price. */
 function priceOf(kilogram: Prices['kilogram'], type: string | null): number | null {
