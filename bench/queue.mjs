@@ -111,7 +111,7 @@ const itemOf = (nth) => ({
   ],
   waiting: [1],
   parts: null,
-  isFront: false,
+  front: 0,
   avoid: new Map(),
   refused: new Set(),
   obstacle: null,

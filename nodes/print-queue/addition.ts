@@ -7,7 +7,7 @@ import type { Settings } from '../shared/definition';
 import { noFile, read, readGivenText, readText } from '../shared/inputs';
 import { readSource } from '../shared/print-inputs';
 import type { definition } from './definition';
-import { readCopies, readDetails, readParts, readPriority, wordsIn } from './read-message';
+import { readCopies, readDetails, readParts, readPriority, short, wordsIn } from './read-message';
 
 /** Reads the item that a message adds. Throws INVALID_INPUT. */
 export async function readAddition(
@@ -20,6 +20,7 @@ export async function readAddition(
   const jobName = (await readText(RED, node, settings.jobName, msg)) ?? '';
   const isStored = kind === 'stored';
   const jobId = isStored ? wordsIn(msg, 'jobId') : null;
+  const queueKey = await readGivenText(RED, node, settings.queueKey, msg);
   if (isStored && !jobId) throw noFile(phrase`The message names no stored job: set msg.jobId.`);
   return {
     ...readDetails(msg),
@@ -27,7 +28,8 @@ export async function readAddition(
     jobId: jobId ?? null,
     jobName,
     mediaType: isStored ? undefined : readMediaType(msg.mediaType),
-    queueKey: (await readGivenText(RED, node, settings.queueKey, msg)) ?? null,
+    // A longer one could not name the item.
+    queueKey: queueKey === undefined ? null : short('queueKey', queueKey),
     ...(readParts(msg) ?? { copies: readCopies(await read(RED, node, settings.copies, msg)) ?? 1 }),
     priority: readPriority(await read(RED, node, settings.priority, msg)) ?? 0,
     require: readRequire(await read(RED, node, settings.require, msg)) ?? undefined,

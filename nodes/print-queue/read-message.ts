@@ -182,9 +182,13 @@ export function wordsIn(msg: NodeMessage, property: string): string | null | und
   if (typeof value === 'number') return String(value);
   if (typeof value !== 'string')
     throw wrongType(phrase`The property ${property} must be a string, but it is ${kindOf(value)}.`);
-  if (value.length > TEXT.matched)
-    throw invalid(phrase`The property ${property} has more than ${TEXT.matched} characters: shorten it.`);
-  return value;
+  return short(property, value);
+}
+
+/** The text of a property. Throws INVALID_INPUT if it is longer than any that is read. */
+export function short(property: string, words: string): string {
+  if (words.length <= TEXT.matched) return words;
+  throw invalid(phrase`The property ${property} has more than ${TEXT.matched} characters: shorten it.`);
 }
 
 /** A whole number, or its text; undefined if blank. Throws INVALID_INPUT. */

@@ -134,6 +134,17 @@ describe('nodes/print-queue', () => {
       await failed({ filename: '/no-such' }, 'INVALID_INPUT', /msg\.jobId/);
     });
 
+    it('takes no queue key that is too long to name the item later', async () => {
+      await deploy({ source: 'stored' });
+      await one({ jobId: 'j', queueKey: 'k'.repeat(2_000) });
+      await failed(
+        { jobId: 'j', queueKey: 'k'.repeat(2_001) },
+        'INVALID_INPUT',
+        /queueKey has more than 2000 characters/,
+      );
+      assert.equal(queue.calls.length, 1);
+    });
+
     it('destroys the stream of a message that it refuses', async () => {
       await deploy({ source: 'payload' });
       const payload = Readable.from(['G28\n']);
