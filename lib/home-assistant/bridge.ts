@@ -34,8 +34,8 @@ interface BridgeOptions {
   /** Identifies the node across deploys. */
   nodeId: string;
   topics: Topics;
-  /** Whether another node publishes below this prefix. */
-  isShared: (topicPrefix: string) => boolean;
+  /** All open bridges of the process; this one enters and leaves by itself. */
+  bridges: Set<Bridge>;
   /** The printer that the node publishes; null: all of the account. */
   only: string | null;
   controls: boolean;
@@ -87,9 +87,6 @@ const LIST_AGE = 60_000;
 
 const JPEG = 'image/jpeg';
 
-/** End of the topic of the bridge. */
-const BRIDGE = '/bridge';
-
 /**
  * Turns printers into devices of Home Assistant: from the statuses and events of a watch to messages for a broker, and from
  * commands to actions. It works off one thing at a time, so that the messages of a printer are in order.
@@ -104,6 +101,8 @@ export class Bridge {
   readonly #devices = new Map<string, Device>();
   /** The same by their own ids. */
   readonly #devicesById = new Map<string, Device>();
+  /** The last list that was searched, prepared for that. */
+  #listed: { list: ReadonlyMap<string, ListedCluster>; byId: ReadonlyMap<string, string> } | null = null;
   /** Clusters that left the account: a poll that was under way must not publish them again. */
   readonly #removed = new Set<string>();
   #held: PrintEvent[] = [];
@@ -137,6 +136,7 @@ export class Bridge {
           })
         : null;
     this.#contradictOn();
+    options.bridges.add(this);
   }
 
   /** Number of printers that this runtime has published, also those that another one publishes by now. */
@@ -197,6 +197,7 @@ export class Bridge {
       throw error;
     });
     if (clusterId === undefined) return;
+    if (clusterId === null && (await this.#isOfAnother(id, topic))) return;
     this.#empty(topic);
     if (clusterId === null) throw new PrintingError('NOT_FOUND', phrase`There is no printer with the topic ${topic}.`);
     const command = COMMANDS.find((one) => one === payload);
@@ -205,8 +206,19 @@ export class Bridge {
     await act(clusterId, command);
   }
 
+  /**
+   * Topics that this bridge has a broker retain of a printer, if it publishes that in any runtime, and of itself. Throws the
+   * errors of the list of printers.
+   */
+  async topicsInUse(id: string): Promise<string[]> {
+    const { topics, picture } = this.#options;
+    const isPublished = (await this.#clusterOf(id)) !== null;
+    return [topics.bridge, ...(isPublished ? topics.retained(id, picture > 0) : [])];
+  }
+
   /** Resolves when what was sent is written. Never rejects. */
   async close(): Promise<void> {
+    this.#options.bridges.delete(this);
     this.#closing.abort(closed());
     this.#cancel?.();
     this.#pictures?.close();
@@ -378,46 +390,51 @@ export class Bridge {
     return topics.retained(id, announced.picture !== undefined);
   }
 
-  /** Empties the bridge's topic of an old prefix, unless another node is below it. */
+  /** Empties the bridge's topic of an old prefix. */
   async #leaveBridge({ prefixes }: Announcement): Promise<void> {
     if (!prefixes) return;
     const { bridge } = new Topics(...prefixes);
-    if (this.#leftBridges.has(bridge) || this.#needsBridge(bridge)) return;
+    if (this.#leftBridges.has(bridge) || bridge === this.#options.topics.bridge) return;
     this.#leftBridges.add(bridge);
     await this.#leave(bridge, [bridge]);
   }
 
-  #needsBridge(topic: string): boolean {
-    const { topics, isShared } = this.#options;
-    return topic === topics.bridge || isShared(topic.slice(0, -BRIDGE.length));
-  }
-
-  /** Empties topics, and again after each connection until one is known. A closed bridge leaves them to the next one. */
+  /**
+   * Empties topics that this bridge uses no more, and again after each connection until one is known. A closed bridge leaves
+   * them to the next one.
+   */
   async #leave(id: string, topics: readonly string[]): Promise<void> {
-    if (this.#isConnected !== true || this.#isClosed) await this.#remnants.add(id, topics).catch(() => undefined);
-    for (const topic of topics) this.#empty(topic);
+    const unused = await this.#unused(id, topics, this.#others).catch(() => null);
+    if (unused?.length === 0) return;
+    const isKnown = unused !== null && this.#isConnected === true && !this.#isClosed;
+    if (!isKnown) await this.#remnants.add(id, unused ?? topics).catch(() => undefined);
+    for (const topic of unused ?? []) this.#empty(topic);
   }
 
   /** Empties what the broker may have kept because `mqtt out` was not connected. */
   async #emptyAgain(): Promise<void> {
-    const remnants = await this.#remnants.all().catch(() => []);
-    if (remnants.length === 0) return;
-    const inUse = await this.#topicsInUse().catch(() => null);
-    if (!inUse) return;
-    for (const { id, topics } of remnants) {
-      for (const topic of topics)
-        if (!(topic.endsWith(BRIDGE) ? this.#needsBridge(topic) : inUse.has(topic))) this.#empty(topic);
+    for (const { id, topics } of await this.#remnants.all().catch(() => [])) {
+      const unused = await this.#unused(id, topics, [...this.#options.bridges]).catch(() => null);
+      if (!unused) continue;
+      for (const topic of unused) this.#empty(topic);
       if (this.#isConnected === true) await this.#remnants.forget(id).catch(() => undefined);
     }
   }
 
-  /** Topics of all printers that this node publishes in any runtime. Throws the errors of the list of printers. */
-  async #topicsInUse(): Promise<Set<string>> {
-    const { topics, only, watcher } = this.#options;
-    const ids = [...this.#devices.values()].map(({ id }) => id);
-    for (const { clusterId, hostGuid } of (await watcher.clusterList.read(LIST_AGE)).values())
-      if (only === null || only === clusterId) ids.push(deviceId(clusterId, hostGuid));
-    return new Set(ids.flatMap((id) => topics.retained(id, true)));
+  /** The other open bridges of the process: a printer may have passed to one of them. */
+  get #others(): Bridge[] {
+    return [...this.#options.bridges].filter((bridge) => bridge !== this);
+  }
+
+  async #isOfAnother(id: string, topic: string): Promise<boolean> {
+    const unused = await this.#unused(id, [topic], this.#others).catch(() => null);
+    return unused?.length === 0;
+  }
+
+  /** Those of the topics that none of the bridges uses. Throws the errors of their lists of printers. */
+  async #unused(id: string, topics: readonly string[], bridges: readonly Bridge[]): Promise<string[]> {
+    const inUse = new Set((await Promise.all(bridges.map((bridge) => bridge.topicsInUse(id)))).flat());
+    return topics.filter((topic) => !inUse.has(topic));
   }
 
   /** Null while it can't be told whether the service knows the host of the cluster. */
@@ -526,15 +543,25 @@ export class Bridge {
 
   /** The cluster of a device; null if there is none. Throws the errors of the list of printers. */
   async #clusterOf(id: string): Promise<string | null> {
-    const { watcher, only } = this.#options;
+    const { clusterList } = this.#options.watcher;
     const known = this.#devicesById.get(id);
     if (known) return known.clusterId;
-    const find = (list: ReadonlyMap<string, ListedCluster> | null) => {
-      for (const { clusterId, hostGuid } of list?.values() ?? [])
-        if ((only === null || only === clusterId) && deviceId(clusterId, hostGuid) === id) return clusterId;
-      return null;
-    };
-    return find(watcher.clusterList.last) ?? find(await watcher.clusterList.read(LIST_AGE));
+    const { last } = clusterList;
+    const find = (list: ReadonlyMap<string, ListedCluster>) => this.#listedById(list).get(id) ?? null;
+    return (last && find(last)) ?? find(await clusterList.read(LIST_AGE));
+  }
+
+  /** Clusters of a list that the node publishes, by the ids of their devices. */
+  #listedById(list: ReadonlyMap<string, ListedCluster>): ReadonlyMap<string, string> {
+    if (this.#listed?.list === list) return this.#listed.byId;
+    const { only } = this.#options;
+    const byId = new Map<string, string>();
+    for (const { clusterId, hostGuid } of list.values()) {
+      const id = deviceId(clusterId, hostGuid);
+      if ((only === null || only === clusterId) && !byId.has(id)) byId.set(id, clusterId);
+    }
+    this.#listed = { list, byId };
+    return byId;
   }
 
   #takePicture(clusterId: string, deadline: Deadline): Promise<Picture> {

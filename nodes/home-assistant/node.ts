@@ -1,4 +1,4 @@
-import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import type { Client } from '../../lib/client';
 import { jobData } from '../../lib/control/job-rules';
 import { parseMilestones } from '../../lib/events/edges';
@@ -7,7 +7,6 @@ import type { Command } from '../../lib/home-assistant/discovery';
 import { Topics } from '../../lib/home-assistant/identity';
 import { readInput } from '../../lib/home-assistant/input';
 import { PICTURE } from '../../lib/rules/limits';
-import { readTopicPrefix } from '../../lib/rules/topics';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { closed, underDeadline } from '../../lib/time/deadline';
 import { phrase } from '../../lib/words/sentence';
@@ -25,8 +24,6 @@ import { settingsOf } from '../shared/settings';
 import { failureText, signInText, StatusLine } from '../shared/status';
 import { definition } from './definition';
 
-const TYPE = 'remote-printing-home-assistant';
-
 /** Longest time for a command, ms. */
 const COMMAND = 60_000;
 
@@ -42,7 +39,7 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
   RED.nodes.createNode(this, saved);
   const settings = settingsOf(definition, saved);
   const status = new StatusLine(RED, this);
-  const { clock, store } = runtimeOf(RED);
+  const { clock, store, bridges } = runtimeOf(RED);
   const { least } = definition.properties.interval;
   const tooShort = !isBlank(saved.interval) && Number(saved.interval) < least;
   if (tooShort) this.warn(RED._(`${SHARED}:warning.interval`));
@@ -92,9 +89,8 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
     if (signal.aborted) return topics;
     status.simulated = client.simulated;
     const opened = new Bridge({
-      ...{ nodeId: this.id, topics, only, interval, clock, watcher: client.watcher },
+      ...{ nodeId: this.id, topics, only, interval, clock, bridges, watcher: client.watcher },
       ...{ controls: settings.controls, picture: settings.picture },
-      isShared: (prefix) => publishesBelow(RED, this.id, prefix),
       store: client.simulated ? runtimeOf(RED).ownStore : store,
       takePicture: (clusterId, deadline) =>
         client.snapshots.take({
@@ -164,18 +160,6 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
     status.clear();
     closeInTime(runtimeOf(RED), bridge?.close() ?? Promise.resolve(), done);
   });
-}
-
-/** Whether another node publishes below a prefix. */
-function publishesBelow(RED: NodeAPI, id: string, prefix: string): boolean {
-  let isFound = false;
-  RED.nodes.eachNode((node) => {
-    const { type, topicPrefix = definition.properties.topicPrefix.default } = node as NodeDef & {
-      topicPrefix?: string;
-    };
-    isFound ||= node.id !== id && type === TYPE && readTopicPrefix(topicPrefix) === prefix;
-  });
-  return isFound;
 }
 
 /** The beginning of a payload as text; nothing of an object. */

@@ -2,6 +2,7 @@ import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import type { NodeAPI } from 'node-red';
 import { Leftovers } from '../../lib/files/leftovers';
+import type { Bridge } from '../../lib/home-assistant/bridge';
 import { Http } from '../../lib/http/http';
 import type { AccountMetrics } from '../../lib/metrics/account-metrics';
 import { Authorization } from '../../lib/sign-in/authorization';
@@ -54,6 +55,8 @@ export interface Runtime {
   accounts: Set<AccountNode>;
   /** Running queue nodes. */
   queues: Set<QueueNode>;
+  /** Open bridges to Home Assistant. */
+  bridges: Set<Bridge>;
   /** Open clients, by account and settings. */
   clients: Shares<Promise<OpenAccount>>;
   /** Open queues, by id. */
@@ -133,6 +136,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     authorization: new Authorization({ store, signIns, clock, endpoint, refreshesUnderWay }),
     accounts: new Set(),
     queues: new Set(),
+    bridges: new Set(),
     clients: new Shares(),
     openQueues: new Shares(),
   };

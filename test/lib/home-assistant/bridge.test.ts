@@ -46,8 +46,9 @@ interface RuntimeOptions {
   picture?: number;
   topics?: Topics;
   only?: string | null;
-  /** Prefixes below which other nodes publish. */
-  others?: string[];
+  nodeId?: string;
+  /** Open bridges of its process. */
+  bridges?: Set<Bridge>;
 }
 
 /** A node in one of several runtimes, whose watcher and broker are scripted. */
@@ -61,6 +62,8 @@ class Runtime {
   list: Map<string, ListedCluster> | null = new Map(
     [listed('a', 'HOST-A'), listed('b', null)].map((cluster) => [cluster.clusterId, cluster]),
   );
+  /** Whether the list can't be read. */
+  fails = false;
   readonly bridge: Bridge;
 
   constructor(
@@ -71,7 +74,8 @@ class Runtime {
       picture = 0,
       topics = new Topics('homeassistant', 'p'),
       only = null,
-      others = [],
+      nodeId = 'node',
+      bridges = new Set(),
     }: RuntimeOptions = {},
   ) {
     this.alive.add(id ?? '');
@@ -79,7 +83,10 @@ class Runtime {
     Object.defineProperty(membership, 'members', { get: () => [...this.alive].map((one) => ({ id: one })) });
     const clusterList = {
       find: (clusterId: string) => Promise.resolve(this.list?.get(clusterId) ?? null),
-      read: () => Promise.resolve(this.list ?? new Map<string, ListedCluster>()),
+      read: () =>
+        this.fails
+          ? Promise.reject(new Error('No list.'))
+          : Promise.resolve(this.list ?? new Map<string, ListedCluster>()),
     };
     Object.defineProperty(clusterList, 'last', { get: () => this.list });
     const watcher = {
@@ -89,11 +96,11 @@ class Runtime {
     } as unknown as Watcher;
     this.bridge = new Bridge({
       ...{
-        nodeId: 'node',
+        nodeId,
         topics,
         only,
         controls: true,
-        isShared: (prefix: string) => others.includes(prefix),
+        bridges,
         picture,
         interval: 10,
       },
@@ -368,12 +375,41 @@ describe('lib/home-assistant/bridge', () => {
     });
 
     it('keeps the bridge of another node', async () => {
-      const two = await announced({ topics: new Topics('old', 'q'), others: ['p'] });
+      const bridges = new Set<Bridge>();
+      runtime({ id: null, nodeId: 'other', topics: new Topics('old', 'p'), only: 'none', bridges });
+      const two = await announced({ topics: new Topics('old', 'q'), bridges });
       await two.see(statusOf('a', 'HOST-A'));
       assert.ok(two.emptied.includes('p/host-a/state') && !two.emptied.includes('p/bridge'));
       two.bridge.connection(true);
       await two.see();
       assert.ok(!two.emptied.includes('p/bridge'));
+    });
+
+    it('keeps the printers of another node, also when mqtt out connects anew', async () => {
+      const bridges = new Set<Bridge>();
+      const two = await announced({ topics: new Topics('new', 'q'), bridges });
+      await two.see(statusOf('a', 'HOST-A'));
+      const other = runtime({ id: null, nodeId: 'other', topics: new Topics('old', 'p'), only: 'a', bridges });
+      two.sent = [];
+      two.bridge.connection(true);
+      await two.see();
+      assert.deepEqual(two.emptied, ['p/host-a/picture'], 'the other one has no pictures');
+      assert.deepEqual(other.emptied, []);
+    });
+
+    it('empties them once the printers of another node are known', async () => {
+      const bridges = new Set<Bridge>();
+      const other = runtime({ id: null, nodeId: 'other', only: 'b', bridges });
+      const { list } = other;
+      other.list = null;
+      other.fails = true;
+      const two = await announced({ topics: new Topics('new', 'q'), bridges });
+      await two.see(statusOf('a', 'HOST-A'));
+      assert.equal(two.emptied.length, 0);
+      [other.list, other.fails] = [list, false];
+      two.bridge.connection(true);
+      await two.see();
+      assert.ok(two.emptied.includes('p/host-a/state'));
     });
 
     it('empties the old topics of a printer that leaves before it is seen', async () => {

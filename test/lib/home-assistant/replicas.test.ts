@@ -39,7 +39,7 @@ class Home {
     const { watcher } = replica.account;
     const bridge = new Bridge({
       ...{ nodeId: 'node', topics: new Topics('homeassistant', 'p'), only: null, controls: true, picture: 0 },
-      ...{ interval: 10, clock, store, watcher, translate: String, isShared: () => false },
+      ...{ interval: 10, clock, store, watcher, translate: String, bridges: new Set() },
       takePicture: () => Promise.reject(new Error('no camera')),
       act: (clusterId, command) => {
         this.acts.push({ by: replica.name, clusterId, command });
