@@ -306,9 +306,9 @@ export class Bridge {
   }
 
   async #publish(device: Device, status: ClusterStatus): Promise<void> {
-    const { clock, topics, controls, picture, translate } = this.#options;
+    const { topics, controls, picture, translate } = this.#options;
     const { id } = device;
-    const next = deviceState(status, device.sent, clock.now());
+    const next = deviceState(status, device.sent);
     const { payload, announced } = discoveryOf({
       facts: {
         id,

@@ -9,7 +9,7 @@ import {
   type Slot,
   UPDATING,
 } from '../service/printer';
-import { isoTime } from '../time/clock';
+import { isoTime, isTime } from '../time/clock';
 import { shown } from '../words/shown';
 
 /** Longest state that Home Assistant accepts, characters. */
@@ -73,19 +73,22 @@ export interface SentState {
  * The state of a printer to send, given the one sent before (null: none). A figure that has hardly moved keeps the value
  * that was sent, so that an equal JSON means that nothing which is shown has changed.
  */
-export function deviceState(status: ClusterStatus, before: SentState | null, now: number): SentState {
-  const { current, printers, online, stale, jobs } = status;
+export function deviceState(status: ClusterStatus, before: SentState | null): SentState {
+  const { current, printers, online, stale, jobs, receivedAt } = status;
   const problems = printers.flatMap(problemsOf);
   const print = current?.clusterJobId ?? null;
   const moves = current !== null && MOVING.includes(current.state);
   const left = current?.timeRemaining ?? null;
+  const isSilent = stale || online === false;
   const sentEnd = before?.print === print ? before.state.ends_at : null;
   const state: DeviceState = {
     state: stateOf(status),
     job: short(current?.name ?? null),
     progress: whole(current?.progress ?? null),
     time_left: left === null ? null : Math.round(left / 60),
-    ends_at: moves && left !== null ? endOf(now + left * 1000, sentEnd) : null,
+    // An offline printer's figures may stand still.
+    ends_at:
+      !moves || left === null ? null : (isSilent && sentEnd) || endOf(Date.parse(receivedAt) + left * 1000, sentEnd),
     waiting_jobs: jobs.filter(({ state: of }) => of === 'waiting').length,
     connection: stale && online !== false ? null : online,
     problem: printers.length === 0 ? null : problems.length > 0,
@@ -110,7 +113,8 @@ function stateOf({ online, printers, current }: ClusterStatus): string {
 }
 
 /** The predicted end in whole seconds; the one that was sent while the two are less than a minute apart. */
-function endOf(predicted: number, sent: string | null): string {
+function endOf(predicted: number, sent: string | null): string | null {
+  if (!isTime(predicted)) return null;
   if (sent !== null && Math.abs(Date.parse(sent) - predicted) < MINUTE) return sent;
   return isoTime(Math.round(predicted / 1000) * 1000);
 }

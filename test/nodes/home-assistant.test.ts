@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
 import type { Simulator } from '../../simulator';
 import type { Definition, Flow, Inbox } from '../helpers/flow';
+import { pluck } from '../helpers/pluck';
 import type { TurnedTime } from '../helpers/turned-time';
 import { checkDiscovery } from '../lib/home-assistant/schema';
 import { clustersOf, codeOf, GCODE, TimedBench } from './support';
@@ -214,6 +215,25 @@ describe('nodes/home-assistant', () => {
     assert.deepEqual(Object.keys(later.components).sort(), Object.keys(components).sort());
     assert.equal(on(topic('availability')).at(-1)?.payload, 'offline');
   });
+
+  for (const [how, stop] of [
+    [
+      'the service is down',
+      () => Promise.resolve(simulator.faults.add({ endpoint: 'clusterStatus', status: 503, times: 'always' })),
+    ],
+    ['nobody is signed in', () => flow.post('accounts/account/sign-out')],
+  ] as [string, () => Promise<unknown>][])
+    it(`keeps the end of a print while ${how}`, async () => {
+      await deploy();
+      await print();
+      const { ends_at } = state();
+      const before = states().length;
+      await stop();
+      await time.pass(1800);
+      const after = states().slice(before);
+      assert.deepEqual([...new Set(pluck(after, 'ends_at'))], after.length > 0 ? [ends_at] : []);
+      assert.ok(after.length <= 2, `${after.length} states`);
+    });
 
   it('keeps the device of a printer that comes back under another cluster id', async () => {
     await deploy();

@@ -25,7 +25,7 @@ const listed = (clusterId: string, hostGuid: string | null): ListedCluster => ({
 const statusOf = (clusterId: string, hostGuid: string | null, wire: Json = {}) =>
   readClusterStatus(
     { is_online: true, printers: [{ uuid: 'p', status: 'idle', configuration: [] }], print_jobs: [], ...wire },
-    { clusterId, receivedAt: '', identity: { ...listed(clusterId, hostGuid) } },
+    { clusterId, receivedAt: '2026-01-01T00:00:00.000Z', identity: { ...listed(clusterId, hostGuid) } },
   );
 const job: Json = {
   uuid: 'job',

@@ -34,7 +34,7 @@ function find(
     { is_online: wasSeen, printers: [printer], print_jobs: [] },
     { clusterId: 'c', receivedAt: '', identity: null },
   );
-  const { state } = deviceState(status, null, 0);
+  const { state } = deviceState(status, null);
   const found = discoveryOf({
     facts: { id: 'abc', name, model: 'X1', firmware: '1.2', contentType: 'image/png' },
     ...{ state, wasSeen, announced, topics, offers: { controls, picture }, translate: String },

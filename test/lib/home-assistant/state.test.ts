@@ -19,12 +19,12 @@ const job = (changes: Json = {}): Json => ({
   printer_uuid: 'one',
   ...changes,
 });
-const statusOf = (wire: Json = {}) =>
+const statusOf = (wire: Json = {}, receivedAt = NOW) =>
   readClusterStatus(
     { is_online: true, printers: [printer()], print_jobs: [], ...wire },
-    { clusterId: 'c', receivedAt: '', identity: null },
+    { clusterId: 'c', receivedAt: new Date(receivedAt).toISOString(), identity: null },
   );
-const read = (wire: Json = {}, before: SentState | null = null, now = NOW) => deviceState(statusOf(wire), before, now);
+const read = (wire: Json = {}, before: SentState | null = null, now = NOW) => deviceState(statusOf(wire, now), before);
 const stateOf = (wire: Json = {}) => read(wire).state;
 
 describe('lib/home-assistant/state', () => {
@@ -74,6 +74,20 @@ describe('lib/home-assistant/state', () => {
       [...ends],
       [0, 60, 120].map((slip) => new Date(NOW + (3000 + slip) * 1000).toISOString()),
     );
+  });
+
+  it('keeps the end of a print while nothing is read of its printer', () => {
+    const wire = { print_jobs: [job()] };
+    const first = read(wire);
+    const { ends_at } = first.state;
+    const later = NOW + 600_000;
+    const stale = { ...statusOf(wire), stale: true };
+    assert.equal(deviceState(stale, null).state.ends_at, ends_at, 'after a start, too');
+    assert.equal(deviceState({ ...stale, receivedAt: '' }, first).state.ends_at, ends_at);
+    assert.equal(read({ ...wire, is_online: false }, first, later).state.ends_at, ends_at);
+    assert.equal(deviceState({ ...stale, receivedAt: '' }, null).state.ends_at, null);
+    const again = read(wire, first, later).state.ends_at;
+    assert.equal(again, new Date(later + 3_000_000).toISOString(), 'a new prediction');
   });
 
   it('has no end while a print is paused, and a new one for another print', () => {
@@ -138,7 +152,7 @@ describe('lib/home-assistant/state', () => {
 
   it('does not know the connection while the service is away, and knows an offline printer', () => {
     const connection = (online: boolean, stale: boolean) =>
-      deviceState({ ...statusOf(), online, stale }, null, NOW).state.connection;
+      deviceState({ ...statusOf(), online, stale }, null).state.connection;
     assert.deepEqual([connection(true, false), connection(true, true), connection(false, true)], [true, null, false]);
   });
 
