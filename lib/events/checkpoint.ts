@@ -28,6 +28,8 @@ export interface KnownJob {
   /** Whether it was observed under way, so that `job.started` isn't repeated. */
   started: boolean;
   aborting: boolean;
+  /** It was seen paused, and not printing since; absent otherwise, and in checkpoints of before this was followed. */
+  paused?: true;
   /** Highest observed progress, percent. */
   progress: number;
   /** Lived time at which it first was missing from a reachable cluster's lists; null while it is listed. */

@@ -18,6 +18,10 @@ const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
 
 const isProducing = ({ state }: PrintJob): boolean => UNDER_WAY.includes(state);
 
+/** Whether the machine goes on with it. A plate also waits after an abort. */
+const isGoingOn = (job: PrintJob): boolean =>
+  job.state === 'printing' || (job.state === 'finishing' && !isPlateWaiting(job));
+
 /** Progress of a job under way, %; 0 for any other job. */
 export const progressOf = (job: PrintJob): number => (isProducing(job) ? (job.progress ?? 0) : 0);
 
@@ -48,6 +52,9 @@ export function followJob(
 
   const underWay = isProducing(job);
   const isNew = !before || before.silent;
+  const wasPaused = before?.state === 'paused' || before?.paused === true;
+  // A person's attention or a preparation may lie between a pause and its end.
+  const isPaused = job.state === 'paused' || (wasPaused && !isGoingOn(job));
   const progress = Math.max(before?.progress ?? 0, progressOf(job));
   const after: KnownJob = {
     id,
@@ -55,6 +62,7 @@ export function followJob(
     silent: false,
     started: underWay || (before?.started ?? false),
     aborting: isOver(job) && (before?.aborting ?? false),
+    ...(isPaused && { paused: true }),
     progress,
     missingFrom: null,
     job: figures,
@@ -71,7 +79,7 @@ export function followJob(
     if (NEEDS_A_PERSON.includes(job.state)) edges.add('job.attention', needOf(job), ofJob(job));
     // The elapsed time of a paused print stands still, so it identifies the pause.
     if (job.state === 'paused') edges.add('job.paused', timeOf(job), ofJob(job));
-    if (job.state === 'printing' && before && previous === 'paused')
+    if (before && wasPaused && isGoingOn(job))
       edges.add('job.resumed', edges.last('job.paused') ?? timeOf(before.job), ofJob(job));
   }
   if (!isNew && progress > before.progress) addProgress(id, before.progress, progress, job, builder);

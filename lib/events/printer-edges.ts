@@ -77,7 +77,10 @@ function followPrinter(
 
   const { version, latest, updateStatus } = printer.firmware;
   let firmware = before?.firmware ?? [];
-  if (latest !== null && latest !== version && updateStatus !== 'up_to_date' && !firmware.includes(latest)) {
+  // An answer that names neither the version nor its state does not tell whether the latest one is installed.
+  const isKnown = !before || (version ?? updateStatus) !== null;
+  const isNewer = isKnown && latest !== version && updateStatus !== 'up_to_date';
+  if (latest !== null && isNewer && !firmware.includes(latest)) {
     edges?.once('firmware.available', `${id}/${latest}`, { ...ids, previous: version, value: latest });
     firmware = [...firmware, latest].slice(-VERSIONS_KEPT);
   }

@@ -110,6 +110,21 @@ describe('advance: edges of a job', () => {
       [['job.started a'], ['job.paused a'], [], [], ['job.resumed a'], ['job.paused a'], ['job.resumed a']],
     ],
     [
+      'resumes a print although a person was needed in between',
+      ['printing', 'paused', 'wait_user_action', 'printing'].map((status) => job('a', status)),
+      [['job.started a'], ['job.paused a'], ['job.attention a'], ['job.resumed a']],
+    ],
+    [
+      'resumes a print although it was prepared in between',
+      ['printing', 'paused', 'pre_print', 'printing', 'printing'].map((status) => job('a', status)),
+      [['job.started a'], ['job.paused a'], [], ['job.resumed a'], []],
+    ],
+    [
+      'resumes a paused print that is next seen near its end, and none whose plate waits',
+      ['printing', 'paused', 'post_print', 'paused', 'wait_cleanup'].map((status) => job('a', status)),
+      [['job.started a'], ['job.paused a'], ['job.resumed a'], ['job.paused a'], []],
+    ],
+    [
       'reports required changes',
       [job('a', 'queued', { configuration_changes_required: [{ index: 0 }] })],
       [['job.queued a', 'job.attention a']],
@@ -576,6 +591,28 @@ describe('advance: printers', () => {
       polls.map((wire) => story.poll(wire)),
       [[], [], [], ['firmware.available=1.1'], [], ['firmware.available=1.2'], []],
     );
+  });
+
+  it('reports no firmware version after an answer that lacks the installed one', () => {
+    const story = begun();
+    const whole = { firmware_version: '8', latest_available_firmware: '8' };
+    const polls = [whole, { latest_available_firmware: '8' }, { ...whole, firmware_version: '' }, whole];
+    assert.deepEqual(
+      polls.map((facts) => story.poll(printer(facts))),
+      [[], [], [], []],
+    );
+    const said = { latest_available_firmware: '9', firmware_update_status: 'update_available' };
+    assert.deepEqual(story.poll(printer(said)), ['firmware.available=9']);
+  });
+
+  it('resumes a print that was paused in a checkpoint of before pauses were followed', () => {
+    const story = begun(jobs(job('a', 'printing')));
+    story.poll(jobs(job('a', 'paused')));
+    const [known] = story.checkpoint?.jobs ?? [];
+    assert.ok(known?.paused);
+    delete known.paused;
+    assert.deepEqual(story.poll(jobs(job('a', 'wait_user_action'))), ['job.attention a']);
+    assert.deepEqual(story.poll(jobs(job('a', 'printing'))), ['job.resumed a']);
   });
 
   it('follows only the first of several printers without an id of their own (trap 14)', () => {

@@ -104,7 +104,7 @@ describe('any history of prints, polled at any times', () => {
       'job.queued': WAITING,
       'job.started': [...UNDER_WAY, 'wait_cleanup', 'cancelled_wait_cleanup'],
       'job.paused': ['pausing', 'paused', 'resuming'],
-      'job.resumed': ['printing'],
+      'job.resumed': ['printing', 'post_print'],
       'job.attention': ['wait_approval', 'wait_user_action'],
     };
     check((polls, frames) => {
