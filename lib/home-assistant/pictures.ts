@@ -7,6 +7,8 @@ import { waitBefore } from '../time/retry';
 const LONGEST = 60_000;
 /** Pauses after failures, ms: a printer without a camera is asked ever less often. */
 const PAUSES = { first: 60_000, longest: 900_000 };
+/** Tries for the picture of an end. */
+const END_TRIES = 5;
 /** Pictures that are taken at a time. */
 const AT_A_TIME = 4;
 
@@ -92,6 +94,7 @@ export class PrintPictures {
   async #take(clusterId: string, turn: Turn): Promise<void> {
     const { clock, every, take, taken } = this.#options;
     const { signal: parent } = this.#closing;
+    const isEnd = turn.isEndDue;
     turn.isTaking = true;
     turn.isEndDue = turn.isLost = false;
     try {
@@ -101,14 +104,15 @@ export class PrintPictures {
       if (this.#turns.get(clusterId) === turn) taken(clusterId, picture);
     } catch {
       turn.failures++;
+      if (isEnd && !turn.isPrinting && turn.failures < END_TRIES) turn.isEndDue = true;
     } finally {
       turn.isTaking = false;
     }
     if (parent.aborted || this.#turns.get(clusterId) !== turn) return;
+    const pause = turn.failures > 0 ? waitBefore(turn.failures - 1, PAUSES) : 0;
     // The print may have ended while the picture was taken.
-    if (isEndDue(turn)) this.#next(clusterId, turn, 0);
-    else if (turn.isPrinting)
-      this.#next(clusterId, turn, turn.failures > 0 ? Math.max(every, waitBefore(turn.failures - 1, PAUSES)) : every);
+    if (isEndDue(turn)) this.#next(clusterId, turn, isEnd ? pause : 0);
+    else if (turn.isPrinting) this.#next(clusterId, turn, Math.max(every, pause));
   }
 }
 
