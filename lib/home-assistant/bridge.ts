@@ -16,6 +16,7 @@ import { type Announcement, Announcements } from './announcements';
 import { CommandTurns } from './command-turns';
 import { type Command, COMMANDS, discoveryOf } from './discovery';
 import { Handovers } from './handovers';
+import { HeldEvents } from './held-events';
 import { deviceId, Topics } from './identity';
 import type { Input } from './input';
 import { type Picture, PrintPictures } from './pictures';
@@ -79,9 +80,6 @@ const CONTRADICT = 60_000;
 /** Intervals without a status after which another runtime may have published the printer. */
 const GAP = 1.5;
 
-/** Events that wait until their printer is announced, as nobody would receive them; the oldest are dropped. */
-const HELD = 500;
-
 /** Age of a list that suffices to find the printer of a command, ms. */
 const LIST_AGE = 60_000;
 
@@ -105,7 +103,7 @@ export class Bridge {
   #listed: { list: ReadonlyMap<string, ListedCluster>; byId: ReadonlyMap<string, string> } | null = null;
   /** Clusters that left the account: a poll that was under way must not publish them again. */
   readonly #removed = new Set<string>();
-  #held: PrintEvent[] = [];
+  readonly #held: HeldEvents;
   #work: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
   #cancel: (() => void) | null = null;
@@ -125,6 +123,7 @@ export class Bridge {
     this.#announcements = new Announcements(store, nodeId);
     this.#turns = new CommandTurns(clock, this.#closing.signal);
     this.#remnants = new Remnants(store, nodeId);
+    this.#held = new HeldEvents(store, nodeId);
     this.#handovers = watcher.membership && new Handovers({ store, nodeId, clock, membership: watcher.membership });
     this.#pictures =
       picture > 0
@@ -136,6 +135,7 @@ export class Bridge {
           })
         : null;
     this.#contradictOn();
+    this.#later(() => this.#held.read().catch(() => undefined));
     options.bridges.add(this);
   }
 
@@ -155,7 +155,11 @@ export class Bridge {
 
   /** Publishes events, and removes the printers that left the account. */
   tell(events: readonly PrintEvent[]): void {
-    for (const event of events) this.#later(() => this.#tell(event));
+    for (const event of events)
+      this.#later(
+        () => this.#tell(event),
+        () => this.#held.add(event),
+      );
   }
 
   /** Publishes everything again: the broker or Home Assistant may have lost it. */
@@ -223,6 +227,7 @@ export class Bridge {
     this.#cancel?.();
     this.#pictures?.close();
     await this.#work;
+    await this.#held.save().catch(() => undefined);
     await this.#handovers?.settled();
   }
 
@@ -230,10 +235,14 @@ export class Bridge {
     return this.#closing.signal.aborted;
   }
 
-  /** Does one thing after the other. Never rejects: what fails now is done with the next status. */
-  #later(work: () => Promise<void> | void): void {
+  /**
+   * Does one thing after the other, or `instead` if the bridge is closed by then. Never rejects: what fails now is done with
+   * the next status.
+   */
+  #later(work: () => Promise<void> | void, instead?: () => void): void {
     this.#work = this.#work.then(async () => {
-      if (!this.#isClosed) await work();
+      if (this.#isClosed) instead?.();
+      else await work();
     });
     this.#work = this.#work.catch((thrown: unknown) => {
       guard(() => Promise.reject(thrown as Error))();
@@ -453,9 +462,7 @@ export class Bridge {
 
   async #tellHeld(): Promise<void> {
     if (this.#isConnected === false) return;
-    const held = this.#held;
-    this.#held = [];
-    for (const event of held) await this.#tell(event);
+    for (const event of this.#held.take()) await this.#tell(event);
   }
 
   async #tell(event: PrintEvent): Promise<void> {
@@ -463,10 +470,7 @@ export class Bridge {
     if (event.type === 'cluster.removed') return this.#remove(event.clusterId);
     const device = this.#devices.get(event.clusterId);
     // A broker does not retain events.
-    if (!device?.status || this.#isConnected === false) {
-      this.#held = [...this.#held, event].slice(-HELD);
-      return;
-    }
+    if (!device?.status || this.#isConnected === false || this.#isClosed) return this.#held.add(event);
     const { type, id, at, late, clusterName, printerName, job, previous, value } = event;
     const payload = {
       ...{ event_type: type, id, at, late, printer: printerName ?? clusterName },

@@ -1060,6 +1060,7 @@ const OTHERS: Record<string, string> = {
   'home-assistant/announcements.*': 'keeps records',
   'home-assistant/command-turns.*': 'compares topics',
   'home-assistant/handovers.*': 'keeps records',
+  'home-assistant/held-events.*': 'keeps events',
   'home-assistant/remnants.*': 'keeps records',
   'home-assistant/bridge.*': 'gets statuses and messages that were read',
   'home-assistant/discovery.*': 'shortens names by `shown`',

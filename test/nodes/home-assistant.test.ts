@@ -202,6 +202,28 @@ describe('nodes/home-assistant', () => {
     assert.equal(on(config()).length, 3);
   });
 
+  it('tells an event that waited for the broker once, after a deploy and a connection', async () => {
+    const status = (fill: string) =>
+      bench.run('ha', { status: { fill, shape: 'dot', text: '', source: { id: 'out', type: 'mqtt out', name: '' } } });
+    const finished = () => on(topic('event')).filter(({ payload }) => String(payload).includes('job.finished')).length;
+    await deploy();
+    await status('green');
+    await print();
+    await status('red');
+    await time.pass(1500);
+    assert.equal(finished(), 0);
+    for (const times of [1, 0]) {
+      await bench.flow.deploy([]);
+      await bench.deploy([node(), printNode]);
+      await status('red');
+      await time.pass(60);
+      assert.equal(finished(), 0, 'not connected');
+      await status('green');
+      await time.pass(30);
+      assert.equal(finished(), times);
+    }
+  });
+
   it('shows an offline printer as unavailable, and keeps its parts over a restart', async () => {
     await deploy();
     const { components } = checkDiscovery(String(on(config()).at(-1)?.payload));
