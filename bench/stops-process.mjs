@@ -55,7 +55,7 @@ client.publish = async (ms) => {
   let published = 0;
   const bridge = new Bridge({
     ...{ nodeId: 'h', topics: new Topics('homeassistant', 'p'), only: null, controls: true, picture: 0, interval: 60 },
-    ...{ clock, store: new MemoryStore(), watcher, isShared: () => false, translate: String },
+    ...{ clock, store: new MemoryStore(), watcher, bridges: new Set(), translate: String },
     ...{ takePicture: () => Promise.reject(new Error('no camera')), act: () => undefined },
     publish: () => published++,
   });
