@@ -10,7 +10,7 @@ import { phrase, type Sentence } from '../words/sentence';
 import { access, changedAt, makeFolder, readNames, readText, realpath, remove, rename } from './file-system';
 import { Locks, UNLOSABLE_LOCK } from './locks';
 import type { Lock } from './membership';
-import { AWAY, ID_FILE, StateFolder } from './state-folder';
+import { ID_FILE, isAway, StateFolder } from './state-folder';
 import {
   damaged,
   isNewer,
@@ -43,7 +43,7 @@ const REASONS = {
 export const unreadableFile = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_READABLE',
-    codeOf(cause) === AWAY
+    isAway(cause)
       ? phrase`The saved ${kind} can't be read, because the state folder is away or was replaced: bring it back, or restart Node-RED.`
       : phrase`The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
     { cause, outcome: 'not-sent' },
@@ -52,7 +52,7 @@ export const unreadableFile = ([kind]: Key, cause: unknown): PrintingError =>
 export const unwritableFile = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_WRITABLE',
-    codeOf(cause) === AWAY
+    isAway(cause)
       ? phrase`The ${kind} can't be saved, because the state folder is away or was replaced: bring it back, or restart Node-RED.`
       : phrase`The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
     { cause, outcome: 'not-sent' },
@@ -182,8 +182,7 @@ export class FileStore implements StateStore, Movable {
     const written = new Set<string>();
     this.#listings.add(written);
     try {
-      const names = [...(await namesIn(folder)), ...written];
-      await this.#folder.check();
+      const names = [...(await this.#folder.read(() => namesIn(folder))), ...written];
       return new Set(names.filter((name) => name.endsWith('.json')).map((name) => basename(name, '.json')));
     } catch (cause) {
       throw unreadableFile(prefix, cause);
@@ -279,7 +278,9 @@ export class FileStore implements StateStore, Movable {
       await access(folder, constants.W_OK | constants.X_OK);
       return null;
     } catch (error) {
-      return codeOf(error) === AWAY
+      if (codeOf(error) === 'ENOENT')
+        return phrase`The parent folder of the state folder ${folder} is missing, so nothing saved can be read or written: mount it, make it, or name another place in the setting stateStore.`;
+      return isAway(error)
         ? phrase`The state folder ${folder} is away or was replaced: bring it back, or restart Node-RED.`
         : phrase`The state folder ${folder} can't be written (${codeOf(error)}), so sign-ins and print keys can't be saved: make it writable, or name another place in the setting stateStore.`;
     }
@@ -333,11 +334,12 @@ export class FileStore implements StateStore, Movable {
   /** Content of the file of a value; undefined if there is none. */
   async #contentOf(path: string, key: Key): Promise<string | undefined> {
     try {
-      const content = await readText(path).catch((cause: unknown) => {
-        if (codeOf(cause) !== 'ENOENT') throw cause;
-      });
-      await this.#folder.check();
-      return content ?? undefined;
+      return await this.#folder.read(() =>
+        readText(path).catch((cause: unknown) => {
+          if (codeOf(cause) !== 'ENOENT') throw cause;
+          return undefined;
+        }),
+      );
     } catch (cause) {
       throw unreadableFile(key, cause);
     }

@@ -23,7 +23,10 @@ interface FolderUser {
 }
 
 /** Code of the failure if the folder is not the one of the start. */
-export const AWAY = 'AWAY';
+const AWAY = 'AWAY';
+
+/** Whether a failure means that the folder or its parent is not there, or another one in its place. */
+export const isAway = (error: unknown): boolean => [AWAY, 'ENOENT'].includes(codeOf(error));
 
 /**
  * The folder of the state. It may go away while the process runs: a share, a stick or a volume leaves an empty mount
@@ -34,7 +37,7 @@ export const AWAY = 'AWAY';
 export class StateFolder {
   /** The id at the start; undefined before. */
   #id: string | undefined;
-  #preparing: Promise<void> | undefined;
+  #preparing: Promise<Error | undefined> | undefined;
   #checking: Promise<void> | undefined;
   #signing: Promise<void> | undefined;
   /** Whether this process has signed, so that whoever signs later uses the folder at the same time. */
@@ -51,12 +54,23 @@ export class StateFolder {
   ) {}
 
   /**
-   * Resolves if the folder is the one of the start. Checks the id after this call, so that a value that was missing before
-   * the call is missing for certain. Rejects with the code AWAY, or with that of the file system.
+   * Runs a read of the folder of the start, so that a value that it misses is missing for certain. Rejects with the code
+   * AWAY, or with that of the file system.
    */
-  check(): Promise<void> {
+  async read<T>(read: () => Promise<T>): Promise<T> {
+    if (this.#id === undefined) await this.#begin();
+    const id = this.#id;
+    const found = await read();
+    await this.check();
+    // Another folder may have been mounted over one without an id.
+    return this.#id === id ? found : this.read(read);
+  }
+
+  /** Resolves if the folder is the one of the start. Rejects as `read` does. */
+  async check(): Promise<void> {
+    if (this.#id === undefined) await this.#begin();
     // All calls before the check begins share it. It begins later than this call.
-    return (this.#checking ??= Promise.resolve().then(() => this.#compare()));
+    else await (this.#checking ??= Promise.resolve().then(() => this.#compare()));
   }
 
   /**
@@ -65,17 +79,36 @@ export class StateFolder {
    */
   async prepare(): Promise<void> {
     if (this.#id !== undefined) return this.check();
-    await (this.#preparing ??= this.#begin().finally(() => (this.#preparing = undefined)));
+    const refusal = await this.#begin();
+    if (refusal) throw refusal;
   }
 
-  async #begin(): Promise<void> {
+  /**
+   * Resolves with the error that keeps the id from a folder without one; such a folder can be read, but not written. Rejects
+   * if the folder is not there.
+   */
+  #begin(): Promise<Error | undefined> {
+    return (this.#preparing ??= this.#adopt().finally(() => (this.#preparing = undefined)));
+  }
+
+  async #adopt(): Promise<Error | undefined> {
     await makeFolder(this.path);
     const { id } = await this.#read();
-    if (id !== undefined) return this.#signBeside(id);
-    await this.#sign(randomUUID());
+    if (id !== undefined) {
+      this.#id = id;
+      await this.#signBeside(id);
+      return undefined;
+    }
+    try {
+      await this.#sign(randomUUID());
+    } catch (error) {
+      if (!(error instanceof Error) || isMissing(error)) throw error;
+      return error;
+    }
     this.#isSigned = true;
     // Another process may have written its own id at the same time: the last one counts.
-    await this.#read();
+    this.#id = (await this.#read()).id;
+    return undefined;
   }
 
   /** Writes this process beside the id, so that another one that uses the folder meets it. */
@@ -110,34 +143,30 @@ export class StateFolder {
     const marks = found ? marksOf(found) : '';
     if (marks !== '' && marks === this.#marks) return;
     const { id, user } = await this.#read();
-    if (id === this.#id) {
-      // A process that signed before may have ended since.
-      if (id !== undefined && isSigned) await this.#meet(id, user);
-      else if (id !== undefined) await this.#signBeside(id);
-      if (id !== undefined && isSigned) this.#marks = marks;
-      return;
-    }
-    throw Object.assign(new Error('The folder is not the one of the start.'), { code: AWAY });
+    if (id === undefined || id !== this.#id)
+      throw Object.assign(new Error('The folder is not the one of the start.'), { code: AWAY });
+    // A process that signed before may have ended since.
+    if (!isSigned) return this.#signBeside(id);
+    await this.#meet(id, user);
+    this.#marks = marks;
   }
 
-  /**
-   * Reads the id, which becomes that of the start if there is none yet, and the process that signed last; no id if the
-   * folder has none.
-   */
+  /** Reads the id and the process that signed last; no id if the folder has none. */
   async #read(): Promise<{ id?: string; user?: FolderUser | undefined }> {
     try {
       const [id = '', signed = ''] = (await readText(join(this.path, ID_FILE))).split('\n');
       // A crash during the write may have left an empty file.
       if (!ID.test(id.trim())) return {};
-      this.#id ??= id.trim();
       const [, user = '', pid = '', host = ''] = /^([\da-f-]{36}) (\d{1,10}) (\S{1,255})$/.exec(signed.trim()) ?? [];
       return { id: id.trim(), user: user === '' ? undefined : { id: user, host, pid } };
     } catch (error) {
-      if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return {};
+      if (isMissing(error)) return {};
       throw error;
     }
   }
 }
+
+const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
 
 /** Marks of a file, at least one of which changes with each change of the file. */
 const marksOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
@@ -593,5 +594,34 @@ describe('nodes/account', () => {
         // The renewal is repeated within seconds.
         while ((await flow.get('accounts/account/clusters')).status !== 200) await pause(100);
       });
+
+    it('is used as soon as the share of its folder is mounted, also if that is after the start', async () => {
+      const room = await mkdtemp(join(tmpdir(), 'share-'));
+      const share = join(room, 'share');
+      await mkdir(share);
+      process.env.REMOTE_PRINTING_STATE_STORE = join(share, 'printing');
+      try {
+        /** Starts a process: each user directory has one. */
+        const again = async (signIn: boolean) => {
+          await flow.stop();
+          flow = await Flow.start(simulator);
+          await flow.deploy([watchNode(), ...around], { signIn });
+        };
+        await again(true);
+        await rename(share, `${share}-away`);
+        await again(false);
+        const { body } = await flow.get('accounts/account/clusters').expect(400);
+        assert.equal(body.code, 'FILE_NOT_READABLE');
+        assert.ok(logged().some(({ msg }) => /The parent folder of the state folder .+ is missing/.test(String(msg))));
+        await rename(`${share}-away`, share);
+        // The sign-in is read again within seconds.
+        while ((await state()).state !== 'signed-in') await pause(100);
+        while (flow.statuses('watch').at(-1)?.text !== 'status.clusters') await pause(100);
+        await works();
+      } finally {
+        delete process.env.REMOTE_PRINTING_STATE_STORE;
+        await rm(room, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+      }
+    });
   });
 });

@@ -4,7 +4,9 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFil
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import sinon from 'sinon';
+import { codeOf } from '../../../lib/http/retry';
 import { FileStore } from '../../../lib/state/file-store';
+import { WriteBehindStore } from '../../../lib/state/write-behind-store';
 import { UnsealedFiles } from '../../../lib/state/seal';
 import { ManualClock } from '../../helpers/manual-clock';
 
@@ -110,6 +112,115 @@ describe('state/file-store', () => {
       await fs.rename(folder, `${folder}-away`);
       await fs.cp(`${folder}-away`, folder, { recursive: true });
       assert.equal(await store.get(['print', 'a']), 1);
+    });
+  });
+
+  describe('whose parent folder is missing at the start', () => {
+    const KEY = ['print', 'a'] as const;
+    const isUnreadable = { code: 'FILE_NOT_READABLE', message: /the state folder is away/ };
+    let parent: string;
+    let store: FileStore;
+
+    const mount = () => fs.rename(`${parent}-away`, parent);
+
+    /** Stores a value, and starts anew without the parent. */
+    beforeEach(async () => {
+      parent = join(folder, 'mounted');
+      folder = join(parent, 'state');
+      await mkdir(parent);
+      await open().put(KEY, 'stored');
+      await fs.rename(parent, `${parent}-away`);
+      store = open();
+    });
+    afterEach(() => void (folder = dirname(parent)));
+
+    it('treats no value as missing', async () => {
+      await assert.rejects(store.get(KEY), isUnreadable);
+      await assert.rejects(store.get(['print', 'never written']), isUnreadable);
+      await assert.rejects(store.list(['print'], { limit: 10 }), isUnreadable);
+      await assert.rejects(
+        store.update(KEY, () => 'new'),
+        isUnreadable,
+      );
+      await assert.rejects(store.put(KEY, 'new'), { code: 'FILE_NOT_WRITABLE', message: /the state folder is away/ });
+      assert.deepEqual(await readdir(dirname(parent)), ['mounted-away']);
+    });
+
+    it('returns every value once the parent is there', async () => {
+      await assert.rejects(store.get(KEY), isUnreadable);
+      await mount();
+      assert.equal(await store.get(KEY), 'stored');
+      assert.equal(await store.get(['print', 'never written']), undefined);
+      const { entries } = await store.list(['print'], { limit: 10 });
+      assert.deepEqual(entries, [{ key: KEY, value: 'stored' }]);
+    });
+
+    it('shows the stored value to an update that was refused before', async () => {
+      const behind = new WriteBehindStore(store, clock);
+      const add = () => behind.update<string>(KEY, (stored) => `${stored} and more`, { insist: true });
+      await assert.rejects(add(), isUnreadable);
+      await mount();
+      assert.equal(await add(), 'stored and more');
+      assert.equal(await open().get(KEY), 'stored and more');
+    });
+
+    it('treats no value as missing if the parent is mounted while it is read', async () => {
+      const { readFile } = fs;
+      const stub = sinon.stub(fs, 'readFile').callsFake(async (...all) => {
+        const found = readFile(...all);
+        await found.catch(() => undefined);
+        if (String(all[0]).includes('/print/')) await mount().catch(() => undefined);
+        return found;
+      });
+      try {
+        const found = await store.get<string>(KEY).catch((error: unknown) => codeOf(error));
+        assert.ok(found === 'FILE_NOT_READABLE' || found === 'stored', `${found}`);
+      } finally {
+        stub.restore();
+      }
+    });
+  });
+
+  describe('whose folder has no id and can’t be written', () => {
+    const MISSING = ['print', 'never written'] as const;
+
+    beforeEach(async () => {
+      await open().put(['print', 'a'], 1);
+      await rm(join(folder, 'folder-id'));
+      const open_ = fs.open;
+      sinon.stub(fs, 'open').callsFake(async (path, flags, mode) => {
+        if (flags === 'wx') throw Object.assign(new Error('read-only'), { code: 'EROFS' });
+        return open_(path, flags, mode);
+      });
+    });
+    afterEach(() => sinon.restore());
+
+    it('reads what it holds', async () => {
+      const store = open();
+      assert.equal(await store.get(['print', 'a']), 1);
+      assert.equal(await store.get(MISSING), undefined);
+      await assert.rejects(store.put(MISSING, 1), { code: 'FILE_NOT_WRITABLE', message: /EROFS/ });
+    });
+
+    it('reads again what another folder holds that is mounted over it meanwhile', async () => {
+      const mounted = `${folder}-mounted`;
+      const { readFile } = fs;
+      const store = open();
+      const path = await only('print');
+      await fs.rename(path, `${folder}-value`);
+      const stub = sinon.stub(fs, 'readFile').callsFake(async (...all) => {
+        const found = readFile(...all);
+        if (all[0] !== path) return found;
+        stub.restore();
+        await found.catch(() => undefined);
+        await fs.rename(folder, mounted);
+        await mkdir(dirname(path), { recursive: true });
+        await fs.rename(`${folder}-value`, path);
+        await writeFile(join(folder, 'folder-id'), `${crypto.randomUUID()}\n`);
+        return found;
+      });
+      assert.equal(await store.get(['print', 'a']), 1);
+      await rm(mounted, { recursive: true });
     });
   });
 
