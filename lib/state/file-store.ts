@@ -10,6 +10,7 @@ import { phrase, type Sentence } from '../words/sentence';
 import { access, changedAt, makeFolder, readNames, readText, realpath, remove, rename } from './file-system';
 import { Locks, UNLOSABLE_LOCK } from './locks';
 import type { Lock } from './membership';
+import { UNSEALED } from './seal';
 import { ID_FILE, isAway, StateFolder } from './state-folder';
 import {
   damaged,
@@ -260,7 +261,8 @@ export class FileStore implements StateStore, Movable {
 
   async *records(): AsyncGenerator<string> {
     const root = this.options.folder;
-    for (const kind of await namesIn(root))
+    const kinds = (await namesIn(root)).filter((name) => name !== UNSEALED);
+    for (const kind of kinds)
       for (const name of await entries(join(root, kind)))
         if (name.endsWith('.json')) yield await readText(join(root, kind, name));
   }

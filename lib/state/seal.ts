@@ -41,6 +41,9 @@ export function unseal(sealed: Sealed, secret: string, label: string): string | 
   }
 }
 
+/** Folder of the marks among those of the kinds. Its files are no records. */
+export const UNSEALED = 'unsealed';
+
 /** Marks of the values that this runtime has saved in the clear because it had no secret. */
 export interface Unsealed {
   add(key: Key): Promise<void>;
@@ -57,7 +60,7 @@ export class UnsealedFiles implements Unsealed {
 
   /** @param folder the state folder in the user directory */
   constructor(folder: string) {
-    this.#folder = join(folder, 'unsealed');
+    this.#folder = join(folder, UNSEALED);
   }
 
   /**

@@ -9,6 +9,7 @@ import { FileStore } from '../../../lib/state/file-store';
 import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';
 import { moveState } from '../../../lib/state/records';
+import { UnsealedFiles } from '../../../lib/state/seal';
 import { systemClock } from '../../../lib/time/clock';
 import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
@@ -110,6 +111,17 @@ describe('remote-printing-state', () => {
     );
     await check(files(join(folder, 'new')));
     assert.deepEqual((await readdir(folder)).sort(), ['new', 'old']);
+  });
+
+  it('counts the marks of sign-ins that are saved in the clear as no values, in either place', async () => {
+    const [from, to] = [join(folder, 'old'), join(folder, 'new')];
+    const clear = (at: string) =>
+      new FileStore({ ...parts, folder: at, secrets: () => [], unsealed: new UnsealedFiles(at) });
+    await clear(from).put(['grant', 'a'], { byService: {} });
+    await clear(to).put(['grant', 'b'], { byService: {} });
+    await clear(to).delete(['grant', 'b']);
+    assert.deepEqual(await move(from, to), { code: 0, said: '1 values copied.\n' });
+    assert.deepEqual(await clear(to).get(['grant', 'a']), { byService: {} });
   });
 
   it('reports a missing source whose name begins like the address of a database', async () => {
