@@ -60,6 +60,21 @@ export interface Grants {
   byService: Record<string, Grant>;
 }
 
+/** Whether a stored value has the shape of an account's sign-ins. */
+export function isGrants(value: unknown): value is Grants {
+  const byService = record(record(value)?.byService);
+  return byService !== null && Object.values(byService).every(isGrant);
+}
+
+function isGrant(value: unknown): boolean {
+  const { clientId, redirectUri, accessToken, refreshToken, expiresAt, lifetime, holder, ended } = record(value) ?? {};
+  return (
+    [clientId, redirectUri, accessToken, refreshToken ?? '', ended ?? ''].every((one) => typeof one === 'string') &&
+    [expiresAt, lifetime].every((one) => typeof one === 'number') &&
+    (holder === undefined || record(holder) !== null)
+  );
+}
+
 export const grantKey = (accountId: string) => ['grant', accountId] as const;
 
 /** Key of the pack's own simulator, in place of its account host. */

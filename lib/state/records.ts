@@ -13,6 +13,8 @@ export interface RecordsOptions {
    * Missing: none.
    */
   unsealed?: Unsealed;
+  /** Checks of values by kind; one of another shape is damaged. Missing: any value is taken. */
+  shapes?: Readonly<Record<string, (value: unknown) => boolean>>;
   /**
    * Secrets to encrypt with. The first one seals, all are tried to unseal. None: values stay in the clear, owner-only.
    */
@@ -32,7 +34,7 @@ export interface StoredRecord {
 }
 
 /**
- * `damaged`: not a record. `foreign`: sealed with an unknown secret. `unsealed`: in the clear although it should be
+ * `damaged`: not a record, or of another shape. `foreign`: sealed with an unknown secret. `unsealed`: in the clear although it should be
  * sealed, so anyone may have put it there.
  */
 export type Read<T> = { value: T } | 'damaged' | 'foreign' | 'unsealed';
@@ -86,12 +88,16 @@ export class Records {
   /** @param found the parsed record; undefined if it isn't one */
   async open<T>(key: Key, found: StoredRecord | undefined): Promise<Read<T>> {
     if (!found) return 'damaged';
-    if (!found.sealed) return (await this.#mayBeUnsealed(key)) ? { value: found.value as T } : 'unsealed';
+    if (!found.sealed) return (await this.#mayBeUnsealed(key)) ? this.#checked(key, found.value) : 'unsealed';
     for (const secret of this.options.secrets()) {
       const plain = unseal(found.sealed, secret, JSON.stringify(key));
-      if (plain !== undefined) return { value: JSON.parse(plain) as T };
+      if (plain !== undefined) return this.#checked(key, JSON.parse(plain));
     }
     return 'foreign';
+  }
+
+  #checked<T>([kind]: Key, value: unknown): Read<T> {
+    return (this.options.shapes?.[kind]?.(value) ?? true) ? { value: value as T } : 'damaged';
   }
 
   async #mayBeUnsealed(key: Key): Promise<boolean> {

@@ -1,4 +1,6 @@
 import type { NodeAPI } from 'node-red';
+import { isIndex } from '../../lib/print/pending-waits';
+import { isGrants } from '../../lib/sign-in/grant';
 import { FileStore, notLasting } from '../../lib/state/file-store';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import { MemoryStore } from '../../lib/state/memory-store';
@@ -36,6 +38,8 @@ interface SavedState {
 const SEALED = ['grant', 'sign-in', 'kept-message'];
 /** Kinds whose values count as missing when another credential secret encrypted them. */
 const PASSING = ['sign-in'];
+/** Checks of the values whose users rely on their shape. */
+const SHAPES = { grant: isGrants, 'kept-waits': isIndex };
 /**
  * Longest wait between retries of a write, ms: shorter than the grace period that others allow after a lost connection
  * (ADR 12).
@@ -54,6 +58,7 @@ export function savedState(
     clock,
     sealedKinds: SEALED,
     passingKinds: PASSING,
+    shapes: SHAPES,
     unsealed: new UnsealedFiles(usual),
     secrets: () => secretsOf(RED),
     warn: (sentence: Sentence) => log.warn(sentence),

@@ -577,6 +577,19 @@ describe('nodes/account', () => {
         await works();
       });
 
+    for (const value of [null, {}, [], 'x', 5, { byService: [] }, { byService: { service: null } }])
+      it(`is set aside with another shape, ${JSON.stringify(value)}; the account continues signed out`, async () => {
+        useSettings({});
+        await flow.deploy([]);
+        const file = await grantFile();
+        await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), value }));
+        await flow.deploy([], { signIn: false });
+        assert.deepEqual(await state(), SIGNED_OUT);
+        assert.ok(logged().some(({ msg }) => String(msg).includes('The saved grant is damaged; it was set aside')));
+        await flow.signIn();
+        await works();
+      });
+
     for (const [what, leave] of [
       ['leaves an empty mount point', mkdir],
       ['is not there', () => Promise.resolve()],

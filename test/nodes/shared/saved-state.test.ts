@@ -1,9 +1,36 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { NodeAPI } from 'node-red';
 import { savedState } from '../../../nodes/shared/saved-state';
+import { PendingWaits, type WaitOwner } from '../../../lib/print/pending-waits';
+import { NO_PEERS } from '../../../lib/watch/replication/peers';
 import { systemClock } from '../../../lib/time/clock';
 import type { Sentence } from '../../../lib/words/sentence';
 import { testPostgres, type TestPostgres } from '../../helpers/postgres';
+
+describe('savedState in a folder', () => {
+  let folder: string;
+  beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'state-'))));
+  afterEach(() => rm(folder, { recursive: true }));
+
+  for (const odd of [null, {}, 'x', 5, [null], [{}]])
+    it(`sets a list of waiting prints aside that is ${JSON.stringify(odd)}, and goes on without it`, async () => {
+      const warnings: string[] = [];
+      const log = { warn: (text: Sentence) => warnings.push(String(text)), info: () => undefined };
+      const RED = { settings: { get: () => undefined } } as unknown as NodeAPI;
+      const { store } = savedState(RED, { folder, clock: systemClock, log });
+      const owner: WaitOwner = ['account', 'service', 'workspace', 'node'];
+      await store.put(['kept-waits', ...owner], odd);
+      const waits = new PendingWaits(store, systemClock, NO_PEERS);
+      assert.deepEqual((await waits.adopt(owner)).waits, []);
+      await waits.keep(owner, { id: 'a', since: 0 }, null, (error) => assert.fail(String(error)));
+      assert.deepEqual((await waits.adopt(owner)).waits, [{ id: 'a', since: 0 }]);
+      assert.deepEqual(warnings, ['The saved kept-waits is damaged; it was set aside and is treated as missing.']);
+      await waits.close();
+    });
+});
 
 describe('savedState on PostgreSQL', () => {
   let server: TestPostgres;
