@@ -387,12 +387,14 @@ export class QueueView {
     if (this.#forecast.isDue(this.input.items.length)) await this.#forecast.make(() => this.#forecastInput());
   }
 
-  /** Items that a new forecast expects to end after their deadlines. */
+  /** Items that a new forecast expects to end after their deadlines, even if everything unknown turns out to be short. */
   async lateItems(): Promise<string[]> {
-    const { items } = await this.#forecast.make(() => this.#forecastInput());
-    return this.#source.data.items.all
-      .filter(({ itemId, deadline }) => deadline !== null && (items.get(itemId)?.endAt ?? -Infinity) > deadline)
-      .map(({ itemId }) => itemId);
+    const input = this.#forecastInput();
+    const lateIn = ({ items }: QueueForecast, among: readonly ItemRecord[]) =>
+      among.filter(({ itemId, deadline }) => deadline !== null && (items.get(itemId)?.endAt ?? -Infinity) > deadline);
+    let late = lateIn(await this.#forecast.make(() => input), this.#source.data.items.all);
+    if (late.length > 0) late = lateIn(await runForecast(input, this.#source.clock, SHORT_SECONDS), late);
+    return late.map(({ itemId }) => itemId);
   }
 
   #forecastInput(): ForecastInput {
@@ -568,6 +570,8 @@ export const FORECAST_SHARE = 0.05;
 const BOARD_SHARE = 0.005;
 /** Most items for which a forecast is made without being asked for. */
 const ITEMS = 1_000;
+/** Length of an unknown print at its best, s. */
+const SHORT_SECONDS = 1;
 /** Time for which a forecast may occupy the event loop at a stretch, ms. */
 const STRETCH = 4;
 
@@ -640,9 +644,9 @@ class RecentForecast {
 }
 
 /** Runs a forecast to its end, and lets the event loop turn meanwhile. */
-export async function runForecast(input: ForecastInput, clock: Clock): Promise<QueueForecast> {
+export async function runForecast(input: ForecastInput, clock: Clock, assumed?: number): Promise<QueueForecast> {
   let since = clock.monotonic();
-  const queue = new SimulatedQueue(input);
+  const queue = new SimulatedQueue(input, assumed);
   do {
     if (clock.monotonic() - since < STRETCH) continue;
     await nextTurn();

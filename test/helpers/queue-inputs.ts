@@ -52,7 +52,8 @@ export const printer = (clusterId: string, state: Partial<QueuePrinter> = {}): Q
   lastUsedLived: null,
   usedFor: 0,
   freeAt: null,
-  pausedUntil: 0,
+  barredUntil: 0,
+  isRefused: false,
   isMissing: false,
   ...state,
 });

@@ -713,8 +713,13 @@ export interface QueuePrinter {
   usedFor: number;
   /** For the forecast: when its present print ends, ms since 1970; null: unknown or none. */
   freeAt: number | null;
-  /** For the forecast: when it may be used again after its pause, ms since 1970; 0: not paused; Infinity: a person decides. */
-  pausedUntil: number;
+  /**
+   * For the forecast: when it may be used again, apart from its print and its plate, ms since 1970; 0: at once; Infinity: a
+   * person decides.
+   */
+  barredUntil: number;
+  /** For the forecast: whether a refusal of a moment ago is its obstacle. */
+  isRefused: boolean;
 }
 
 /** Key of a printer within its account. */

@@ -85,6 +85,8 @@ const COARSE = 0.01;
  */
 export class SimulatedQueue {
   readonly #input: ForecastInput;
+  /** ms. */
+  readonly #assumed: number;
   readonly #planner = new Planner();
   readonly #materials: MaterialForecast;
   /** The item that each printer prints next, by the printer's index. */
@@ -110,15 +112,17 @@ export class SimulatedQueue {
   readonly #lastUse: number;
   #steps = 0;
 
-  constructor(input: ForecastInput) {
+  /** @param assumed length of a print, or of the rest of one, that is unknown, s */
+  constructor(input: ForecastInput, assumed = ASSUMED_SECONDS) {
     this.#input = input;
+    this.#assumed = assumed * 1000;
     this.#items = [...input.items];
     this.#printers = [...input.printers];
     this.#now = input.now;
     this.#nextStartAt = input.nextStartAt;
     this.#lastUse = input.printers.reduce((last, { lastUsedLived }) => Math.max(last, lastUsedLived ?? 0), 0);
     this.#materials = new MaterialForecast(stocksOf(input), input.rules.material, input.now);
-    const soon = input.now + ASSUMED_SECONDS * 1000;
+    const soon = input.now + this.#assumed;
     // A print that takes longer than estimated ends now at the earliest.
     const active = input.active.map((print) => ({ ...print, endAt: Math.max(input.now, print.endAt ?? soon) }));
     for (const { itemId, ...print } of active) this.#record(itemId, print);
@@ -200,7 +204,8 @@ export class SimulatedQueue {
       const { itemId, files } = turn.item;
       const printer = this.#printers[at] as QueuePrinter;
       const startAt = Math.max(this.#now, this.#freeAt[at] ?? 0);
-      const duration = (files[file]?.seconds ?? ASSUMED_SECONDS) * 1000;
+      const seconds = files[file]?.seconds ?? null;
+      const duration = seconds === null ? this.#assumed : seconds * 1000;
       const endAt = startAt + duration;
       this.#record(itemId, { clusterId: printer.clusterId, startAt, endAt });
       this.#ends.push(endAt);
@@ -285,18 +290,19 @@ export class SimulatedQueue {
   }
 
   /** When a printer becomes free; `expected`: the end of its print where the printer does not state one. */
-  #firstFreeAt({ obstacle, freeAt, pausedUntil }: QueuePrinter, expected: number): number {
+  #firstFreeAt({ obstacle, isRefused, freeAt, barredUntil }: QueuePrinter, expected: number): number {
     const { now } = this.#input;
+    if (isRefused) return barredUntil;
     switch (obstacle?.code) {
       case undefined:
         return now;
       case 'PAUSED':
-        return pausedUntil;
+        return barredUntil;
       case 'BUSY':
       case 'FOREIGN_JOB':
-        return Math.max(pausedUntil, this.#clearAt(Math.max(now, freeAt ?? expected)));
+        return Math.max(barredUntil, this.#clearAt(Math.max(now, freeAt ?? expected)));
       case 'PLATE_NOT_CLEARED':
-        return Math.max(pausedUntil, this.#clearAt(now));
+        return Math.max(barredUntil, this.#clearAt(now));
       default:
         return Infinity;
     }

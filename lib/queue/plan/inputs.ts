@@ -151,7 +151,7 @@ export class PlanInputs {
   printersWithout(itemId: string, copy: number, clusterId: string, now: number): QueuePrinter[] {
     const { data } = this.#source;
     const open = openPrints(data.open.all, data.reservations.machinesAt, { itemId, copy });
-    const refusals = { reasonOf: () => null };
+    const refusals = { reasonOf: () => null, timeLeft: () => 0 };
     return printerBoard({ ...this.#boardInput(now), clusterIds: [clusterId], open, refusals });
   }
 

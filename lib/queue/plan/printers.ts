@@ -47,7 +47,7 @@ export interface BoardInput {
   gates: Pick<PlateGates, 'of' | 'idOf'>;
   reservations: Pick<Reservations, 'isTaken'>;
   /** Why a copy could not go to a cluster a moment ago although it seemed free. */
-  refusals: Pick<Refusals, 'reasonOf'>;
+  refusals: Pick<Refusals, 'reasonOf' | 'timeLeft'>;
   open: OpenPrints;
   pausedPrinters: QueueRecord['pausedPrinters'];
   /** Use by this queue, by `printerKey`. */
@@ -142,7 +142,8 @@ function present(
     usedFor = 0,
   } = usage.get(printerKey({ clusterId, printerId })) ?? {};
   const job = view?.status.jobs.find((one) => isUnderWay(one) && (printerId === null || one.printerId === printerId));
-  const remaining = job?.timeRemaining ?? null;
+  // A print that has ended lets its printer go soon.
+  const remaining = obstacle === COOLING ? 0 : (job?.timeRemaining ?? null);
   return {
     clusterId,
     printerId,
@@ -159,7 +160,8 @@ function present(
     lastUsedLived,
     usedFor,
     freeAt: remaining === null ? null : now - (view?.age ?? 0) + remaining * 1000,
-    pausedUntil: pausedUntilOf(input, { clusterId, printerId }),
+    barredUntil: barredUntilOf(input, { clusterId, printerId }),
+    isRefused: obstacle !== null && obstacle === input.refusals.reasonOf(clusterId),
   };
 }
 
@@ -299,14 +301,17 @@ function pauseOf({ pausedPrinters, gates, now }: BoardInput, printer: PrinterTar
   return pauseAt(pausedPrinters, { ...printer, gateId: gates.idOf(printer.clusterId, printer.printerId) }, now);
 }
 
-/** When a printer may be used again after its pause. Of what its pause hides, a copy of unknown outcome outlasts it. */
-function pausedUntilOf(input: BoardInput, printer: PrinterTarget): number {
+/** When a printer may be used again after its pause or a refusal. Of what they hide, a copy of unknown outcome outlasts them. */
+function barredUntilOf(input: BoardInput, printer: PrinterTarget): number {
+  const { clusterId, printerId } = printer;
   const pause = pauseOf(input, printer);
-  if (!pause) return 0;
+  const refusedFor = input.refusals.timeLeft(clusterId);
+  if (!pause && refusedFor === 0) return 0;
   const isInDoubt = input.open.byCluster
-    .get(printer.clusterId)
-    ?.some(({ attempt }) => attempt.state === 'unknown' && [null, attempt.printerId].includes(printer.printerId));
-  return isInDoubt ? Infinity : (pause.until ?? Infinity);
+    .get(clusterId)
+    ?.some(({ attempt }) => attempt.state === 'unknown' && [null, attempt.printerId].includes(printerId));
+  if (isInDoubt) return Infinity;
+  return Math.max(pause ? (pause.until ?? Infinity) : 0, refusedFor > 0 ? input.now + refusedFor : 0);
 }
 
 /**

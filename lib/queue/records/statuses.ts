@@ -341,6 +341,11 @@ export class Refusals {
     return until > this.#lived.now ? reason : null;
   }
 
+  /** Time until a cluster may get something again, ms. */
+  timeLeft(clusterId: string): number {
+    return Math.max(0, (this.#printers.get(clusterId)?.until ?? 0) - this.#lived.now);
+  }
+
   /** By item and cluster, why the item does not go there now. */
   get byItem(): ReadonlyMap<string, ReadonlyMap<string, PrinterObstacle>> {
     if (this.#items.size === 0) return NONE;

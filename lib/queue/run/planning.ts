@@ -235,11 +235,15 @@ export class Planning {
     this.#isForecasting = false;
   }
 
-  /** Time until the next search for late items, ms; Infinity if no item has a deadline that it may still meet. */
+  /**
+   * Time until the next search for late items, ms; Infinity if no item has a deadline that it may still meet, and before
+   * every printer was seen: one that was not may be free.
+   */
   get #forecastWait(): number {
-    const { data, clock } = this.#queue;
+    const { data, clock, view } = this.#queue;
     if (this.#isForecasting) return FORECAST_EVERY;
-    return data.withDeadline.all.length > 0 ? Math.max(0, this.#forecastDueAt - clock.monotonic()) : Infinity;
+    const isWanted = data.withDeadline.all.length > 0 && view.isComplete;
+    return isWanted ? Math.max(0, this.#forecastDueAt - clock.monotonic()) : Infinity;
   }
 
   async #overdue(itemId: string): Promise<void> {

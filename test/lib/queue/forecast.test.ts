@@ -149,7 +149,7 @@ describe('queue/forecast', () => {
     const items = [item('a')];
     for (const code of ['OFFLINE', 'FAULT', 'PAUSED', 'OUTCOME_UNKNOWN'] as const)
       assert.deepEqual(
-        timesOf({ items, printers: [printer('c1', { obstacle: obstacle(code), pausedUntil: Infinity })] }),
+        timesOf({ items, printers: [printer('c1', { obstacle: obstacle(code), barredUntil: Infinity })] }),
         { a: [null, null, null] },
       );
     assert.deepEqual(timesOf({ items, printers: [printer('c1')], obstacle: QUEUE_PAUSED }).a, [null, null, null]);
@@ -159,12 +159,12 @@ describe('queue/forecast', () => {
     const items = [item('a')];
     const startOf = (state: Parameters<typeof printer>[1]) =>
       timesOf({ items, printers: [printer('c1', state)] }).a?.[0];
-    const pausedUntil = NOW + 30 * MINUTE;
-    assert.equal(startOf({ obstacle: obstacle('PAUSED'), pausedUntil }), 30);
-    assert.equal(startOf({ obstacle: obstacle('BUSY'), freeAt: NOW + 5 * MINUTE, pausedUntil }), 30);
-    assert.equal(startOf({ obstacle: obstacle('BUSY'), freeAt: NOW + 50 * MINUTE, pausedUntil }), 60);
-    assert.equal(startOf({ obstacle: obstacle('PLATE_NOT_CLEARED'), pausedUntil }), 30);
-    assert.equal(startOf({ obstacle: obstacle('OFFLINE'), pausedUntil }), null);
+    const barredUntil = NOW + 30 * MINUTE;
+    assert.equal(startOf({ obstacle: obstacle('PAUSED'), barredUntil }), 30);
+    assert.equal(startOf({ obstacle: obstacle('BUSY'), freeAt: NOW + 5 * MINUTE, barredUntil }), 30);
+    assert.equal(startOf({ obstacle: obstacle('BUSY'), freeAt: NOW + 50 * MINUTE, barredUntil }), 60);
+    assert.equal(startOf({ obstacle: obstacle('PLATE_NOT_CLEARED'), barredUntil }), 30);
+    assert.equal(startOf({ obstacle: obstacle('OFFLINE'), barredUntil }), null);
   });
 
   it('starts the items of a paused queue at the end of its pause', () => {
