@@ -48,6 +48,7 @@ export const printer = (clusterId: string, state: Partial<QueuePrinter> = {}): Q
   buildPlate: null,
   tags: [],
   obstacle: null,
+  isOutOfSight: ['OFFLINE', 'STALE'].includes(state.obstacle?.code ?? ''),
   lastUsedAt: null,
   lastUsedLived: null,
   usedFor: 0,

@@ -706,6 +706,8 @@ export interface QueuePrinter {
   tags: readonly string[];
   /** The reason for which it can't print any item now; null: it is free. */
   obstacle: Reason<PrinterReason> | null;
+  /** Whether it is offline or was not seen lately, whatever its obstacle: what is unknown of it may turn out to suit. */
+  isOutOfSight: boolean;
   /** Last print of this queue, ms since 1970; null: none. */
   lastUsedAt: number | null;
   /** For the choice among several: the same in the queue's lived time, as a clock may have been wrong, and the time in use, ms. */

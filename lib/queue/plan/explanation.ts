@@ -43,9 +43,6 @@ interface Verdict {
   place: Mismatch | null;
 }
 
-/** Reasons that leave the configuration of a printer unknown. */
-const UNSEEN: readonly PrinterReason[] = ['OFFLINE', 'STALE'];
-
 /** Explains one plan: why each item waits. Requirements are compared with each kind of printer once. */
 export class Explainer {
   readonly #planner: Planner;
@@ -164,9 +161,7 @@ export class Explainer {
   #isHopeless(turn: Turn): boolean {
     findOnly(turn, this.#planner.fleet);
     if (turn.only !== NONE) return false;
-    return !this.#input.printers.some(
-      ({ obstacle }, at) => obstacle !== null && UNSEEN.includes(obstacle.code) && this.#mayTurnOut(turn, at),
-    );
+    return !this.#input.printers.some(({ isOutOfSight }, at) => isOutOfSight && this.#mayTurnOut(turn, at));
   }
 
   /** Whether a printer that was not seen may turn out to suit a file. One that the item excludes by itself is not asked. */

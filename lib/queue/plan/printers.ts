@@ -59,7 +59,7 @@ export interface BoardInput {
   staleAfter: number;
 }
 
-type Obstacle = Reason<PrinterReason> | null;
+type Obstacle = Reason<PrinterReason>;
 
 /** The open prints of items, without those of one copy; `machinesAt`: the machines of the reservation of a cluster. */
 export function openPrints(
@@ -98,13 +98,16 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
   const isMissing = input.views.isMissing(clusterId);
   if (!view || view.printers.length === 0) {
     const obstacle = isMissing ? MISSING : view?.status.online === false ? OFFLINE : STALE;
-    return [present(input, clusterId, view, null, obstacle)];
+    return [present(input, clusterId, view, null, [obstacle])];
   }
   const { status, printers } = view;
   const open = input.open.byCluster.get(clusterId) ?? [];
   const foreign = foreignOf(foreignJobsOf(status, open));
   const all = printers.map((printer) =>
-    present(input, clusterId, view, printer, foreign ?? obstacleOf(input, view, printer, open)),
+    present(input, clusterId, view, printer, [
+      ...(foreign ? [foreign] : []),
+      ...obstaclesOf(input, view, printer, open),
+    ]),
   );
   if (all.length === 1) return all;
   // The service chooses the member of a group: each open dispatch without a known one occupies a free one that suits.
@@ -124,14 +127,18 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
   });
 }
 
+/** Reasons that leave the configuration of a printer unknown. */
+const OUT_OF_SIGHT: readonly PrinterReason[] = ['OFFLINE', 'STALE'];
+
 /** A printer of a cluster; null: the cluster has shown none. */
 function present(
   input: BoardInput,
   clusterId: string,
   view: ClusterView | undefined,
   printer: Printer | null,
-  obstacle: Obstacle,
+  obstacles: readonly Obstacle[],
 ): QueuePrinter {
+  const [obstacle = null] = obstacles;
   const { gates, usage, rules, now, views } = input;
   const isMissing = views.isMissing(clusterId);
   const known = isMissing ? null : printer;
@@ -156,6 +163,7 @@ function present(
     buildPlate: known?.buildPlate?.type ?? null,
     tags: rules.tags.get(clusterId) ?? [],
     obstacle,
+    isOutOfSight: obstacles.some(({ code }) => OUT_OF_SIGHT.includes(code)),
     lastUsedAt,
     lastUsedLived,
     usedFor,
@@ -180,8 +188,8 @@ function foreignJobsOf({ jobs }: ClusterStatus, open: readonly OpenPrint[]): Pri
   return jobs.filter((job) => job.printerId === null && !isUnderWay(job) && !isOver(job) && !own.has(job.clusterJobId));
 }
 
-/** The first obstacle in the order of the table (print queue, 4). */
-function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open: readonly OpenPrint[]): Obstacle {
+/** The obstacles in the order of the table (print queue, 4). */
+function obstaclesOf(input: BoardInput, view: ClusterView, printer: Printer, open: readonly OpenPrint[]): Obstacle[] {
   const { status, age } = view;
   const { clusterId } = status;
   const printerId = printerIdOf(printer, view);
@@ -195,7 +203,7 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
   const pause = pauseOf(input, { clusterId, printerId });
   const refusal = input.refusals.reasonOf(clusterId);
   const refused = refusalOf(printer);
-  const checks: [boolean, Obstacle][] = [
+  const checks: [boolean, Obstacle | null][] = [
     [
       isBusy(jobs, own, foreign) || gate?.printing?.isUnlisted === true || isTaken(input, clusterId, gate),
       busyWith(jobs, status.online === true),
@@ -219,7 +227,7 @@ function obstacleOf(input: BoardInput, view: ClusterView, printer: Printer, open
     [[...own, ...nowhere].some(({ state }) => state === 'unknown'), OUTCOME_UNKNOWN],
     [nowhere.length > 0, SENT_TO_GROUP],
   ];
-  return checks.find(([applies]) => applies)?.[1] ?? null;
+  return checks.flatMap(([applies, obstacle]) => (applies && obstacle ? [obstacle] : []));
 }
 
 /** Open prints that a machine may have taken before it left their cluster. Of one that it has shown, its gate tells the rest. */
@@ -280,7 +288,7 @@ function busyWith(jobs: readonly PrintJob[], isOnline: boolean): Obstacle {
 }
 
 /** The obstacle of jobs that somebody else has sent; null without any. */
-function foreignOf(jobs: readonly PrintJob[]): Obstacle {
+function foreignOf(jobs: readonly PrintJob[]): Obstacle | null {
   if (jobs.length === 0) return null;
   const why = hindranceOf(jobs);
   return why ? { code: 'FOREIGN_JOB', sentence: phrase`Another job waits in the printer: ${why}` } : FOREIGN;
