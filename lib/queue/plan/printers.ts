@@ -127,6 +127,8 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
   });
 }
 
+/** Obstacles that the forecast expects to pass. All others need a person, also behind one of these. */
+const PASSING: readonly PrinterReason[] = ['BUSY', 'FOREIGN_JOB', 'PLATE_NOT_CLEARED', 'PAUSED', 'REFUSED'];
 /** Reasons that leave the configuration of a printer unknown. */
 const OUT_OF_SIGHT: readonly PrinterReason[] = ['OFFLINE', 'STALE'];
 
@@ -168,7 +170,9 @@ function present(
     lastUsedLived,
     usedFor,
     freeAt: remaining === null ? null : now - (view?.age ?? 0) + remaining * 1000,
-    barredUntil: barredUntilOf(input, { clusterId, printerId }),
+    barredUntil: obstacles.some(({ code }) => !PASSING.includes(code))
+      ? Infinity
+      : barredUntilOf(input, { clusterId, printerId }),
     isRefused: obstacle !== null && obstacle === input.refusals.reasonOf(clusterId),
   };
 }
@@ -309,16 +313,10 @@ function pauseOf({ pausedPrinters, gates, now }: BoardInput, printer: PrinterTar
   return pauseAt(pausedPrinters, { ...printer, gateId: gates.idOf(printer.clusterId, printer.printerId) }, now);
 }
 
-/** When a printer may be used again after its pause or a refusal. Of what they hide, a copy of unknown outcome outlasts them. */
+/** When a printer may be used again after its pause and a refusal. */
 function barredUntilOf(input: BoardInput, printer: PrinterTarget): number {
-  const { clusterId, printerId } = printer;
   const pause = pauseOf(input, printer);
-  const refusedFor = input.refusals.timeLeft(clusterId);
-  if (!pause && refusedFor === 0) return 0;
-  const isInDoubt = input.open.byCluster
-    .get(clusterId)
-    ?.some(({ attempt }) => attempt.state === 'unknown' && [null, attempt.printerId].includes(printerId));
-  if (isInDoubt) return Infinity;
+  const refusedFor = input.refusals.timeLeft(printer.clusterId);
   return Math.max(pause ? (pause.until ?? Infinity) : 0, refusedFor > 0 ? input.now + refusedFor : 0);
 }
 
