@@ -189,12 +189,13 @@ export class QueueView {
 
   #item(record: ItemRecord, fixed: FixedItem): QueueItem {
     const reasons = isWaiting(record) ? this.#explainer.summaryOf(record.itemId) : stuckSummaryOf(record);
-    const eta = this.#forecast.etaOf(record.itemId);
+    // The last forecast may be of a moment when the item was to go on.
+    const goesOn = record.endedAt === null && !record.isRemoved && !(fixed.held && fixed.copies.waiting > 0);
     return {
       ...fixed,
       state: itemStateOf(record, this.canBePlanned(record)),
       position: this.#positionOf(record),
-      eta,
+      eta: goesOn ? this.#forecast.etaOf(record.itemId) : null,
       waitingFor: reasons.map(({ code, printers, sentence }) => ({ code, printers, text: sentence })),
     };
   }

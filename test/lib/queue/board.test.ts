@@ -132,6 +132,7 @@ describe('queue/board', () => {
   });
 
   it('shows when items end until it may have another forecast, however long that took', async () => {
+    all.farm.lives.push([[0, 'printing']]);
     await begin({ gate: 'automatic', printers: ['C1'] });
     for (const key of ['a', 'b']) await one.add(key);
     const monotonic = all.clock.monotonic;

@@ -188,6 +188,25 @@ describe('queue/print-queue', () => {
     assert.equal((await one.item('b')).eta, null);
   });
 
+  it('states no times of an item that has ended, is held or was removed', async () => {
+    await begin({ printers: ['C1'] });
+    for (const queueKey of ['a', 'b', 'c']) await one.add(queueKey);
+    await all.pass(20);
+    for (const queueKey of ['a', 'b', 'c']) assert.ok((await one.item(queueKey)).eta, queueKey);
+    const [held] = await one.does('hold', 'b');
+    const [removed] = await one.does('remove', 'c');
+    assert.deepEqual([held?.state, held?.eta, removed?.state, removed?.eta], ['held', null, 'cancelled', null]);
+    await all.pass(50);
+    const ends = one.events.filter(({ type }) => ['item.finished', 'item.cancelled'].includes(type));
+    assert.deepEqual(
+      ends.map(({ type, item }) => [type, item?.eta]),
+      [
+        ['item.cancelled', null],
+        ['item.finished', null],
+      ],
+    );
+  });
+
   it('names the copy whose part waits on a plate, and none once a foreign print has followed it', async () => {
     await begin({ gate: 'confirm', printers: ['C1'] });
     const { item } = await one.add('a', { copies: 2 });
