@@ -144,7 +144,7 @@ export class Explainer {
       () => phrase`Prints may start in these hours: ${rules.hours.text}. The next ones begin at ${timeOf(opening)}.`,
     );
     const nextStart = rules.stagger > 0 && choices.length > 0 ? now + rules.stagger : nextStartAt;
-    add('STAGGER', nextStart > now, () => phrase`The next print may start at ${timeOf(nextStart)}.`);
+    add('STAGGER', nextStart > now, () => staggered(nextStart));
     const atATime = printing + choices.length;
     const { maxPrinting } = rules;
     add(
@@ -297,6 +297,12 @@ function clockTime(ms: number, now: number): string {
 
 /** A time in a sentence; hours that never begin have none. */
 const timeOf = (ms: number): string => (ms < Infinity ? isoTime(ms) : '–');
+
+/** When the next print may start; Infinity: some time after the last one has begun. */
+const staggered = (nextStart: number) =>
+  nextStart < Infinity
+    ? phrase`The next print may start at ${isoTime(nextStart)}.`
+    : phrase`The next print has to wait: the last one has not begun yet.`;
 
 /** A copy whose print was aborted: whether it is still wanted is unknown. */
 const ABORTED = { code: 'HELD', sentence: phrase`A print of it was aborted: release it or remove it.` } as const;

@@ -207,6 +207,21 @@ describe('queue/print-queue', () => {
     );
   });
 
+  it('says that a print waits for the beginning of the one before', async () => {
+    await begin({ stagger: MINUTE });
+    all.farm.lives.push([
+      [0, 'queued'],
+      [30, 'printing'],
+    ]);
+    await one.add('a');
+    await one.add('b');
+    await all.pass(10);
+    const texts = async () => (await one.item('b')).waitingFor.map(({ code, text }) => [code, String(text)]);
+    assert.deepEqual((await texts())[0], ['STAGGER', 'The next print has to wait: the last one has not begun yet.']);
+    await all.pass(30);
+    assert.match(String((await texts())[0]), /^STAGGER,The next print may start at 2/);
+  });
+
   it('names the copy whose part waits on a plate, and none once a foreign print has followed it', async () => {
     await begin({ gate: 'confirm', printers: ['C1'] });
     const { item } = await one.add('a', { copies: 2 });
