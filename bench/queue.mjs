@@ -76,7 +76,9 @@ const printerOf = (nth, isFree = nth % 10 === 0) => ({
   obstacle: isFree ? null : BUSY,
   lastUsedLived: mixed(nth, 'used') % 86_400_000,
   usedFor: nth,
-  pausedUntil: 0,
+  barredUntil: 0,
+  isRefused: false,
+  isOutOfSight: false,
   isMissing: false,
   freeAt: isFree ? null : NOW + (mixed(nth, 'end') % 7200) * 1000,
 });
