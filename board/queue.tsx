@@ -42,13 +42,7 @@ export function Queue() {
       {shown.length > 0 && (
         <ul class="items" aria-labelledby="queue-heading">
           {runsOf(shown).map((run) => (
-            <Run
-              key={run.items[0]?.itemId}
-              run={run}
-              order={orders.get(run.orderId ?? '')}
-              chosen={chosen}
-              onChoose={onChoose}
-            />
+            <Run key={run.key} run={run} order={orders.get(run.orderId ?? '')} chosen={chosen} onChoose={onChoose} />
           ))}
         </ul>
       )}
@@ -167,16 +161,24 @@ const SearchBar = memo(
 
 /** Items of one order that stand one after the other. */
 interface RunOfItems {
+  /** Stays when the first item of an order ends: a dialog or the focus may be in the others. */
+  key: string;
   orderId: string | null;
   items: readonly BoardItem<string>[];
 }
 
 function runsOf(items: readonly BoardItem<string>[]): RunOfItems[] {
-  const runs: { orderId: string | null; items: BoardItem<string>[] }[] = [];
+  const runs: (RunOfItems & { items: BoardItem<string>[] })[] = [];
+  const orders = new Set<string>();
   for (const item of items) {
+    const { itemId, orderId } = item;
     const last = runs.at(-1);
-    if (last && item.orderId !== null && last.orderId === item.orderId) last.items.push(item);
-    else runs.push({ orderId: item.orderId, items: [item] });
+    if (last && orderId !== null && last.orderId === orderId) last.items.push(item);
+    else {
+      const isFirst = orderId !== null && !orders.has(orderId);
+      runs.push({ key: isFirst ? `order ${orderId}` : `item ${itemId}`, orderId, items: [item] });
+      if (isFirst) orders.add(orderId);
+    }
   }
   return runs;
 }

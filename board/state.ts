@@ -53,16 +53,15 @@ const entries: Record<Section, Map<string, unknown>> = {
   ...{ printers: new Map(), items: new Map(), orders: new Map(), todo: new Map(), notices: new Map() },
 };
 
-/** Applies a message of the stream. Entries that did not change stay the same objects. */
+/**
+ * Applies a message of the stream. Entries that did not change stay the same objects. Those that a whole message brings in
+ * a later piece stay as they were until then: a dialog or the focus may be in them.
+ */
 function apply(change: Change): void {
-  if (change.isWhole) for (const section of SECTIONS) entries[section] = new Map();
   const lists: Record<string, unknown> = {};
   for (const section of SECTIONS) {
     const changed = change.sections?.[section];
-    if (!changed) {
-      if (change.isWhole) lists[section] = [];
-      continue;
-    }
+    if (!changed) continue;
     const before = entries[section];
     const found = { get: (id: string): unknown => changed.set?.[id] ?? before.get(id) };
     const ids = changed.ids ?? [...before.keys()];

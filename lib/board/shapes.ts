@@ -191,7 +191,7 @@ export interface Values {
 
 /**
  * One message of the stream. `ids`: the entries of a section in their order, if that changed; `set`: the entries that
- * changed. `isWhole`: everything that the page had before is gone.
+ * changed. `isWhole`: it has every section, and the page forgets each entry that is not among the `ids`.
  */
 export interface Change {
   isWhole?: boolean;

@@ -48,6 +48,11 @@ describe('the page of a print board', function () {
     await page.goto(farm.url + query);
     await page.getByRole('status', { name: 'Connection' }).filter({ hasText: /^Live/ }).waitFor();
   };
+  const hide = (isHidden: boolean) =>
+    page.evaluate((hidden) => {
+      Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
   const message = (text: string) => page.getByRole('status', { name: 'Messages' }).filter({ hasText: text }).waitFor();
   /** A farm with something of everything. */
   const fill = (): void => {
@@ -361,17 +366,30 @@ describe('the page of a print board', function () {
   it('closes its stream while it is hidden, and reads anew when it is shown', async () => {
     fill();
     await open();
-    const hide = (isHidden: boolean) =>
-      page.evaluate((hidden) => {
-        Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
-        document.dispatchEvent(new Event('visibilitychange'));
-      }, isHidden);
     await hide(true);
     while (farm.board.streams.size > 0) await new Promise((resolve) => setImmediate(resolve));
     farm.printers = [printerOf('7')];
     await hide(false);
     await page.getByRole('article', { name: 'Printer 7' }).waitFor();
     assert.equal(farm.board.streams.size, 1);
+  });
+
+  it('keeps an open dialog, its focus and what was typed while it reads anew', async () => {
+    fill();
+    await open();
+    await page.getByRole('button', { name: 'Edit: b.gcode' }).click();
+    const copies = page.getByRole('dialog', { name: 'b.gcode' }).getByRole('spinbutton', { name: 'Copies' });
+    await copies.fill('42');
+    await hide(true);
+    farm.items = farm.items.flatMap((item) => {
+      if (item.itemId === 'a') return [];
+      return item.itemId === 'c' ? itemOf('c', { position: 3, sentence: said('It is next.') }) : item;
+    });
+    await hide(false);
+    await page.locator('[data-item=c]').getByText('It is next.').waitFor();
+    await page.locator('[data-item=a]').waitFor({ state: 'detached' });
+    assert.equal(await copies.inputValue(), '42');
+    assert.equal(await copies.evaluate((element) => element === document.activeElement), true);
   });
 
   it('says why a press failed', async () => {
