@@ -14,13 +14,31 @@ const TRIES = [1_000, 3_000, 6_000, 10_000, 20_000, 30_000];
 export type Press = Pick<Answer<string>, 'action' | 'properties'>;
 
 /** Sends a press. Returns whether it was done; says what was done, and shows why it was not. */
-export async function press({ action, properties }: Press, done: string): Promise<boolean> {
-  const key = randomId();
+export async function press(one: Press, done: string): Promise<boolean> {
   fail(null);
-  const outcome = await untilAnswered(() => send({ key, action, properties }));
+  const outcome = await outcomeOfPress(one);
   if (outcome.ok) say(done);
   else fail(outcome.message);
   return outcome.ok;
+}
+
+/** Sends presses one after the other. Returns whether all were done; says how many were, and shows why the others were not. */
+export async function pressAll(all: readonly Press[]): Promise<boolean> {
+  fail(null);
+  const reasons: string[] = [];
+  for (const one of all) {
+    const outcome = await outcomeOfPress(one);
+    if (!outcome.ok) reasons.push(outcome.message);
+  }
+  const [reason] = reasons;
+  if (reason !== undefined) fail(t('notDoneMany', { n: reasons.length, reason }));
+  if (reasons.length < all.length) say(t('doneMany', { n: all.length - reasons.length }));
+  return reason === undefined;
+}
+
+function outcomeOfPress({ action, properties }: Press): Promise<Outcome<string>> {
+  const key = randomId();
+  return untilAnswered(() => send({ key, action, properties }));
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Allow, BoardItem, BoardOrder } from '../lib/board/shapes';
 import { FILTERS, isSearching, type Search, search, setSearch } from './address';
 import { readJson } from './connection';
 import { inOrder, type Move, moving, useDrag } from './drag';
-import { canTakeBack, press, pressedAnswer, pressLater, takeBack } from './presses';
+import { canTakeBack, press, pressAll, pressedAnswer, pressLater, takeBack } from './presses';
 import { current, itemName, printerId, printerName, say, type State } from './state';
 import { Button, cancelButton, Dialog, Field, idFor, may, memo, Region, typed, useBoard } from './ui';
 import { clock, t, word } from './words';
@@ -406,9 +406,7 @@ function isoOf(text: string): string | null {
 function Chosen({ items, onDone }: { items: readonly BoardItem<string>[]; onDone: () => void }) {
   const [priority, setPriority] = useState('0');
   const all = async (action: string, more: object = {}): Promise<boolean> => {
-    let isDone = true;
-    for (const { itemId } of items)
-      isDone = (await press({ action, properties: { itemId, ...more } }, t('doneMany', { n: items.length }))) && isDone;
+    const isDone = await pressAll(items.map(({ itemId }) => ({ action, properties: { itemId, ...more } })));
     onDone();
     return isDone;
   };

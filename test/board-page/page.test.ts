@@ -611,6 +611,21 @@ describe('the page of a print board', function () {
         ],
       );
     });
+
+    it('says how many of several items a press was done for, and why not for the others', async () => {
+      fill();
+      await open();
+      for (const name of ['a', 'b', 'c'])
+        await queue()
+          .getByRole('checkbox', { name: `Select: ${name}.gcode` })
+          .check();
+      farm.onAct = (_, { itemId }) => {
+        if (itemId !== 'c') throw refused;
+      };
+      await queue().getByRole('button', { name: 'Hold the selected items' }).click();
+      await message('Done for 1');
+      assert.equal(await page.getByRole('alert').textContent(), 'Not done for 2: The printer is offline.');
+    });
   });
 
   it('tells the bars of the timeline in order', async () => {
