@@ -16,6 +16,7 @@ export function Queue() {
   const found = useFound(state);
   const [more, setMore] = useState<readonly BoardItem<string>[]>([]);
   const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
+  const [removed, remove] = useState<readonly BoardItem<string>[]>([]);
   const open = useMemo(() => state.items.filter((item) => !isOver(item)), [state.items]);
   const isOfSearch = found !== null;
   const listed = isOfSearch ? [...found.items, ...more] : withMore(open, more);
@@ -32,11 +33,21 @@ export function Queue() {
     setMore((before) => [...before, ...items]);
   };
   const shown = isOfSearch ? listed : inOrder(listed);
+  // A removal keeps its bar until it is done, whatever is chosen meanwhile.
+  const isRemoving = pressedAnswer('chosen') !== undefined;
+  const acted = isRemoving ? removed : shown.filter(({ itemId }) => chosen.has(itemId));
   return (
     <Region id="queue" name={t('a11y.queue')}>
       <SearchBar printers={state.printers} orders={state.orders} items={state.items} query={query} />
-      {chosen.size > 0 && (
-        <Chosen items={shown.filter(({ itemId }) => chosen.has(itemId))} onDone={() => choose(new Set())} />
+      {acted.length > 0 && (
+        <Chosen
+          items={acted}
+          isRemoving={isRemoving}
+          onRemove={() => remove(acted)}
+          onDone={() =>
+            choose((before) => new Set([...before].filter((id) => acted.every(({ itemId }) => itemId !== id))))
+          }
+        />
       )}
       {shown.length === 0 && <p class="calm">{isOfSearch ? t('nothingFound') : t('queueEmpty')}</p>}
       {shown.length > 0 && (
@@ -402,9 +413,18 @@ function isoOf(text: string): string | null {
   return time && !Number.isNaN(time.getTime()) ? time.toISOString() : text.trim();
 }
 
+interface ChosenProps {
+  items: readonly BoardItem<string>[];
+  /** Whether the removal of these items is under way. */
+  isRemoving: boolean;
+  onRemove: () => void;
+  onDone: () => void;
+}
+
 /** Actions on several items at once. */
-function Chosen({ items, onDone }: { items: readonly BoardItem<string>[]; onDone: () => void }) {
+function Chosen({ items, isRemoving, onRemove, onDone }: ChosenProps) {
   const [priority, setPriority] = useState('0');
+  const names = items.map(itemName).join(', ');
   const all = async (action: string, more: object = {}): Promise<boolean> => {
     const isDone = await pressAll(items.map(({ itemId }) => ({ action, properties: { itemId, ...more } })));
     onDone();
@@ -427,17 +447,17 @@ function Chosen({ items, onDone }: { items: readonly BoardItem<string>[]; onDone
         <Button
           label={t('remove')}
           name={t('removeChosen')}
-          onPress={() => pressLater('chosen', 'remove', () => all('remove'))}
-          isPressed={pressedAnswer('chosen') !== undefined}
+          onPress={() => {
+            onRemove();
+            pressLater('chosen', 'remove', () => all('remove'));
+          }}
+          isPressed={isRemoving}
         />
       )}
       {canTakeBack('chosen') && (
-        <Button
-          label={t('undo')}
-          name={t('a11y.undo', { name: t('chosen', { n: items.length }) })}
-          onPress={() => takeBack('chosen')}
-        />
+        <Button label={t('undo')} name={t('a11y.undo', { name: names })} onPress={() => takeBack('chosen')} />
       )}
+      {isRemoving && <span class="quiet">{names}</span>}
     </div>
   );
 }

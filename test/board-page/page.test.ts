@@ -626,6 +626,25 @@ describe('the page of a print board', function () {
       await message('Done for 1');
       assert.equal(await page.getByRole('alert').textContent(), 'Not done for 2: The printer is offline.');
     });
+
+    it('takes the removal of several items back, also after others were chosen', async () => {
+      fill();
+      await page.clock.install();
+      await open();
+      const select = (name: string) => queue().getByRole('checkbox', { name: `Select: ${name}.gcode` });
+      for (const name of ['a', 'b']) await select(name).check();
+      const remove = queue().getByRole('button', { name: 'Remove the selected items' });
+      await remove.click();
+      assert.equal(await remove.evaluate((element) => element === document.activeElement), true);
+      for (const name of ['a', 'b']) await select(name).uncheck();
+      await select('c').check();
+      await queue().getByRole('button', { name: 'Undo: a.gcode, b.gcode' }).click();
+      await page.clock.fastForward(20_000);
+      assert.deepEqual(farm.acted, []);
+      await remove.dblclick();
+      await message('Done for 1');
+      assert.deepEqual(farm.onlyAct, { action: 'remove', properties: { itemId: 'c' } });
+    });
   });
 
   it('tells the bars of the timeline in order', async () => {
