@@ -1,7 +1,7 @@
 // Presses: each is sent with a key until Node-RED has answered, and answers that can be taken back wait for ten seconds.
 import type { Answer, Outcome } from '../lib/board/shapes';
 import { randomId } from './connection';
-import { fail, say, set } from './state';
+import { current, fail, say, set } from './state';
 import { t } from './words';
 
 /** Time in which an answer can be taken back, ms. */
@@ -36,9 +36,11 @@ export async function pressAll(all: readonly Press[]): Promise<boolean> {
   return reason === undefined;
 }
 
-function outcomeOfPress({ action, properties }: Press): Promise<Outcome<string>> {
+async function outcomeOfPress({ action, properties }: Press): Promise<Outcome<string>> {
   const key = randomId();
-  return untilAnswered(() => send({ key, action, properties }));
+  const outcome = await untilAnswered(() => send({ key, action, properties }));
+  if (outcome.ok) set({ presses: current().presses + 1 });
+  return outcome;
 }
 
 /**

@@ -1,5 +1,5 @@
 // The items of the queue: search, order, changes.
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Allow, BoardItem, BoardOrder } from '../lib/board/shapes';
 import { FILTERS, isSearching, type Search, search, setSearch } from './address';
 import { readJson } from './connection';
@@ -13,25 +13,22 @@ const STATES = ['active', 'waiting', 'held', 'blocked', 'failed', 'finished', 'c
 
 export function Queue() {
   const state = useBoard();
-  const found = useFound(state);
-  const [more, setMore] = useState<readonly BoardItem<string>[]>([]);
+  const [more, showMore] = useState(0);
   const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
   const [removed, remove] = useState<readonly BoardItem<string>[]>([]);
   const open = useMemo(() => state.items.filter((item) => !isOver(item)), [state.items]);
-  const isOfSearch = found !== null;
-  const listed = isOfSearch ? [...found.items, ...more] : withMore(open, more);
-  const total = isOfSearch ? found.total : (state.values?.open ?? 0);
+  const isOfSearch = isSearching();
+  // Those that need a person are on the page from all over the queue: nothing may be left out before them.
+  const read = useRead(state, isOfSearch ? 0 : Math.max(0, open.length - state.todo.length), more);
+  const listed = useMemo(() => (isOfSearch ? read.items : united(open, read.items)), [isOfSearch, open, read]);
+  const total = isOfSearch ? read.total : (state.values?.open ?? 0);
   const orders = useMemo(() => new Map(state.orders.map((order) => [order.orderId, order])), [state.orders]);
   const query = location.search;
   const onChoose = useCallback(
     (itemId: string, isChosen: boolean) => choose((before) => changed(before, itemId, isChosen)),
     [],
   );
-  useEffect(() => setMore([]), [query]);
-  const readMore = async () => {
-    const { items } = await readItems(search(), listed.length);
-    setMore((before) => [...before, ...items]);
-  };
+  useEffect(() => showMore(0), [query]);
   const shown = isOfSearch ? listed : inOrder(listed);
   // A removal keeps its bar until it is done, whatever is chosen meanwhile.
   const isRemoving = pressedAnswer('chosen') !== undefined;
@@ -59,11 +56,7 @@ export function Queue() {
       )}
       {listed.length < total && (
         <div class="bar">
-          <Button
-            label={t('a11y.showMore')}
-            name={t('a11y.showMore')}
-            onPress={() => void readMore().catch(() => undefined)}
-          />
+          <Button label={t('a11y.showMore')} name={t('a11y.showMore')} onPress={() => showMore(more + 1)} />
           <span class="quiet">{t('shownOf', { n: listed.length, total })}</span>
         </div>
       )}
@@ -74,10 +67,11 @@ export function Queue() {
 /** Whether it has ended; it may be on the page because it needs a person. */
 const isOver = ({ state }: BoardItem<string>): boolean => ['finished', 'cancelled', 'failed'].includes(state);
 
-const withMore = (items: State['items'], more: State['items']): State['items'] => {
+/** Items of two lists, each once. */
+function united(items: State['items'], others: State['items']): State['items'] {
   const ids = new Set(items.map(({ itemId }) => itemId));
-  return [...items, ...more.filter(({ itemId }) => !ids.has(itemId))];
-};
+  return [...items, ...others.filter(({ itemId }) => !ids.has(itemId))];
+}
 
 function changed(chosen: ReadonlySet<string>, itemId: string, isChosen: boolean): ReadonlySet<string> {
   const next = new Set(chosen);
@@ -88,37 +82,57 @@ function changed(chosen: ReadonlySet<string>, itemId: string, isChosen: boolean)
 
 interface Found {
   total: number;
-  items: BoardItem<string>[];
+  items: State['items'];
 }
 
-const readItems = (wanted: Search, from: number): Promise<Found> =>
-  readJson(`items?${new URLSearchParams({ ...wanted, from: String(from) }).toString()}`);
+const NONE: Found = { total: 0, items: [] };
+/** Items are read this long after a change that asks for them, ms: typing and changes come in quick succession. */
+const SOON = 200;
+/** Shortest time between two readings of items that were shown on demand, ms, without a press. */
+const SELDOM = 30_000;
 
-/** Results of the address's search in the whole queue, read anew after changes; null without a search. */
-function useFound({ items }: State): Found | null {
-  const [found, setFound] = useState<{ query: string; found: Found } | null>(null);
-  const query = isSearching() ? location.search : '';
+/** Reads items of a search from a place on, in `pages` requests. */
+async function readItems(wanted: Search, from: number, pages: number): Promise<Found> {
+  let found = NONE;
+  for (let page = 0, next = from; page < pages; page++) {
+    const read: Found = await readJson(`items?${new URLSearchParams({ ...wanted, from: String(next) }).toString()}`);
+    next += read.items.length;
+    // The queue may have moved between two requests.
+    found = { total: read.total, items: united(found.items, read.items) };
+    if (read.items.length === 0) break;
+  }
+  return found;
+}
+
+/** Items beside those of the stream, read anew after changes: the results of the address's search, and those on demand. */
+function useRead({ values, presses }: State, from: number, more: number): Found {
+  const [read, setRead] = useState<{ asked: string; query: string; at: number; found: Found } | null>(null);
+  const isOfSearch = isSearching();
+  const query = isOfSearch ? location.search : '';
+  const pages = isOfSearch ? more + 1 : more;
+  const asked = [query, pages, presses].join(' ');
+  const lastAsked = useRef(asked);
+  lastAsked.current = asked;
   useEffect(() => {
-    if (query === '') return undefined;
-    let isOver = false;
-    const timer = setTimeout(() => {
-      readItems(search(), 0)
-        .then((read) => {
-          if (isOver) return;
-          setFound((before) => {
-            if (before?.query !== query) say(t('found', { n: read.total }));
-            return { query, found: read };
-          });
-        })
-        .catch(() => undefined);
-    }, 200);
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, [query, items]);
-  if (query === '') return null;
-  return found?.found ?? { total: 0, items: [] };
+    if (pages === 0) return undefined;
+    const isAgain = more > 0 && read?.asked === asked;
+    const wait = isAgain ? read.at + SELDOM - Date.now() : 0;
+    const timer = setTimeout(
+      () => {
+        readItems(search(), from, pages)
+          .then((found) => {
+            if (lastAsked.current !== asked) return;
+            if (isOfSearch && read?.query !== query) say(t('found', { n: found.total }));
+            setRead({ asked, query, at: Date.now(), found });
+          })
+          .catch(() => undefined);
+      },
+      Math.max(SOON, wait),
+    );
+    return () => clearTimeout(timer);
+  }, [asked, values]);
+  // While another search is typed, the last one's results stay.
+  return pages > 0 && read && (read.query !== '') === isOfSearch ? read.found : NONE;
 }
 
 const SearchBar = memo(

@@ -19,6 +19,8 @@ export interface State extends Lists {
   since: number;
   /** Why the page gets no figures, if it knows. */
   trouble: 'token' | null;
+  /** Presses that were done on this page. */
+  presses: number;
   /** The last thing that was done, for the live region. */
   message: string;
   /** Why a press was refused or failed; null: nothing failed. */
@@ -29,7 +31,7 @@ const SECTIONS = ['printers', 'items', 'orders', 'todo', 'notices'] as const sat
 
 let state: State = {
   ...{ printers: [], items: [], orders: [], todo: [], notices: [] },
-  ...{ values: null, isLive: false, since: Date.now(), trouble: null, message: '', failure: null },
+  ...{ values: null, isLive: false, since: Date.now(), trouble: null, presses: 0, message: '', failure: null },
 };
 const listeners = new Set<() => void>();
 

@@ -593,6 +593,53 @@ describe('the page of a print board', function () {
       assert.equal(await queue().getByRole('article').count(), 250);
     });
 
+    /** A queue of 250 items that are all shown. */
+    const showAll = async () => {
+      farm.printers = [printerOf('1')];
+      farm.items = Array.from({ length: 250 }, (_, at) => itemOf(`i${at + 1}`, { position: at + 1, owner: 'Ada' }));
+      await open();
+      await queue().getByRole('button', { name: 'Show more' }).click();
+      await page.locator('[data-item=i250]').waitFor();
+    };
+
+    it('reads items that it shows on demand again', async () => {
+      await page.clock.install();
+      await showAll();
+      farm.items = farm.items.flatMap((item) => {
+        if (item.itemId === 'i220') return [];
+        return item.itemId === 'i221' ? itemOf('i221', { sentence: said('It is next.') }) : item;
+      });
+      farm.items.push(itemOf('i251'), itemOf('i252'));
+      farm.changed();
+      await queue().getByText('250 of 251').waitFor();
+      await page.clock.fastForward(30_000);
+      await page.locator('[data-item=i252]').waitFor();
+      await page.locator('[data-item=i221]').getByText('It is next.').waitFor();
+      assert.equal(await page.locator('[data-item=i220]').count(), 0);
+      assert.equal(await queue().getByRole('article').count(), 251);
+    });
+
+    it('shows at once what a press did to an item that it shows on demand', async () => {
+      await showAll();
+      farm.onAct = () =>
+        (farm.items = farm.items.map((item) => (item.itemId === 'i240' ? itemOf('i240', { held: true }) : item)));
+      await page.getByRole('button', { name: 'Hold: i240.gcode' }).click();
+      await page.getByRole('button', { name: 'Release: i240.gcode' }).waitFor();
+    });
+
+    it('lists each result of a search once when it shows more of them', async () => {
+      farm.items = Array.from({ length: 250 }, (_, at) => itemOf(`i${at + 1}`, { position: at + 1, owner: 'Ada' }));
+      await page.goto(`${farm.url}?owner=Ada`);
+      await queue().getByRole('button', { name: 'Show more' }).click();
+      await page.locator('[data-item=i250]').waitFor();
+      farm.items = farm.items.slice(1);
+      farm.changed();
+      await page.getByRole('button', { name: 'Hold: i2.gcode', exact: true }).click();
+      await page.locator('[data-item=i1]').waitFor({ state: 'detached' });
+      const all = await names();
+      assert.deepEqual([all.length, new Set(all).size], [249, 249]);
+    });
+
     it('acts on several items', async () => {
       fill();
       await open();
