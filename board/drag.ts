@@ -15,11 +15,20 @@ export interface Move {
   byKeyboard: boolean;
 }
 let move: Move | null = null;
+/** Whether an item is taken up and not yet put down. */
+let isUp = false;
 
 export const moving = (): Move | null => move;
 
+/** Items that the queue lists, those on demand and the results of a search included. */
+let listed: readonly BoardItem<string>[] = [];
+export const list = (items: readonly BoardItem<string>[]): void => void (listed = items);
+
 /** Items that can be moved: those of the queue's order. */
-const planned = (): BoardItem<string>[] => current().items.filter(({ position }) => position !== null);
+const planned = (): BoardItem<string>[] => listed.filter(({ position }) => position !== null);
+
+/** Place in the whole queue of the item at a place among those that can be moved. */
+const placeOf = (at: number): number => planned()[at]?.position ?? at + 1;
 
 /** The items as they would stand if the move ended now. */
 export function inOrder(items: readonly BoardItem<string>[]): readonly BoardItem<string>[] {
@@ -35,16 +44,17 @@ export function inOrder(items: readonly BoardItem<string>[]): readonly BoardItem
 function begin(itemId: string, byKeyboard: boolean): void {
   const ids = planned().map((item) => item.itemId);
   const at = ids.indexOf(itemId);
-  if (at < 0) return;
+  isUp = at >= 0;
+  if (!isUp) return;
   move = { itemId, before: ids[at + 1] ?? null, byKeyboard };
-  say(t('taken', { item: nameOf(itemId), n: at + 1 }));
+  say(t('taken', { item: nameOf(itemId), n: placeOf(at) }));
 }
 
 function putBefore(before: string | null): void {
   if (!move || before === move.itemId || before === move.before) return;
   move = { ...move, before };
   const at = inOrder(planned()).findIndex(({ itemId }) => itemId === move?.itemId);
-  say(t('movedTo', { item: nameOf(move.itemId), n: at + 1 }));
+  say(t('movedTo', { item: nameOf(move.itemId), n: placeOf(at) }));
 }
 
 function step(by: 1 | -1): void {
@@ -65,13 +75,13 @@ function end(): void {
   const order = planned();
   const was = order.findIndex((item) => item.itemId === itemId);
   const place = inOrder(order).findIndex((item) => item.itemId === itemId);
-  const said = t('putDown', { item: nameOf(itemId), n: place + 1 });
+  const said = t('putDown', { item: nameOf(itemId), n: placeOf(place) });
   if (place === was) {
     move = null;
     say(said);
     return;
   }
-  const properties = before === null ? { itemId, position: order.length } : { itemId, before };
+  const properties = before === null ? { itemId, position: placeOf(order.length - 1) } : { itemId, before };
   const ended = move;
   const { items } = current();
   const release = () => {
@@ -101,12 +111,9 @@ function cancel(isTold = true): void {
 }
 
 const nameOf = (itemId: string): string => {
-  const item = current().items.find((one) => one.itemId === itemId);
+  const item = listed.find((one) => one.itemId === itemId);
   return item ? itemName(item) : itemId;
 };
-
-/** Whether an item is taken up and not yet put down. */
-let isUp = false;
 
 /** Properties of the button that moves its item. The focus stays on it, wherever the item goes. */
 export function useDrag(itemId: string) {
@@ -128,7 +135,6 @@ export function useDrag(itemId: string) {
         if (!isBegun && movementY === 0) return;
         if (!isBegun) {
           isBegun = true;
-          isUp = true;
           begin(itemId, false);
         }
         overItem(clientX, clientY);
@@ -165,10 +171,7 @@ export function useDrag(itemId: string) {
       if (isMoved()) {
         isUp = false;
         end();
-      } else {
-        isUp = true;
-        begin(itemId, true);
-      }
+      } else begin(itemId, true);
     },
     onKeyDown: (event: KeyboardEvent) => {
       if (!isMoved()) return;

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Allow, BoardItem, BoardOrder } from '../lib/board/shapes';
 import { FILTERS, isSearching, type Search, search, setSearch } from './address';
 import { readJson } from './connection';
-import { inOrder, type Move, moving, useDrag } from './drag';
+import { inOrder, list, type Move, moving, useDrag } from './drag';
 import { canTakeBack, press, pressAll, pressedAnswer, pressLater, takeBack } from './presses';
 import { current, itemName, printerId, printerName, say, type State } from './state';
 import { Button, cancelButton, Dialog, Field, idFor, may, memo, Region, typed, useBoard } from './ui';
@@ -29,7 +29,8 @@ export function Queue() {
     [],
   );
   useEffect(() => showMore(0), [query]);
-  const shown = isOfSearch ? listed : inOrder(listed);
+  list(listed);
+  const shown = inOrder(listed);
   // A removal keeps its bar until it is done, whatever is chosen meanwhile.
   const isRemoving = pressedAnswer('chosen') !== undefined;
   const acted = isRemoving ? removed : shown.filter(({ itemId }) => chosen.has(itemId));

@@ -640,6 +640,44 @@ describe('the page of a print board', function () {
       assert.deepEqual([all.length, new Set(all).size], [249, 249]);
     });
 
+    it('moves an item that it shows on demand, with the keyboard and with the pointer', async () => {
+      await showAll();
+      await queue().getByRole('button', { name: 'Drag: i240.gcode' }).focus();
+      await page.keyboard.press('Space');
+      await message('i240.gcode is taken up, place 240');
+      await page.keyboard.press('ArrowUp');
+      await page.keyboard.press('Space');
+      await message('i240.gcode is put down, place 239');
+      assert.deepEqual(farm.onlyAct, { action: 'move', properties: { itemId: 'i240', before: 'i239' } });
+      await page.locator('.item.moving').waitFor({ state: 'detached' });
+      await page.locator('[data-item=i249]').scrollIntoViewIfNeeded();
+      const handle = await queue().getByRole('button', { name: 'Drag: i249.gcode' }).boundingBox();
+      const other = await page.locator('[data-item=i248]').boundingBox();
+      assert.ok(handle && other);
+      await page.mouse.move(handle.x + 5, handle.y + 5);
+      await page.mouse.down();
+      await page.mouse.move(handle.x + 5, other.y + 5, { steps: 10 });
+      await page.mouse.up();
+      await message('i249.gcode is put down, place 248');
+      assert.deepEqual(farm.acted.at(-1)?.properties, { itemId: 'i249', before: 'i248' });
+    });
+
+    it('moves a result of a search behind the last one', async () => {
+      farm.items = Array.from({ length: 9 }, (_, at) =>
+        itemOf(`i${at + 1}`, { position: at + 1, owner: at % 3 === 0 ? 'Ada' : null }),
+      );
+      await page.goto(`${farm.url}?owner=Ada`);
+      await queue().getByRole('button', { name: 'Drag: i1.gcode' }).focus();
+      await page.keyboard.press('Space');
+      await page.keyboard.press('ArrowDown');
+      await message('i1.gcode, place 4');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Space');
+      await message('i1.gcode is put down, place 7');
+      assert.deepEqual(await names(), ['i4.gcode', 'i7.gcode', 'i1.gcode']);
+      assert.deepEqual(farm.onlyAct, { action: 'move', properties: { itemId: 'i1', position: 7 } });
+    });
+
     it('acts on several items', async () => {
       fill();
       await open();
