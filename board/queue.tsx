@@ -305,7 +305,7 @@ const Item = memo(({ item, isChosen, onChoose, isRemoving, canKeep, move }: Item
           {eta && ` · ${t('endsAt', { end: clock(eta.endAt) })}`}
           {deadline && ` · ${t('deadlineIs', { at: clock(deadline) })}`}
         </p>
-        {isExplained && <Explanation itemId={itemId} />}
+        {isExplained && <Explanation item={item} />}
       </div>
       <div class="item-buttons">
         {may('press') && !isOver(item) && (
@@ -350,14 +350,17 @@ interface WhyThere {
   text: string;
 }
 
-function Explanation({ itemId }: { itemId: string }) {
+/** Read anew after each change of the item. */
+function Explanation({ item }: { item: BoardItem<string> }) {
   const [reasons, setReasons] = useState<WhyThere[] | null>(null);
   useEffect(() => {
-    readJson<WhyThere[]>(`explain?item=${encodeURIComponent(itemId)}`)
+    const closing = new AbortController();
+    readJson<WhyThere[]>(`explain?item=${encodeURIComponent(item.itemId)}`, closing.signal)
       .then(setReasons)
       // The item has gone, or Node-RED is away.
       .catch(() => undefined);
-  }, [itemId]);
+    return () => closing.abort();
+  }, [item]);
   if (!reasons) return null;
   return (
     <ul class="reasons">

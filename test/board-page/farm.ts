@@ -128,6 +128,8 @@ export class Farm {
   todo: Need<Sentence>[] = [];
   forecast: NonNullable<BoardState<Sentence>['forecast']>['prints'] = [];
   materials: NonNullable<NonNullable<BoardState<Sentence>['forecast']>['materials']> = [];
+  /** Why Printer 1 takes no item. */
+  reason = said('It prints.');
   /** Why presses fail; null: they don't. */
   failure: PrintingError | null = null;
   readonly pressed: PressReport[] = [];
@@ -176,7 +178,7 @@ export class Farm {
       explain: async (target) => {
         if (!this.items.some(({ itemId }) => 'itemId' in target && itemId === target.itemId)) throw gone;
         const at = { clusterId: '1', printerId: null, clusterName: 'Printer 1' };
-        return [{ waitingFor: [{ ...at, code: 'BUSY', text: said('It prints.') }] }] as never;
+        return [{ waitingFor: [{ ...at, code: 'BUSY', text: this.reason }] }] as never;
       },
       watchBoard: (onBoard) => {
         const send = () => onBoard({ value: this.#state() });

@@ -477,6 +477,21 @@ describe('the page of a print board', function () {
       await queue().getByText('Printer 1: It prints.').waitFor();
     });
 
+    it('explains an item anew when it changes', async () => {
+      fill();
+      await open();
+      await queue().getByRole('button', { name: 'Explain: c.gcode' }).click();
+      await queue().getByText('Printer 1: It prints.').waitFor();
+      farm.reason = said('It is offline.');
+      farm.items = farm.items.map((item) =>
+        item.itemId === 'c' ? itemOf('c', { position: 3, sentence: said('No printer is online.') }) : item,
+      );
+      farm.changed();
+      await queue().getByText('No printer is online.').waitFor();
+      await queue().getByText('Printer 1: It is offline.').waitFor();
+      assert.equal(await queue().getByText('Printer 1: It prints.').count(), 0);
+    });
+
     it('stays as it is where an item has gone before it is explained', async () => {
       fill();
       await open();
