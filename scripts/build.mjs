@@ -62,6 +62,7 @@ export function buildEditor() {
     target: 'es2020',
     charset: 'utf8',
     legalComments: 'none',
+    minify: true,
     sourcemap: 'external',
     write: false,
   });
