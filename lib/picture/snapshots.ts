@@ -7,7 +7,7 @@ import { asPrintingError, type Ids, printerOffline, PrintingError, withIds } fro
 import { record } from '../service/json-readers';
 import { type Clock, isoTime } from '../time/clock';
 import { SingleFlight } from '../time/concurrency';
-import { type Deadline, underDeadline } from '../time/deadline';
+import type { Deadline } from '../time/deadline';
 import type { ClusterList } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
 import { fetchImage, fileName } from './image';
@@ -73,7 +73,6 @@ export class Snapshots {
   async take(request: SnapshotRequest): Promise<Snapshot> {
     const { clusterId, printerId, maxBytes, deadline, onProgress } = request;
     const ids: Ids = { clusterId, ...(printerId ? { printerId } : {}) };
-    const { signal } = deadline;
     let status: string | null = null;
     const report = ({ stage, percent, action }: Progress) => {
       status = action.status;
@@ -82,26 +81,19 @@ export class Snapshots {
     };
     try {
       onProgress({ stage: 'asking', percent: null });
-      const find = (shared: AbortSignal) =>
-        this.#within(deadline, shared, (limit) => findPrinter(this.deps, clusterId, printerId, limit));
-      const printer = await this.#printers.join(JSON.stringify([clusterId, printerId]), find, { signal });
+      const find = (shared: Deadline) => findPrinter(this.deps, clusterId, printerId, shared);
+      const printer = await this.#printers.join(JSON.stringify([clusterId, printerId]), find, { deadline });
       ids.printerId = printer.printerId;
       const picture = await this.#pictures.join(
         // Keyed by size as well, so that a caller with a lower limit doesn't fail the others.
         JSON.stringify([clusterId, printer.printerId, maxBytes]),
-        (shared, reportAll) =>
-          this.#within(deadline, shared, (limit) => this.#picture(clusterId, printer, maxBytes, limit, reportAll)),
-        { signal, onProgress: report },
+        (shared, reportAll) => this.#picture(clusterId, printer, maxBytes, shared, reportAll),
+        { deadline, onProgress: report },
       );
       return { ...picture, image: Buffer.from(picture.image) };
     } catch (thrown) {
       throw withIds(atLimit(asPrintingError(thrown), status, WHAT), ids);
     }
-  }
-
-  /** Runs shared work until all its callers have left, or until the deadline of the first one. */
-  #within<T>(begun: Deadline, shared: AbortSignal, work: (deadline: Deadline) => Promise<T>): Promise<T> {
-    return underDeadline(this.deps.clock, { ms: begun.remaining(), parent: shared }, work);
   }
 
   async #picture(

@@ -1,4 +1,5 @@
 import type { Clock } from './clock';
+import { type Deadline, SharedDeadline } from './deadline';
 import { guard } from './guard';
 
 /** Limits the work in progress to `count`. Further work waits in the order of asking. */
@@ -73,60 +74,63 @@ export function settledWithin(clock: Clock, ms: number, work: Promise<unknown>):
   });
 }
 
-type Work<Result, Progress> = (signal: AbortSignal, report: (progress: Progress) => void) => Promise<Result>;
+type Work<Result, Progress> = (deadline: Deadline, report: (progress: Progress) => void) => Promise<Result>;
+
+interface Caller<Progress> {
+  /** Ends only this caller's wait, and throws its reason. */
+  deadline: Deadline;
+  onProgress?: (progress: Progress) => void;
+}
 
 interface Flight<Result, Progress> {
   result: Promise<Result>;
-  listeners: Set<(progress: Progress) => void>;
+  callers: Set<Caller<Progress>>;
   last: Progress | undefined;
   controller: AbortController;
 }
 
-/** Runs work once for all concurrent callers with the same key, and aborts it when the last of them stops waiting. */
+/**
+ * Runs work once for all concurrent callers with the same key, in the time of the one that waits longest. Aborts it when
+ * the last of them stops waiting.
+ */
 export class SingleFlight<Result, Progress = never> {
   readonly #flights = new Map<string, Flight<Result, Progress>>();
 
-  /**
-   * Joins the work in progress for `key`, or begins it. `signal` ends only this wait and throws its reason. A late
-   * caller first gets the last progress.
-   */
-  async join(
-    key: string,
-    work: Work<Result, Progress>,
-    { signal, onProgress }: { signal: AbortSignal; onProgress?: (progress: Progress) => void },
-  ): Promise<Result> {
-    signal.throwIfAborted();
-    const flight = this.#flights.get(key) ?? this.#begin(key, work);
-    // A separate function per caller: the same `onProgress` may be passed twice.
-    const listener = (progress: Progress) => onProgress?.(progress);
-    flight.listeners.add(listener);
-    if (flight.last !== undefined) guard(listener)(flight.last);
-    const ended = new AbortController();
+  /** Joins the work in progress for `key`, or begins it. A late caller first gets the last progress. */
+  async join(key: string, work: Work<Result, Progress>, { ...caller }: Caller<Progress>): Promise<Result> {
+    const { deadline, onProgress } = caller;
+    deadline.signal.throwIfAborted();
+    const flight = this.#flights.get(key) ?? this.#begin(key, work, deadline.clock);
+    flight.callers.add(caller);
+    if (flight.last !== undefined && onProgress) guard(onProgress)(flight.last);
+    let leave: (() => void) | undefined;
     try {
       return await new Promise<Result>((resolve, reject) => {
-        const abort = () => reject(signal.reason as Error);
-        signal.addEventListener('abort', abort, { signal: ended.signal });
+        leave = deadline.whenOver(() => reject(deadline.signal.reason as Error));
         flight.result.then(resolve, reject);
       });
     } finally {
-      ended.abort();
-      flight.listeners.delete(listener);
-      if (flight.listeners.size === 0) {
+      leave?.();
+      flight.callers.delete(caller);
+      if (flight.callers.size === 0) {
         if (this.#flights.get(key) === flight) this.#flights.delete(key);
-        flight.controller.abort(signal.reason);
+        flight.controller.abort(deadline.reason);
       }
     }
   }
 
-  #begin(key: string, work: Work<Result, Progress>): Flight<Result, Progress> {
+  #begin(key: string, work: Work<Result, Progress>, clock: Clock): Flight<Result, Progress> {
     const controller = new AbortController();
-    const listeners: Flight<Result, Progress>['listeners'] = new Set();
+    const callers: Flight<Result, Progress>['callers'] = new Set();
     const report = (progress: Progress) => {
       flight.last = progress;
-      for (const listener of listeners) guard(listener)(progress);
+      for (const { onProgress } of callers) if (onProgress) guard(onProgress)(progress);
     };
-    const result = Promise.resolve().then(() => work(controller.signal, report));
-    const flight: Flight<Result, Progress> = { result, listeners, last: undefined, controller };
+    const result = Promise.resolve().then(() => {
+      const deadline = new SharedDeadline(clock, controller.signal, callers);
+      return work(deadline, report).finally(() => deadline.end());
+    });
+    const flight: Flight<Result, Progress> = { result, callers, last: undefined, controller };
     this.#flights.set(key, flight);
     return flight;
   }

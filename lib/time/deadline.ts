@@ -28,8 +28,9 @@ interface DeadlineOptions {
  */
 export class Deadline {
   readonly clock: Clock;
-  /** Monotonic time (ms) of the limit; Infinity if only the parent can end the work. */
-  readonly until: number;
+  /** Monotonic time (ms) that `until` never exceeds; Infinity if only the parent can end the work. */
+  readonly #latest: number;
+  readonly #above: Deadline | undefined;
   /** The parent, if it ends no later than this deadline would: all calls are passed on to it. */
   readonly #same: Deadline | undefined;
   readonly #followers = new Followers();
@@ -41,8 +42,10 @@ export class Deadline {
   constructor(clock: Clock, { ms = Infinity, parent, lost, cure, what, reason }: DeadlineOptions = {}) {
     const above = parent instanceof Deadline ? parent : undefined;
     this.clock = clock;
-    this.until = Math.min(above?.until ?? Infinity, clock.monotonic() + ms);
-    if (this.until === above?.until && !lost) {
+    this.#above = above;
+    const latestAbove = above ? above.#latest : Infinity;
+    this.#latest = Math.min(latestAbove, clock.monotonic() + ms);
+    if (above && this.#latest === latestAbove && !lost) {
       this.#same = above;
       return;
     }
@@ -74,6 +77,11 @@ export class Deadline {
       if (this.#ended) this.#controller.abort(this.#ended.reason);
     }
     return this.#controller.signal;
+  }
+
+  /** Monotonic time (ms) of the limit; Infinity if only the parent can end the work. */
+  get until(): number {
+    return Math.min(this.#above?.until ?? Infinity, this.#latest);
   }
 
   /** Whether the deadline has expired or was aborted. */
@@ -141,6 +149,23 @@ export class Deadline {
     this.#ended = { reason };
     this.#controller?.abort(reason);
     this.#followers.notify();
+  }
+}
+
+/**
+ * Deadline of work that several callers share. It has the time of the caller that waits longest, also of one that comes
+ * later. Only `parent` ends it: every caller has a timer of its own.
+ */
+export class SharedDeadline extends Deadline {
+  readonly #callers: ReadonlySet<{ deadline: Deadline }>;
+
+  constructor(clock: Clock, parent: AbortSignal, callers: ReadonlySet<{ deadline: Deadline }>) {
+    super(clock, { parent });
+    this.#callers = callers;
+  }
+
+  override get until(): number {
+    return Math.max(...[...this.#callers].map(({ deadline }) => deadline.until));
   }
 }
 

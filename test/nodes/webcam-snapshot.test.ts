@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
 import type { Simulator } from '../../simulator';
-import type { Flow } from '../helpers/flow';
+import type { Definition, Flow } from '../helpers/flow';
 import { OtherStorage } from '../helpers/other-storage';
 import { pluck } from '../helpers/pluck';
-import { clustersOf, codeOf, NodeBench, UUID } from './support';
+import { clustersOf, codeOf, type End, NodeBench, TimedBench, UUID } from './support';
 
 const PNG = '89504e470d0a1a0a';
 const bytesOf = (msg: NodeMessage) => msg.payload as Buffer;
@@ -313,5 +313,39 @@ describe('nodes/webcam-snapshot', () => {
     flow.send('camera', here());
     while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
     await flow.closesAtOnce(() => flow.deploy([]));
+  });
+});
+
+describe('nodes/webcam-snapshot: messages that share a picture', () => {
+  const bench = new TimedBench('sent');
+  const time = () => bench.time;
+  const camera = (id: string, timeout: number): Definition => ({
+    ...{ id, type: 'remote-printing-webcam-snapshot', account: 'account', timeout, wires: [['sent']] },
+  });
+  const take = (id: string) => bench.send(id, { clusterId: bench.clusterIds[0] });
+  const messageOf = ({ error }: End) => (error?.error as Error | undefined)?.message;
+
+  beforeEach(async () => {
+    await bench.start({ actionDelay: 100 });
+    await time().until(bench.deploy([camera('short', 3), camera('long', 60)]));
+  });
+  afterEach(() => bench.stop());
+
+  it('have each their whole timeout', async () => {
+    bench.simulator.faults.add({ endpoint: 'printerAction', hang: true });
+    const first = take('short');
+    await time().pass(2.5);
+    const ends = await time().until(Promise.all([first, take('short')]));
+    for (const end of ends) {
+      assert.match(messageOf(end) ?? '', /within 3 s/);
+      assert.ok(end.took >= 2.9 && end.took < 3.5, `${end.took} s`);
+    }
+  });
+
+  it('wait after a 429 if one of them has the time', async () => {
+    bench.simulator.faults.add({ endpoint: 'printerAction', status: 429, retryAfter: 8 });
+    const [short, long] = await time().until(Promise.all([take('short'), take('long')]));
+    assert.match(messageOf(short) ?? '', /within 3 s/);
+    assert.deepEqual([long.error?.error, long.sent.length], [undefined, 1]);
   });
 });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { eachInTurn, settledWithin, Rerun, SingleFlight, Turns } from '../../../lib/time/concurrency';
+import type { Deadline } from '../../../lib/time/deadline';
+import { limit } from '../../helpers/limits';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 
 describe('time/settled-within', () => {
@@ -105,7 +107,7 @@ class Work {
   resolve: (result: string) => void = () => undefined;
   reject: (error: Error) => void = () => undefined;
 
-  run = (signal: AbortSignal, report: (progress: number) => void): Promise<string> => {
+  run = ({ signal }: Deadline, report: (progress: number) => void): Promise<string> => {
     this.begun++;
     this.signal = signal;
     this.report = report;
@@ -123,7 +125,8 @@ describe('time/single-flight', () => {
   const one = () => {
     const controller = new AbortController();
     const progress: number[] = [];
-    const result = shared.join('key', work.run, { signal: controller.signal, onProgress: (n) => progress.push(n) });
+    const deadline = limit(undefined, controller);
+    const result = shared.join('key', work.run, { deadline, onProgress: (n) => progress.push(n) });
     result.catch(() => undefined);
     return { controller, progress, result };
   };
@@ -147,8 +150,7 @@ describe('time/single-flight', () => {
   });
 
   it('keeps keys apart', async () => {
-    const { signal } = new AbortController();
-    const both = ['x', 'y'].map((key) => shared.join(key, work.run, { signal }));
+    const both = ['x', 'y'].map((key) => shared.join(key, work.run, { deadline: limit() }));
     for (const result of both) result.catch(() => undefined);
     await settle(1);
     assert.equal(work.begun, 2);
@@ -203,19 +205,39 @@ describe('time/single-flight', () => {
     work.reject(new Error('broken'));
     await assert.rejects(a.result, /broken/);
     await assert.rejects(b.result, /broken/);
-    const { signal } = new AbortController();
     const thrown = shared.join(
       'other',
       () => {
         throw new Error('at once');
       },
-      { signal },
+      { deadline: limit() },
     );
     await assert.rejects(thrown, /at once/);
   });
 
+  it('has the time of the caller that waits longest, and bounds the parts of the work by their own limits', async () => {
+    const clock = new ManualClock();
+    const left: number[] = [];
+    const join = (seconds: number) => shared.join('key', timed, { deadline: limit(clock, { seconds }) });
+    const timed = async (deadline: Deadline) => {
+      const part = deadline.within(10_000);
+      const measure = () => left.push(deadline.remaining() / 1000, part.remaining() / 1000);
+      measure();
+      await deadline.sleep(2_000);
+      measure();
+      await part.sleep(60_000);
+      return 'never';
+    };
+    const [short, long] = [join(3), clock.advance(1_000).then(() => join(60))];
+    const ends = Promise.all([assert.rejects(short, /within 3 s/), assert.rejects(long, /within 10 s/)]);
+    await clock.advance(10_000);
+    await ends;
+    assert.deepEqual(left, [3, 3, 59, 8]);
+  });
+
   it('does not begin for a caller that has already aborted', async () => {
-    await assert.rejects(shared.join('key', work.run, { signal: AbortSignal.abort(new Error('gone')) }), /gone/);
+    const deadline = limit(undefined, { signal: AbortSignal.abort(new Error('gone')) });
+    await assert.rejects(shared.join('key', work.run, { deadline }), /gone/);
     assert.equal(work.begun, 0);
   });
 });

@@ -78,7 +78,8 @@ describe('upload/uploads', () => {
     uploads = open(),
   ) => {
     // The deadline has no timer of its own, as `drive` advances the clock to the next timer.
-    const deadline = Object.assign(new Deadline(clock, { parent: signal }), { until: clock.monotonic() + ms });
+    const until = { value: clock.monotonic() + ms };
+    const deadline = Object.defineProperty(new Deadline(clock, { parent: signal }), 'until', until);
     try {
       return await uploads.send(source, {
         ...{ compress: false, reuse: false, dryRun: false, deadline },

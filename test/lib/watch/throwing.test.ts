@@ -11,6 +11,7 @@ import type { Round } from '../../../lib/watch/views/rounds';
 import type { WatchOptions } from '../../../lib/watch/views/watch';
 import { handle } from '../../../nodes/shared/admin/handle';
 import { whenFlowsStarted } from '../../../nodes/shared/flows-started';
+import { limit } from '../../helpers/limits';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { answer, at, job } from '../events/observations';
 import { broken, ScriptedAccount } from './scripted-account';
@@ -137,12 +138,13 @@ describe('a failing callback', () => {
     it(`does not stop shared work if a progress listener ${how}`, async () => {
       const shared = new SingleFlight<number, string>();
       const listener = sinon.spy();
-      const { signal } = new AbortController();
-      const work = async (_: AbortSignal, report: (progress: string) => void) => {
+      const work = async (_: Deadline, report: (progress: string) => void) => {
         report('half');
         return 1;
       };
-      const results = [callback, listener].map((onProgress) => shared.join('k', work, { signal, onProgress }));
+      const results = [callback, listener].map((onProgress) =>
+        shared.join('k', work, { deadline: limit(), onProgress }),
+      );
       assert.deepEqual(await Promise.all(results), [1, 1]);
       await settle();
       assert.deepEqual([listener.callCount, warnings()], [1, 1]);
