@@ -76,6 +76,7 @@ export class Library {
     const { signal } = deadline;
     signal.throwIfAborted();
     const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
+    const progress = new ProgressReports(this.deps.clock, onStage);
     try {
       const name = fileNameOf(source);
       const { contentType } = storedType(kind, name, mediaType);
@@ -84,14 +85,11 @@ export class Library {
       try {
         const { size } = content;
         checkSize(size);
-        const progress = new ProgressReports(this.deps.clock, onStage);
         progress.preparing(size);
         const announced = { kind, name, size, contentType, origin: this.deps.origin };
         const sent = await send(this.deps, content, announced, { deadline, hashing: false, progress });
         progress.confirming();
-        const raw = await awaitUploaded(this.deps.service, sent, { deadline }).catch((error: unknown) => {
-          throw withIds(asPrintingError(error), storedIds(sent));
-        });
+        const raw = await awaitUploaded(this.deps.service, sent, { deadline });
         const file = readStoredFile(sent, raw);
         // The registered properties fill in the missing fields of the record.
         const registered = {
@@ -104,9 +102,8 @@ export class Library {
         await content.close();
       }
     } catch (error) {
-      // An aborted operation may fail with any error; the abort's reason is the one to throw, with the ids known by then.
-      if (signal.aborted) throw withIds(asPrintingError(signal.reason), asPrintingError(error).ids);
-      throw error;
+      // An aborted operation may fail with any error; the abort's reason is the one to throw.
+      throw withIds(asPrintingError(signal.aborted ? signal.reason : error), progress.ids);
     } finally {
       release?.();
     }

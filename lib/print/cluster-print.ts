@@ -56,7 +56,7 @@ export class ClusterPrint {
         ? ledger.waitForKey({ clusterId, printKey }, work, deadline)
         : work(ledger, deadline));
     } catch (thrown) {
-      const error = withIds(asPrintingError(thrown), { clusterId });
+      const error = withIds(asPrintingError(thrown), { ...upload.ids, clusterId });
       if (error.code === 'PRINT_OUTCOME_UNKNOWN') {
         this.#deps.onUnknown();
         if (printKey) this.#deps.unresolvedPrints.add(ledger.scope, clusterId);

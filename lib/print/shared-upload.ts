@@ -1,4 +1,4 @@
-import { PrintingError } from '../service/errors';
+import { type Ids, PrintingError } from '../service/errors';
 import type { Uploaded, Uploads } from '../upload/uploads';
 import { progress, type PrintRequest } from './print-request';
 import { phrase } from '../words/sentence';
@@ -8,6 +8,8 @@ import { phrase } from '../words/sentence';
  * already.
  */
 export class SharedUpload {
+  /** The ids known so far. */
+  ids: Ids = {};
   readonly #uploads: Uploads;
   readonly #request: PrintRequest;
   readonly #inOrder = gate();
@@ -49,7 +51,10 @@ export class SharedUpload {
     const { source, jobName, mediaType, compress, reuseUpload, dryRun, deadline, onProgress } = this.#request;
     onProgress(progress('preparing'));
     const from = await source();
-    if (from.kind === 'stored') return this.#uploads.stored(from.jobId, deadline);
+    if (from.kind === 'stored') {
+      this.ids = { jobId: from.jobId };
+      return this.#uploads.stored(from.jobId, deadline);
+    }
     return this.#uploads.send(from, {
       ...(jobName ? { jobName } : {}),
       mediaType,
@@ -61,7 +66,10 @@ export class SharedUpload {
         this.#inOrder.open();
         return this.#wanted.opened;
       },
-      onStage: (stage, known) => onProgress(progress(stage, known)),
+      onStage: (stage, known) => {
+        if (known.jobId !== null) this.ids = { jobId: known.jobId };
+        onProgress(progress(stage, known));
+      },
     });
   }
 }

@@ -1,8 +1,12 @@
+import type { Ids } from '../service/errors';
+import { storedIds, type StoredRef } from '../service/stored-file';
 import type { Clock } from '../time/clock';
 
 export type UploadStage = 'preparing' | 'registering' | 'uploading' | 'confirming';
 
 export interface UploadProgress {
+  /** Null before the registration, and for a library file. */
+  jobId: string | null;
   bytesSent: number;
   /** Null while it is unknown: during compression. */
   bytesTotal: number | null;
@@ -21,6 +25,8 @@ const NEWEST = 0.3;
 
 /** Reports the stages of one upload and the progress of its bytes. */
 export class ProgressReports {
+  /** The ids known so far. */
+  ids: Ids = {};
   #total: number | null = null;
   #sent = 0;
   /** Highest reported number of bytes, so that a resend is not reported twice. */
@@ -44,6 +50,11 @@ export class ProgressReports {
     this.#sent = this.#shown = 0;
     this.#rate = null;
     this.#report('registering');
+  }
+
+  /** Takes the id of the registered file. */
+  registered(file: StoredRef): void {
+    this.ids = storedIds(file);
   }
 
   /** Makes the first report of a transfer; `from` is its first byte. */
@@ -74,6 +85,7 @@ export class ProgressReports {
     const left = this.#total === null ? null : this.#total - this.#sent;
     this.#shown = Math.max(this.#shown, this.#sent);
     this.onStage(stage, {
+      jobId: this.ids.jobId ?? null,
       bytesSent: this.#shown,
       bytesTotal: this.#total,
       // Rounded down, so that 100 means complete.

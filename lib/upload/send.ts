@@ -310,6 +310,7 @@ class Sending {
     this.#stamp = await this.content.stamp();
     const target = await register(this.deps, this.announced, { deadline: this.options.deadline });
     this.#target = target;
+    this.options.progress.registered(target);
     this.#handedOver = this.#kept = this.#hashed = 0;
     this.#isDoubtful = false;
     this.#unanswered = 0;

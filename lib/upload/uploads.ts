@@ -217,6 +217,7 @@ export class Uploads {
     const { signal } = options.deadline;
     signal.throwIfAborted();
     const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
+    const progress = new ProgressReports(this.deps.clock, options.onStage);
     try {
       const { mediaType } = options;
       if (options.compress) checkCompressedType(mediaType);
@@ -227,7 +228,6 @@ export class Uploads {
       const scope = await options.deadline.wait(this.deps.scope());
       const content = await openContent(source, options.deadline);
       const kind = { scope, name, type: packs ? `${contentType} packed` : contentType, size: content.size };
-      const progress = new ProgressReports(this.deps.clock, options.onStage);
       const job = { content, hash: hashOf(content), name, contentType, packs, kind, options, progress };
       const { result, rest } = await this.#run(job).catch(async (error: unknown) => {
         await content.close();
@@ -237,8 +237,7 @@ export class Uploads {
       return result;
     } catch (error) {
       // An aborted operation may fail with any error; the abort's reason is the one to throw.
-      signal.throwIfAborted();
-      throw error;
+      throw withIds(asPrintingError(signal.aborted ? signal.reason : error), progress.ids);
     } finally {
       release?.();
     }

@@ -51,6 +51,7 @@ describe('nodes/upload-and-print', () => {
     clusterId: clusterId(),
     ...changes,
   });
+  const lastStored = () => simulator.world.storedJobs().at(-1)?.jobId;
   const count = (endpoint: 'print' | 'registerUpload' | 'storagePut') => simulator.requests.count(endpoint);
   async function file(name: string, content: string | Buffer): Promise<string> {
     const path = join(folder, name);
@@ -660,6 +661,24 @@ describe('nodes/upload-and-print', () => {
       await deploy();
       assert.equal(result(await printed(payload())).printed, true);
     });
+
+    for (const [what, code, fault] of [
+      ['a file that stays unconfirmed', 'TIMEOUT', { endpoint: 'getJob', set: { 'data.status': 'uploading' } }],
+      ['a refused confirmation', 'FORBIDDEN', { endpoint: 'getJob', status: 403 }],
+      ['a storage that hangs', 'TIMEOUT', { endpoint: 'storagePut', hang: true }],
+    ] as const)
+      it(`names the registered file after ${what}, in the error, the results and the progress`, async () => {
+        await deploy({ timeout: 1 });
+        simulator.faults.add({ ...fault, times: 'always' });
+        const { sent, error } = await run(payload({ clusterId: clusters().map((cluster) => cluster.clusterId) }));
+        const jobId = lastStored();
+        assert.equal(codeOf(error), code);
+        assert.deepEqual([jobId, error?.jobId, ...sent.map((msg) => result(msg).jobId)], Array(5).fill(jobId));
+        const sending = progress.all.filter(({ topic }) => topic === 'uploading' || topic === 'confirming');
+        assert.ok(sending.length > 0);
+        for (const msg of sending) assert.deepEqual([(msg.payload as Progress).jobId, msg.jobId], [jobId, jobId]);
+        assert.equal((await failed(payload({ filename: 'other.gcode' }), code)).jobId, lastStored());
+      });
 
     it('reports PRINT_OUTCOME_UNKNOWN within its timeout when the answer is lost and the print is not found', async () => {
       await deploy({ timeout: 3 });

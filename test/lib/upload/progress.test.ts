@@ -61,7 +61,7 @@ describe('upload/progress', () => {
     await after(500, 600);
     progress.registering(1000);
     progress.uploading();
-    const fresh = { bytesSent: 0, bytesTotal: 1000, percent: 0, rate: null, secondsLeft: null };
+    const fresh = { jobId: null, bytesSent: 0, bytesTotal: 1000, percent: 0, rate: null, secondsLeft: null };
     assert.deepEqual(reports.slice(1), [
       ['registering', fresh],
       ['uploading', fresh],
