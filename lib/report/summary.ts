@@ -1,6 +1,6 @@
 import { TABLE, TEXT } from '../rules/limits';
 import { PrintingError } from '../service/errors';
-import { duration } from '../service/json-readers';
+import { duration, time } from '../service/json-readers';
 import { phrase } from '../words/sentence';
 import type { Row } from './csv';
 
@@ -77,7 +77,7 @@ export class Summary {
 
   /** Duration of a print, ms: its elapsed seconds, or else the time from its start to its removal. */
   #timeOf({ time_elapsed: elapsed, started_at: from = '', removed_at: to = '' }: Row): number {
-    const seconds = elapsed ? elapsed : (Date.parse(to) - Date.parse(from)) / 1000;
+    const seconds = elapsed ? elapsed : (momentOf(to) - momentOf(from)) / 1000;
     return 1000 * (duration(seconds) ?? 0);
   }
 }
@@ -89,5 +89,8 @@ function count(counted: Counted, words: string, time: number): void {
   share.time += time;
   counted.set(name, share);
 }
+
+/** A time of the report, which is UTC where it names no zone (wire facts 1), ms since 1970. */
+const momentOf = (cell: string): number => Date.parse(time(cell.trim()) ?? '');
 
 const hoursOf = (time: number): number => Math.round((100 * time) / HOUR) / 100;

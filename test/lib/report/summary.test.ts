@@ -34,6 +34,18 @@ describe('lib/report/summary', () => {
     });
   });
 
+  it('reads times without a zone as UTC, also over a change of the clock', () => {
+    const zone = process.env.TZ;
+    process.env.TZ = 'Europe/Berlin';
+    try {
+      const night = { started_at: '2030-03-31T00:00:00', removed_at: '2030-03-31 04:00:00' };
+      assert.equal(summed([night]).hours, 4);
+    } finally {
+      if (zone === undefined) delete process.env.TZ;
+      else process.env.TZ = zone;
+    }
+  });
+
   it('counts ends and elapsed seconds where the report names them', () => {
     const rows = ['finished', 'Finished', 'failed', 'aborted', 'odd', ''].map((status) => ({
       ...{ status, time_elapsed: '3600' },
