@@ -219,10 +219,11 @@ class ChosenPrint {
       const print = (clusterId: string) => this.clusterPrint.run(limited, clusterId, upload, held);
       const earlier = printKey ? await printed(held, printKey) : undefined;
       if (earlier !== undefined) return print(earlier);
-      const clusterId = await this.idlePrinters.reserve(filter, limit);
+      const clusterId = await this.idlePrinters.choose(filter, { isReserved: !dryRun, deadline: limit });
+      if (dryRun) return print(clusterId);
       let isSent = false;
       try {
-        if (printKey && !dryRun) await held.recordChoice(printKey, clusterId);
+        if (printKey) await held.recordChoice(printKey, clusterId);
         const done = await print(clusterId);
         isSent = done.result.printed && !done.result.duplicate;
         return done;
@@ -254,18 +255,18 @@ class IdlePrinters {
   constructor(private readonly deps: { service: ApiClient; clock: Clock }) {}
 
   /**
-   * Returns the first cluster of the list whose printer is idle and matches the filter; it counts as busy until
-   * `release`. Throws NOT_ACCEPTED without one, and the errors of the list.
+   * Returns the first cluster of the list whose printer is idle and matches the filter; if reserved, it counts as busy
+   * until `release`. Throws NOT_ACCEPTED without one, and the errors of the list.
    */
-  async reserve(filter: PrinterFilter, deadline: Deadline): Promise<string> {
-    const listed = await readPrinters(this.deps.service, deadline);
+  async choose(filter: PrinterFilter, options: { isReserved: boolean; deadline: Deadline }): Promise<string> {
+    const listed = await readPrinters(this.deps.service, options.deadline);
     const { found, misfits } = await sift({ ...filter, idle: null }, listed, this.deps.clock);
     // No wait from here on, so that no two prints choose the same printer.
     const now = this.deps.clock.monotonic();
     for (const [clusterId, until] of this.#busyUntil) if (until <= now) this.#busyUntil.delete(clusterId);
     const first = found.find(({ idle, clusterId }) => idle && !this.#busyUntil.has(clusterId));
     if (!first) throw noneMatches([...misfits, ...found.map(() => 'idle' as const)]);
-    this.#busyUntil.set(first.clusterId, Infinity);
+    if (options.isReserved) this.#busyUntil.set(first.clusterId, Infinity);
     return first.clusterId;
   }
 

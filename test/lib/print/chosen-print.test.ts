@@ -9,6 +9,7 @@ import { startSimulator, type Simulator } from '../../../simulator';
 import { MemoryStore } from '../../helpers/memory-store';
 import { PRINT, printingsOf } from '../../helpers/print-request';
 import { signedInClient } from '../../helpers/simulated-client';
+import { pluck } from '../../helpers/pluck';
 import { TurnedTime } from '../../helpers/turned-time';
 
 describe('print/chosen-print', () => {
@@ -155,6 +156,13 @@ describe('print/chosen-print', () => {
     assert.equal(await printedOn({ printKey: 'k' }), clusterId(1));
     const repeated = await run({ dryRun: true, printKey: 'k' });
     assert.deepEqual([repeated.result.duplicate, repeated.result.clusterId], [true, clusterId(1)]);
+  });
+
+  it('leaves every printer to the messages that print during a dry run', async () => {
+    const [dry, ...others] = await time.until(Promise.all([start({ dryRun: true }), start(), start(), start()]));
+    assert.deepEqual([dry?.error, ...pluck(others, 'error')], Array(4).fill(undefined));
+    const again = await run({ dryRun: true });
+    assert.equal(again.error?.code, 'NOT_ACCEPTED', 'the prints keep their printers');
   });
 
   it('counts a printer as free again once the list can show its print', async () => {
