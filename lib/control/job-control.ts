@@ -153,7 +153,7 @@ export function failedAction(action: string, error: PrintingError): CommonAction
 
 /** The error of a dispatch whose answer was lost, which must not simply be retried. */
 function maybeDone(error: PrintingError, action: string): PrintingError {
-  if (error.outcome !== 'unknown' || (error.code !== 'NETWORK' && error.code !== 'SERVICE_ERROR')) return error;
+  if (error.outcome !== 'unknown') return error;
   const sentence = phrase`The answer to "${action.slice(0, 60)}" was lost: check the job before you send it again.`;
   const { statusCode, serviceCode, outcome } = error;
   return new PrintingError(error.code, sentence, { statusCode, serviceCode, outcome, cause: error });

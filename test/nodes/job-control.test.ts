@@ -415,6 +415,13 @@ describe('nodes/job-control', () => {
       await failed(msg, 'NOT_ACCEPTED', /offline/);
     });
 
+    it('says to check the job when its timeout passes before the answer', async () => {
+      await deploy({ action: 'duplicate', timeout: 1 });
+      simulator.faults.add({ endpoint: 'jobAction', hang: true, when: 'after' });
+      const error = await failed(printing(), 'TIMEOUT', /check the job before you send it again/);
+      assert.match((error.error as Error).message, /^The answer to "duplicate" was lost/);
+    });
+
     it('sends an action once, and says to check the job when the answer is lost', async () => {
       await deploy({ action: 'duplicate' });
       const msg = printing();
