@@ -81,10 +81,14 @@ export class ReusableUploads {
   }
 }
 
+/** Refusals that say nothing about the file. */
+const OF_ACCOUNT = ['NOT_SIGNED_IN', 'RATE_LIMITED'];
+
 /** Treats a file that the service refuses to show as deleted; rethrows any other error. */
-function gone(error: unknown): undefined {
-  if (error instanceof PrintingError && (error.statusCode === 403 || error.statusCode === 404)) return undefined;
-  throw error;
+function gone(thrown: unknown): undefined {
+  const { outcome, code } = asPrintingError(thrown);
+  if (outcome === 'refused' && !OF_ACCOUNT.includes(code)) return undefined;
+  throw thrown;
 }
 
 interface Send {

@@ -610,7 +610,8 @@ describe('upload/uploads', () => {
         jobId = next.jobId;
       };
       await replaced(() => storage.jobs.delete(jobId ?? ''));
-      await replaced(() => service.turns.push(() => refusalError(403, null, phrase`the stored file`)));
+      for (const status of [400, 403, 405, 410])
+        await replaced(() => service.turns.push(() => refusalError(status, null, phrase`the stored file`)));
       await replaced(() => service.statuses.push('deleted'));
       await replaced(() => service.statuses.push({ file_size: 1 }));
     });
@@ -620,6 +621,8 @@ describe('upload/uploads', () => {
       await send(source, { reuse });
       service.turns.push(() => refusalError(503, null, phrase`the stored file`));
       await fails(send(source, { reuse }), 'SERVICE_ERROR', /503/);
+      service.turns.push(() => refusalError(401, null, phrase`the stored file`));
+      await fails(send(source, { reuse }), 'NOT_SIGNED_IN', /sign in again/);
       service.turns.push(() => refusalError(429, null, phrase`the stored file`));
       await fails(send(source, { reuse }), 'RATE_LIMITED', /asks for a pause/);
       assert.equal(storage.puts.length, 1);
