@@ -10,6 +10,7 @@ export interface Shape {
   newlines: string[];
 }
 
+const BOM = Buffer.from('\uFEFF');
 const QUOTE = 0x22;
 const LF = 0x0a;
 const CR = 0x0d;
@@ -17,24 +18,34 @@ const BY_LF = ['\r\n', '\n'];
 const CODES = SEPARATORS.map((separator) => separator.charCodeAt(0));
 
 /**
- * Detects a table's format: the separator that occurs most often in the header line outside quotes, and that line's
- * ending. Null while the header line or the byte after its end is missing, and for a header longer than any line.
+ * Detects a table's format: the separator that occurs most often outside quotes in the header line, which is the first
+ * that is not blank, and that line's ending. Null while the header line or the byte after its end is missing, and for a header longer than any line.
  */
 export function shapeOf(start: Buffer): Shape | null {
   const counts = SEPARATORS.map(() => 0);
   const length = Math.min(start.length, TABLE.line);
   let quoted = false;
-  for (let at = 0; at < length; at++) {
+  let line = start.indexOf(BOM) === 0 ? BOM.length : 0;
+  let cell = line;
+  for (let at = line; at < length; at++) {
     const byte = start[at] as number;
-    if (byte === QUOTE) quoted = !quoted;
+    const next = start[at + 1];
+    // A quote inside a cell without quotes is an ordinary character, as in `size (")`.
+    if (byte === QUOTE && quoted && next === QUOTE) at++;
+    else if (byte === QUOTE && (quoted || at === cell)) quoted = !quoted;
     if (quoted) continue;
-    if (byte === LF) return { separator: most(counts), newlines: BY_LF };
-    if (byte === CR) {
-      if (at + 1 === start.length) return null;
-      return { separator: most(counts), newlines: start[at + 1] === LF ? BY_LF : ['\r'] };
+    if (byte === LF || byte === CR) {
+      if (byte === CR && next === undefined) return null;
+      const newlines = byte === CR && next !== LF ? ['\r'] : BY_LF;
+      if (at > line) return { separator: most(counts), newlines };
+      if (byte === CR && next === LF) at++;
+      line = cell = at + 1;
+      continue;
     }
     const which = CODES.indexOf(byte);
-    if (which >= 0) counts[which] = (counts[which] ?? 0) + 1;
+    if (which < 0) continue;
+    counts[which] = (counts[which] ?? 0) + 1;
+    cell = at + 1;
   }
   return null;
 }

@@ -27,11 +27,15 @@ export class CsvReader {
   #toRow: ((cells: string[]) => Row) | undefined;
   #tooWide = false;
 
-  async read(part: Buffer): Promise<Row[]> {
+  read(part: Buffer): Promise<Row[]> {
+    return this.#read(part);
+  }
+
+  async #read(part: Buffer, isLast = false): Promise<Row[]> {
     let parser = this.#parser;
     if (!parser) {
       part = this.#start = Buffer.concat([this.#start, part]);
-      const shape = shapeOf(part) ?? (part.length > TABLE.line ? UNKNOWN : null);
+      const shape = shapeOf(part) ?? (isLast || part.length > TABLE.line ? UNKNOWN : null);
       if (shape === null) return [];
       parser = this.#begin(shape);
     }
@@ -46,8 +50,8 @@ export class CsvReader {
   }
 
   async end(): Promise<Row[]> {
-    // A header line without an end.
-    if (!this.#parser) await this.read(Buffer.from('\n'));
+    // A header line without an end, or with a quote that is never closed.
+    if (!this.#parser) await this.#read(Buffer.from('\n'), true);
     this.#parser?.end();
     await this.#ended?.catch((error: unknown) => {
       throw notATable(error);

@@ -61,6 +61,22 @@ describe('report/csv', () => {
     assert.deepEqual(await read('a,b\n1,ä\r\n2,'), wanted, 'both ends of lines in one table');
   });
 
+  it('reads a table whose header has an unpaired quote inside a cell, and refuses a header with an open one', async () => {
+    const wanted = { columns: ['size (")', 'status'], rows: [{ 'size (")': '5', status: 'finished' }] };
+    for (const size of [1, 100]) assert.deepEqual(await read('size (");status\n5;finished\n', size), wanted);
+    assert.deepEqual((await read('"a ""b"";";c\n1;2\n')).columns, ['a "b";', 'c']);
+    await fails('"size;status\n5;finished\n');
+  });
+
+  it('detects the separator after blank lines', async () => {
+    for (const blank of ['\n', '\uFEFF\n', '\r\n\r\n', '\r\r'])
+      for (const size of [1, 100]) {
+        const end = blank.endsWith('\n') ? '\n' : '\r';
+        const table = await read(`${blank}a;b${end}1;2${end}`, size);
+        assert.deepEqual(table, { columns: ['a', 'b'], rows: [{ a: '1', b: '2' }] }, JSON.stringify(blank));
+      }
+  });
+
   it('accepts lines that end in CR, and keeps a CR in a cell if they end otherwise', async () => {
     const rows = [{ a: '1', b: 'x\ny' }, { a: '2', b: '' }]; // oxfmt-ignore
     assert.deepEqual(await read('a;b\r1;"x\ny"\r\r2;'), { columns: ['a', 'b'], rows });
