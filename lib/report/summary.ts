@@ -90,7 +90,10 @@ function count(counted: Counted, words: string, time: number): void {
   counted.set(name, share);
 }
 
-/** A time of the report, which is UTC where it names no zone (wire facts 1), ms since 1970. */
-const momentOf = (cell: string): number => Date.parse(time(cell.trim()) ?? '');
+/** A time of the report, which is UTC where it names no zone (wire facts 1), ms since 1970; also in a form of its own. */
+function momentOf(cell: string): number {
+  const given = cell.trim();
+  return Date.parse(time(given) ?? given);
+}
 
 const hoursOf = (time: number): number => Math.round((100 * time) / HOUR) / 100;
