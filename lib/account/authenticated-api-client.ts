@@ -137,7 +137,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       const { status, headers, body: parsed, text, size } = await this.#deps.http.text(request);
       answered = status;
       const now = (this.#lastAnswer = this.#deps.clock.now());
-      const retryAfter = readRetryAfter(headers['retry-after'], now);
+      const retryAfter = readRetryAfter(headers, now);
       return { status, headers, text, body: parsed, size, retryAfter };
     } catch (error) {
       this.#failures++;

@@ -257,14 +257,32 @@ const isDecisive = (code: string | null): boolean => code !== null && (OBSTACLES
 const LONGEST_WAIT = 15 * 60_000;
 
 /**
- * The Retry-After header, seconds or a date, as milliseconds from `now`, at most 15 minutes; undefined if it is missing
- * or invalid.
+ * The wait that the headers of an answer ask for (Retry-After: seconds or a date), ms, at most 15 minutes; undefined if
+ * there is no valid one. Of several, the longest. A date is compared with the answer's own, because this machine's clock
+ * may be wrong; without that, with `now`.
  */
-export function readRetryAfter(header: string | undefined, now: number): number | undefined {
-  if (!header || header.length > TEXT.matched) return undefined;
-  const seconds = Number(header);
-  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - now;
-  return Number.isNaN(wait) ? undefined : Math.min(LONGEST_WAIT, Math.max(0, wait));
+export function readRetryAfter(headers: Readonly<Record<string, string>>, now: number): number | undefined {
+  const header = headers['retry-after'] ?? '';
+  if (header.length > TEXT.matched) return undefined;
+  const answeredAt = readDate(headers.date ?? '') ?? now;
+  const waits = header.split(BETWEEN_VALUES).flatMap((given) => {
+    const value = given.trim();
+    if (/^\d+$/.test(value)) return [Number(value) * 1000];
+    const date = readDate(value);
+    return date === null ? [] : [date - answeredAt];
+  });
+  return waits.length === 0 ? undefined : Math.min(LONGEST_WAIT, Math.max(0, ...waits));
+}
+
+/** A comma, except the one within a date. */
+const BETWEEN_VALUES = /(?<!Mon|Tue|Wed|Thu|Fri|Sat|Sun),/;
+
+const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
+
+/** Reads a date of HTTP (RFC 9110, 5.6.7), ms since 1970; null for any other text. */
+function readDate(given: string): number | null {
+  const time = HTTP_DATE.test(given) ? Date.parse(given) : NaN;
+  return Number.isNaN(time) ? null : time;
 }
 
 /**

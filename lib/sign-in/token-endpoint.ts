@@ -124,7 +124,7 @@ export class TokenEndpoint {
     const quiet = request.deadline.remaining();
     const answer = await this.http.text({ method: 'POST', ...request, quiet, lasting: true });
     const parsed = record(answer.body);
-    const retryAfter = readRetryAfter(answer.headers['retry-after'], this.clock.now());
+    const retryAfter = readRetryAfter(answer.headers, this.clock.now());
     if (answer.status < 200 || answer.status > 299)
       throw refused(refusalError(answer.status, parsed, phrase`the sign-in`, retryAfter));
     if (!parsed) throw unexpected();

@@ -452,7 +452,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/printer.readPrinter': (words) => readPrinter(FIELDS(words)),
   'service/errors.isExpiredToken': (words) => isExpiredToken(403, { errors: [{ code: words }] }),
   'service/errors.readRefusal': (words) => readRefusal({ errors: [{ code: words, detail: words }] }),
-  'service/errors.readRetryAfter': (words) => readRetryAfter(words, 0),
+  'service/errors.readRetryAfter': (words) => readRetryAfter({ 'retry-after': words, date: words }, 0),
   'service/errors.refusalError': (words) => refusalError(409, { errors: [{ code: words, title: words }] }, phrase`it`),
   'service/errors.withoutDots': (words) => withoutDots(`${words}${'.'.repeat(words.length)}x`),
   'service/errors.withoutAddresses': (words) => withoutAddresses(words),

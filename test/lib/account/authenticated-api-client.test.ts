@@ -236,6 +236,19 @@ describe('account/authenticated-api-client', () => {
     assert.equal((await clock.during(5_000, clusters())).data, 'ok');
   });
 
+  it('waits until the date that a 429 names, although its own clock is an hour behind', async () => {
+    const answeredAt = clock.now() + 3_600_000;
+    const headers = {
+      'retry-after': new Date(answeredAt + 3_000).toUTCString(),
+      date: new Date(answeredAt).toUTCString(),
+    };
+    answer(429, '', { headers });
+    answer(200, { data: 'ok' });
+    const call = clusters();
+    await clock.advance(3_000);
+    assert.equal((await call).data, 'ok');
+  });
+
   it('does not wait for a 429 beyond its deadline, or longer than a minute', async () => {
     answer(429, '', { headers: { 'retry-after': '61' } });
     await assert.rejects(clusters(), { code: 'RATE_LIMITED', retryAfter: 61_000 });

@@ -12,6 +12,8 @@ import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
 import { phrase } from '../../../lib/words/sentence';
 
+const dated = (time: number): string => new Date(time).toUTCString();
+
 describe('http/retry', () => {
   const broken = (details: ErrorDetails = {}) =>
     new PrintingError('NETWORK', phrase`Broken.`, { outcome: 'unknown', ...details });
@@ -98,8 +100,8 @@ describe('http/retry', () => {
   });
 
   it('backs off from a 429 that says "at once" or names a time in the past', async () => {
-    for (const header of ['0', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
-      const retryAfter = readRetryAfter(header, Date.parse('2026-01-01'));
+    for (const header of ['0', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
+      const retryAfter = readRetryAfter({ 'retry-after': header }, Date.parse('2026-01-01'));
       assert.equal(retryAfter, 0);
       const { at } = await run(
         Array.from({ length: 1_000 }, () => limited(retryAfter)),
@@ -112,14 +114,32 @@ describe('http/retry', () => {
 
   it('ignores a Retry-After beyond a quarter of an hour', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');
-    for (const header of ['86054400', '1e300', 'Fri, 01 Jan 2100 00:00:00 GMT'])
-      assert.equal(readRetryAfter(header, now), 15 * 60_000);
+    for (const header of ['86054400', '9'.repeat(400), 'Fri, 01 Jan 2100 00:00:00 GMT'])
+      assert.equal(readRetryAfter({ 'retry-after': header }, now), 15 * 60_000);
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.double().map(String)), (header) => {
-        const wait = readRetryAfter(header, now);
+        const wait = readRetryAfter({ 'retry-after': header }, now);
         assert.ok(wait === undefined || (wait >= 0 && wait <= 15 * 60_000), String(wait));
       }),
     );
+  });
+
+  it('measures the date of a Retry-After by the date of its answer, whatever this machine takes the time for', () => {
+    const answeredAt = Date.parse('2026-01-01T00:00:00Z');
+    const headers = { 'retry-after': dated(answeredAt + 3_000), date: dated(answeredAt) };
+    for (const off of [0, -3_600_000, 3_600_000]) assert.equal(readRetryAfter(headers, answeredAt + off), 3_000);
+    for (const date of ['', 'today', '2026-01-01'])
+      assert.equal(readRetryAfter({ ...headers, date }, answeredAt + 1_000), 2_000);
+  });
+
+  it('obeys the longest Retry-After of several, and only seconds or dates', () => {
+    const now = Date.parse('2026-01-01T00:00:00Z');
+    const wait = (header: string) => readRetryAfter({ 'retry-after': header }, now);
+    assert.equal(wait('5, 10'), 10_000);
+    assert.equal(wait(`5, ${dated(now + 30_000)}`), 30_000);
+    assert.equal(wait(`${dated(now + 30_000)},60`), 60_000);
+    for (const header of ['', ' ', '0x10', '-5', '1.5', '1e3', '120s', '2026-01-02', 'Fri, 99 Foo 2026 00:00:00 GMT'])
+      assert.equal(wait(header), undefined, header);
   });
 
   it('ends a wait at its deadline with the outcome not-sent', async () => {
