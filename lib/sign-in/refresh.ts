@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { asPrintingError, PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError, revised } from '../service/errors';
 import { record } from '../service/json-readers';
 import type { Lock } from '../state/membership';
 import type { Key, StateStore } from '../state/store';
@@ -181,6 +181,7 @@ export class Refresh {
         this.#failure = error;
         return { grant: { ...current, refreshToken: error.refreshToken, refreshes } };
       }
+      this.#deps.refreshesUnderWay?.pause(this.#deps, error);
       const rest = this.#request.repeats.restAfter(error, clock.monotonic() - writtenAt);
       if (rest && !this.#cancelled.signal.aborted) await this.#restFor(rest, error);
       throw error;
@@ -247,12 +248,23 @@ const spent = (reason: Sentence) => ({
 const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): boolean =>
   outcome === 'refused' && serviceCode !== undefined && [400, 401, 403].includes(statusCode ?? 0);
 
+/** The last answer with a Retry-After, and the monotonic time that it names. */
+interface Pause {
+  error: PrintingError;
+  until: number;
+}
+
+type Account = Pick<RefreshDeps, 'accountId' | 'settings' | 'clock'>;
+
 /**
- * The refreshes under way in this process. They outlive the deployed instance that began them (ADR 13). A sign-out or a
- * new sign-in makes them pointless and cancels them; otherwise it would wait for their lock.
+ * The refreshes under way in this process, and the pauses that the services asked for (ADR 28). Both outlive the deployed
+ * instance that began them (ADR 13). A sign-out or a new sign-in makes them pointless and cancels them; otherwise it would
+ * wait for their lock.
  */
 export class RefreshesUnderWay {
   readonly #refreshes = new Set<{ accountId: string; service: string; cancelled: AbortController }>();
+  /** By account and service. */
+  readonly #pauses = new Map<string, Map<string, Pause>>();
 
   /** Registers a refresh that begins now. Call the returned function when it has ended. */
   begin(accountId: string, settings: SignInSettings, cancelled: AbortController): () => void {
@@ -261,8 +273,25 @@ export class RefreshesUnderWay {
     return () => this.#refreshes.delete(refresh);
   }
 
-  /** Cancels the refreshes of an account; with `settings`, only those at that service. */
+  /** Keeps the pause that an answer asks for, if it does. */
+  pause({ accountId, settings, clock }: Account, error: PrintingError): void {
+    if (!error.retryAfter) return;
+    const pauses = this.#pauses.get(accountId) ?? new Map<string, Pause>();
+    this.#pauses.set(accountId, pauses);
+    pauses.set(serviceOf(settings), { error, until: clock.monotonic() + error.retryAfter });
+  }
+
+  /** The answer that asked for a pause which is not over, with the time that is left; undefined if there is none. */
+  pauseOf({ accountId, settings, clock }: Account): PrintingError | undefined {
+    const { error, until = 0 } = this.#pauses.get(accountId)?.get(serviceOf(settings)) ?? {};
+    const retryAfter = until - clock.monotonic();
+    return error && retryAfter > 0 ? revised(error, { retryAfter }) : undefined;
+  }
+
+  /** Cancels the refreshes and pauses of an account; with `settings`, only those at that service. */
   cancel(accountId: string, settings?: SignInSettings): void {
+    if (settings) this.#pauses.get(accountId)?.delete(serviceOf(settings));
+    else this.#pauses.delete(accountId);
     for (const refresh of [...this.#refreshes])
       if (refresh.accountId === accountId && (!settings || refresh.service === serviceOf(settings)))
         refresh.cancelled.abort(superseded());

@@ -57,6 +57,12 @@ export class Repeats {
     this.#begunAt = clock.monotonic();
   }
 
+  /** The wait before the first try, if `error` asked an earlier instance for a pause. */
+  first(error: PrintingError): { wait: number; callersWait: boolean } {
+    const wait = demandOf(error);
+    return { wait, callersWait: wait <= PATIENCE };
+  }
+
   /** The rest after `error`, whose request was written `took` ms ago; undefined if none is needed. */
   restAfter(error: PrintingError, took: number): Rest | undefined {
     if (!isLost(error)) return undefined;

@@ -281,6 +281,15 @@ export class Tokens implements Credentials {
    */
   async #renew(refused: string): Promise<string> {
     const repeats = new Repeats(this.#options.clock);
+    const paused = this.#options.refreshesUnderWay?.pauseOf(this.#options);
+    if (paused) {
+      const { wait, callersWait } = repeats.first(paused);
+      // `#join` first sets the answer that this replaces.
+      await Promise.resolve();
+      this.#failed(paused, callersWait);
+      await this.#wait(wait);
+      if (this.#isSuperseded(refused)) return this.#usable().accessToken;
+    }
     let rested = 0;
     const onRest = ({ ms, callersWait }: Rest, error: PrintingError) => {
       rested = ms;
@@ -304,9 +313,14 @@ export class Tokens implements Credentials {
         wait = next.wait;
       }
       await this.#wait(wait);
-      if (this.#closing.signal.aborted) throw withOutcome(closed(), 'not-sent');
-      if (this.#grant?.accessToken !== refused) return this.#usable().accessToken;
+      if (this.#isSuperseded(refused)) return this.#usable().accessToken;
     }
+  }
+
+  /** Whether another token has been adopted during a wait. Throws if the account was closed. */
+  #isSuperseded(refused: string): boolean {
+    if (this.#closing.signal.aborted) throw withOutcome(closed(), 'not-sent');
+    return this.#grant?.accessToken !== refused;
   }
 
   /** Shows an error of the current renewal. Unless callers wait, all get it at once until the renewal has ended. */

@@ -82,6 +82,7 @@ export class Watcher {
     );
     this.#scheduler = new Scheduler({
       clock,
+      memory: this.#memory,
       usable: () => signIn.usable,
       onJump: () => {
         for (const poller of this.#pollers.values()) poller.spread();

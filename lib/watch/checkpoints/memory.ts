@@ -467,8 +467,8 @@ export class ScopeMemory {
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
 /**
- * State of an account's watcher that survives deploys: poll times, so that a deploy moves no turn, and checkpoints, so
- * that it reads no files.
+ * State of an account's watcher that survives deploys: poll times and the pause that the service asked for, so that a
+ * deploy moves no turn, and checkpoints, so that it reads no files.
  */
 export class WatchMemory {
   readonly #scopes = new Map<string, ScopeMemory>();
@@ -479,16 +479,20 @@ export class WatchMemory {
   /** Start of a cluster's last poll, monotonic ms. Before the first poll: one interval before it is due. */
   readonly polledAt = new Map<string, number>();
   readonly #outages = new Map<string, OutageMemory>();
+  /** End of the pause of all polls that the service asked for, monotonic ms. */
+  pausedUntil = -Infinity;
   /** Keys of earlier watches, with their cluster id. */
   readonly watches = new Map<string, string | null>();
   /** Statuses that earlier watches sent last, by the key of the watch and by cluster. */
   readonly sent = new Map<string, Map<string, PackedTexts>>();
   #service: string | null = null;
 
-  /** Forgets the polls of another service: its clusters may have the same ids. */
+  /** Forgets the polls of another service: its clusters may have the same ids, and it asked for no pause. */
   beginService(service: string): void {
-    if (this.#service !== null && this.#service !== service)
+    if (this.#service !== null && this.#service !== service) {
       for (const known of [this.polledAt, this.watches, this.sent, this.#leaving]) known.clear();
+      this.pausedUntil = -Infinity;
+    }
     this.#service = service;
   }
 

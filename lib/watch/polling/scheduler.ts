@@ -93,6 +93,7 @@ export interface Scheduled {
 
 interface SchedulerOptions {
   clock: Clock;
+  memory: Pick<WatchMemory, 'pausedUntil'>;
   /** Whether the account is signed in, so that polls can succeed. */
   usable: () => boolean;
   /** Called after a jump: overdue polls would all start at once, and should be planned again. */
@@ -117,7 +118,6 @@ export class Scheduler {
   #requestedInFlight = 0;
   /** Whether the last poll that started was requested, so that a due one precedes the next. */
   #wasRequested = false;
-  #pausedUntil = -Infinity;
   #disarm: () => void = () => undefined;
   #armedFor = Infinity;
   #pumping = false;
@@ -191,7 +191,7 @@ export class Scheduler {
 
   #mayPoll(): boolean {
     const now = this.#options.clock.monotonic();
-    return this.#options.usable() && now >= this.#pausedUntil && this.#due.first <= now;
+    return this.#options.usable() && now >= this.#options.memory.pausedUntil && this.#due.first <= now;
   }
 
   async #run(item: Scheduled, asked: boolean): Promise<void> {
@@ -224,10 +224,11 @@ export class Scheduler {
   /** Lowers the limit, and starts no due poll for `wait`, ms. No effect for 0. */
   pause(wait: number): void {
     if (wait <= 0) return;
-    const now = this.#options.clock.monotonic();
+    const { clock, memory } = this.#options;
+    const now = clock.monotonic();
     // Refusals of requests already in flight count once.
-    if (now >= this.#pausedUntil) this.#limit = Math.max(FEWEST, this.#limit / 2);
-    this.#pausedUntil = Math.max(this.#pausedUntil, now + wait);
+    if (now >= memory.pausedUntil) this.#limit = Math.max(FEWEST, this.#limit / 2);
+    memory.pausedUntil = Math.max(memory.pausedUntil, now + wait);
   }
 
   /** Pumps after the current task, so that polls planned together start together. */
@@ -261,7 +262,7 @@ export class Scheduler {
 
   #nextPump(): number {
     if (this.#closed || !this.#options.usable() || this.#inFlight >= this.#limit) return Infinity;
-    return Math.max(this.#due.first, this.#pausedUntil);
+    return Math.max(this.#due.first, this.#options.memory.pausedUntil);
   }
 }
 

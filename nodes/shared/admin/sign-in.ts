@@ -22,6 +22,9 @@ export function signInEndpoints(RED: NodeAPI) {
   ) => {
     const isWanted = wantedBy(RED);
     const accountId = await runtime().authorization.complete(query, { ...from, isWanted });
+    const watching = runtime().watching.get(accountId);
+    // The service asked the former sign-in for a pause.
+    if (watching) watching.pausedUntil = -Infinity;
     // Running accounts use the new sign-in at once; an account with incomplete settings uses it after its deploy.
     for (const node of deployedAccount(RED, accountId)?.running ?? []) {
       const client = await node.client().catch(() => undefined);

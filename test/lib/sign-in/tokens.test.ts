@@ -684,6 +684,42 @@ describe('sign-in/tokens', () => {
       assert.deepEqual([after.state, asked.length], ['signed-out', 1]);
     });
 
+    it('renews no earlier after a deploy than the service asked for before it', async () => {
+      const refreshesUnderWay = new RefreshesUnderWay();
+      const deployed = () => open(SETTINGS, { refreshesUnderWay });
+      for (const statusCode of [429, 503]) {
+        asked = [];
+        await store.put(grantKey('a'), grants(1));
+        script = [fails('RATE_LIMITED', { statusCode, retryAfter: 600_000 })];
+        const before = deployed();
+        refresh(before).catch(() => undefined);
+        await clock.advance(2_000);
+        await before.close();
+        const after = deployed();
+        await assert.rejects(refresh(after), { code: 'RATE_LIMITED', outcome: 'not-sent' });
+        await clock.advance(597_999);
+        assert.deepEqual(asked, ['refresh-1']);
+        await clock.advance(2);
+        assert.deepEqual(asked, ['refresh-1', 'refresh-1']);
+        assert.equal(await bearer(after), 'access-2');
+        await after.close();
+      }
+    });
+
+    it('renews at once after a new sign-in, and at another service, whatever pause was asked for', async () => {
+      const refreshesUnderWay = new RefreshesUnderWay();
+      script = [fails('RATE_LIMITED', { statusCode: 429, retryAfter: 600_000 })];
+      const before = open(SETTINGS, { refreshesUnderWay });
+      refresh(before).catch(() => undefined);
+      await settle();
+      await before.close();
+      const elsewhere = { ...SETTINGS, authUrl: 'https://other.example' };
+      await store.put(grantKey('a'), withGrant(grants(3), elsewhere, grant(7)));
+      assert.equal(await refresh(open(elsewhere, { refreshesUnderWay }), 'access-7'), 'access-8');
+      refreshesUnderWay.cancel('a', SETTINGS);
+      assert.equal(await refresh(open(SETTINGS, { refreshesUnderWay }), 'access-3'), 'access-4');
+    });
+
     it('cancels no refresh at another service of the account', () => {
       const refreshes = new RefreshesUnderWay();
       const [here, there] = [new AbortController(), new AbortController()];

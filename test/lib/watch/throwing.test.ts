@@ -127,7 +127,13 @@ describe('a failing callback', () => {
     it(`does not stop other polls if a poll ${how}`, async () => {
       const clock = new ManualClock();
       const fault = sinon.spy();
-      const scheduler = new Scheduler({ clock, usable: () => true, onJump: callback, fault });
+      const scheduler = new Scheduler({
+        clock,
+        memory: { pausedUntil: 0 },
+        usable: () => true,
+        onJump: callback,
+        fault,
+      });
       scheduler.plan({ run: callback }, 10);
       const other = sinon.fake.resolves(0);
       scheduler.plan({ run: other }, 2_000);

@@ -880,6 +880,21 @@ describe('Watcher', () => {
             assert.ok(rest >= pause && rest <= pause + 11_000, `${rest} ms`);
           });
 
+    it('keeps the pause that the service asked for over a deploy', async () => {
+      await account.watched('C1');
+      service.fails = () => limited(10 * MINUTE);
+      await clock.advance(MINUTE);
+      const count = service.count('clusterStatus');
+      service.fails = () => undefined;
+      await account.watcher.close();
+      account.deploy();
+      await account.watched('C1');
+      await clock.advance(8 * MINUTE);
+      assert.equal(service.count('clusterStatus'), count);
+      await clock.advance(3 * MINUTE);
+      assert.ok(service.count('clusterStatus') > count);
+    });
+
     it('is returned to a request, even while paused', async () => {
       const witness = await account.watched('C1');
       witness.pause();
