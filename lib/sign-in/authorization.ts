@@ -2,8 +2,9 @@ import { asPrintingError, PrintingError } from '../service/errors';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
-import { phrase } from '../words/sentence';
-import { grantKey, withGrant, type Grants } from './grant';
+import { phrase, type Sentence } from '../words/sentence';
+import { notSaved } from './credentials';
+import { grantFor, grantKey, withGrant, type Grants } from './grant';
 import { PendingAuthorizations, type Beginning, type IsWanted, type Known } from './pending-authorizations';
 import type { RefreshesUnderWay } from './refresh';
 import type { TokenEndpoint } from './token-endpoint';
@@ -18,6 +19,7 @@ interface AuthorizationDeps {
   endpoint: TokenEndpoint;
   /** Refreshes under way in this process. A new sign-in or a sign-out cancels those of its account. */
   refreshesUnderWay?: RefreshesUnderWay;
+  warn?: (sentence: Sentence) => void;
 }
 
 interface Completing {
@@ -61,7 +63,7 @@ export class Authorization {
 
   /**
    * Completes the sign-in that `query` (of the redirect) belongs to: stores the grant and returns the id of its
-   * account.
+   * account. Warns if the grant can't be written yet.
    * @throws PrintingError INVALID_INPUT for a state that is unknown, used, expired or another account's; for an account
    *   that was changed or deleted; and for a browser other than the one that began. A wrong browser leaves the state
    *   valid. Neither a wrong browser nor an invalid state reaches the service. FORBIDDEN when the user refused.
@@ -117,7 +119,15 @@ export class Authorization {
       return withGrant(stored, settings, grant);
     };
     refreshesUnderWay?.cancel(accountId, settings);
-    await store.update<Grants>(grantKey(accountId), addGrant, { insist: true, notify: true });
+    const key = grantKey(accountId);
+    try {
+      await store.update<Grants>(key, addGrant, { insist: true, notify: true });
+    } catch (error) {
+      // The code is spent, so continue with a grant that the store has in memory. It writes it as soon as it can.
+      const kept = grantFor(await store.get<Grants>(key).catch(() => undefined), settings);
+      if (kept?.accessToken !== grant.accessToken) throw error;
+      this.deps.warn?.(notSaved);
+    }
   }
 
   /** Progress of this account's sign-ins. Rejects while the store can't be read. */

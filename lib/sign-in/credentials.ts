@@ -63,6 +63,9 @@ export interface Credentials extends SignInWatch {
 
 const NOT_SENT = { outcome: 'not-sent' } as const;
 
+/** Warning about tokens that exist only in memory. */
+export const notSaved = phrase`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`;
+
 export const nobodySignedIn = (): PrintingError => signInEnded(phrase`Nobody is signed in: sign in with the account.`);
 
 export const signInEnded = (reason: Sentence): PrintingError => new PrintingError('NOT_SIGNED_IN', reason, NOT_SENT);

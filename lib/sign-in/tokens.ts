@@ -10,6 +10,7 @@ import {
   signInEnded,
   signInInfo,
   type SignInInfo,
+  notSaved,
 } from './credentials';
 import { type Grant, isLater, readToken, SavedGrant, type TokenHolder, whyEnded } from './grant';
 import { Refresh, type RefreshDeps, type Refreshed, type RefreshRequest } from './refresh';
@@ -383,7 +384,7 @@ export class Tokens implements Credentials {
     this.#unsaved = unsaved;
     if (unsaved) {
       this.#countFailure();
-      this.#options.warn(phrase`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`);
+      this.#options.warn(notSaved);
     } else if (arrivedAt !== undefined) this.#countSaved(this.#options.clock.monotonic() - arrivedAt);
     this.#pause.clear();
     if (refusal) this.#blocked = clientRefused(refusal);

@@ -133,7 +133,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     closeTimeout: Number(nodeCloseTimeout) || 15_000,
     http,
     endpoint,
-    authorization: new Authorization({ store, signIns, clock, endpoint, refreshesUnderWay }),
+    authorization: new Authorization({ store, signIns, clock, endpoint, refreshesUnderWay, warn }),
     accounts: new Set(),
     queues: new Set(),
     bridges: new Set(),

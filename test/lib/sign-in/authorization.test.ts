@@ -2,6 +2,10 @@ import assert from 'node:assert/strict';
 import { Authorization, type Beginning } from '../../../lib/sign-in/authorization';
 import { grantKey, type Grant } from '../../../lib/sign-in/grant';
 import type { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
+import { PrintingError } from '../../../lib/service/errors';
+import { UNLOSABLE_LOCK } from '../../../lib/state/locks';
+import { WriteBehindStore } from '../../../lib/state/write-behind-store';
+import { phrase, type Sentence } from '../../../lib/words/sentence';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 
@@ -79,6 +83,35 @@ describe('sign-in/authorization', () => {
         assert.equal(await store.get(grantKey('a')), undefined);
         for (const at of [one, other]) assert.deepEqual(await at.known('a'), { underWay: false, failure: null });
       });
+
+  it('completes a sign-in whose grant can only be written later, with a warning', async () => {
+    answer();
+    const [update, behind] = [store.update.bind(store), new WriteBehindStore(store, clock)];
+    const warnings: Sentence[] = [];
+    const warn = (sentence: Sentence) => warnings.push(sentence);
+    const endpoint = { exchange } as unknown as TokenEndpoint;
+    const at = new Authorization({ store: behind, signIns, clock, endpoint, warn });
+    store.update = async (key, change) => {
+      await change(await store.get(key), UNLOSABLE_LOCK);
+      throw new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' });
+    };
+    assert.equal(await at.complete(await begin({}, at)), 'a');
+    assert.match(String(warnings), /^[^.]*can’t be saved yet[^.]*\.$/);
+    assert.deepEqual(await at.known('a'), { underWay: false, failure: null });
+    store.update = update;
+    await clock.advance(MINUTE);
+    assert.ok(await store.get(grantKey('a')));
+  });
+
+  it('fails if nothing keeps the grant that could not be written', async () => {
+    answer();
+    store.update = async (key, change) => {
+      await change(await store.get(key), UNLOSABLE_LOCK);
+      throw new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' });
+    };
+    await assert.rejects(one.complete(await begin()), { code: 'FILE_NOT_WRITABLE' });
+    assert.equal(await failure(), 'disk full');
+  });
 
   it('reports a pending sign-in only for its own account', async () => {
     const back = await begin();
