@@ -71,10 +71,13 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
 
   const close = async (removed: boolean): Promise<void> => {
     if (runtime.clients.leave(share)) {
+      const isDeleted = removed && !isInFlows(RED, accountId);
+      // A slow renewal would hold the sign-in's lock. In a shared database it may be the sign-in of another Node-RED.
+      if (isDeleted && !store.join) refreshesUnderWay.cancel(accountId);
       const { client = null, simulated = null } = (await opening.catch(() => null)) ?? {};
       await client?.close().catch(() => undefined);
       await simulated?.close().catch(() => undefined);
-      if (removed && !isInFlows(RED, accountId)) await forget(client).catch(() => undefined);
+      if (isDeleted) await forget(client).catch(() => undefined);
     }
     await leave().catch(() => undefined);
   };

@@ -46,6 +46,18 @@ describe('nodes/account', () => {
     assert.deepEqual(await state(), SIGNED_OUT);
   });
 
+  it('forgets a deleted account at once, even during a slow renewal', async () => {
+    await flow.deploy([watchNode()]);
+    simulator.tokens.expireAccessTokens();
+    const slow = simulator.faults.add({ endpoint: 'token', delay: 60_000 });
+    flow.send('watch', { payload: 1 });
+    await struck(slow);
+    const other = { ...flow.account, id: 'other' };
+    await flow.deploy([], { account: other, credentials: { other: flow.credentials.account }, signIn: false });
+    await flow.get('accounts/account').expect(404);
+    assert.deepEqual(await readdir(join(flow.userDir, 'remote-printing', 'grant')), []);
+  });
+
   it('signs in before the first deploy with a pasted address', async () => {
     const { authUrl, apiUrl, client } = simulator;
     await flow.get('accounts/new').expect(404);
