@@ -41,9 +41,10 @@ export interface AccountSettings {
 }
 
 /** Reads the settings. Throws NOT_CONFIGURED with a sentence that names the first missing or malformed one. */
-export function readSettings(config: AccountConfig, { simulated = false } = {}): AccountSettings {
+export function readSettings(given: AccountConfig, { simulated = false } = {}): AccountSettings {
+  const config = numbersAsText(given);
   const isStatic = config.signIn === 'token';
-  checkVariables(config);
+  checkInUse(config);
   return {
     apiUrl: readHost(config.apiUrl, phrase`API host`),
     authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, phrase`account host`),
@@ -60,13 +61,36 @@ export function readSettings(config: AccountConfig, { simulated = false } = {}):
 export const isOnThisMachine = ({ apiUrl, authUrl }: AccountSettings): boolean =>
   [apiUrl, authUrl].every((url) => url === '' || isLoopback(url));
 
+const TEXTS = [
+  ...['authUrl', 'apiUrl', 'storagePath', 'signIn', 'scope', 'redirectUri', 'origin', 'organizationId', 'paths'],
+  ...['clientId', 'clientSecret', 'apiToken'],
+];
+
 /** Settings that the other kind of sign-in uses. */
 const UNUSED = { token: ['clientId', 'clientSecret', 'scope', 'redirectUri'], oauth: ['apiToken'] };
 
-/** Throws NOT_CONFIGURED for a setting in use that names an environment variable without a value. */
-function checkVariables(config: AccountConfig): void {
+/**
+ * Returns the settings with text in place of numbers: Node-RED replaces the name of a variable by its value, which a tab
+ * or a subflow may declare as a number.
+ */
+export const numbersAsText = (config: AccountConfig): AccountConfig => ({
+  ...config,
+  ...Object.fromEntries(
+    Object.entries(config)
+      .filter(([name, value]) => TEXTS.includes(name) && Number.isFinite(value))
+      .map(([name, value]) => [name, String(value)]),
+  ),
+});
+
+/** Throws NOT_CONFIGURED for a setting in use that is not text, or names an environment variable without a value. */
+function checkInUse(config: AccountConfig): void {
   const unused = UNUSED[config.signIn === 'token' ? 'token' : 'oauth'];
-  checkSet(Object.fromEntries(Object.entries(config).filter(([name]) => !unused.includes(name))));
+  const used = Object.entries(config).filter(([name]) => !unused.includes(name));
+  checkSet(Object.fromEntries(used));
+  const odd = used.find(([name, value]) => TEXTS.includes(name) && typeof (value ?? '') !== 'string');
+  if (!odd) return;
+  const kind = typeof odd[1] === 'object' ? phrase`an object` : phrase`a ${typeof odd[1]}`;
+  throw new PrintingError('NOT_CONFIGURED', phrase`The property ${odd[0]} must be a string, but it is ${kind}.`);
 }
 
 /** Throws NOT_CONFIGURED for the first setting that still names an environment variable: the variable is not set. */
@@ -86,8 +110,9 @@ export const unset = (name: string, variable: string): PrintingError =>
   );
 
 /** Reads the settings for a sign-in, even before the account is deployed. */
-export function readSignIn(config: AccountConfig): SignInSettings {
-  checkVariables(config);
+export function readSignIn(given: AccountConfig): SignInSettings {
+  const config = numbersAsText(given);
+  checkInUse(config);
   const authUrl = readHost(config.authUrl, phrase`account host`);
   const clientId = trimmed(config.clientId);
   if (!clientId) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no client ID: fill it in.`);

@@ -1,5 +1,5 @@
 import type { Node, NodeAPI } from 'node-red';
-import { readSettings } from '../../lib/account/settings';
+import { numbersAsText, readSettings } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { onDemand } from '../../lib/on-demand';
 import { asPrintingError, upgraded } from '../../lib/service/errors';
@@ -66,7 +66,7 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
   this.client = async () => (await opening).client;
   this.accountId = accountId;
   this.simulatorUrl = () => simulatorUrl;
-  this.config = () => ({ ...saved, ...this.credentials });
+  this.config = () => numbersAsText({ ...saved, ...this.credentials });
   runtime.accounts.add(this);
 
   const close = async (removed: boolean): Promise<void> => {

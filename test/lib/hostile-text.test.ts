@@ -782,6 +782,7 @@ const READERS: Record<string, (words: string) => unknown> = {
 
 /** Exported functions of the folders below that get no foreign text as such, and why; `*`: the others of a file. */
 const OTHERS: Record<string, string> = {
+  'account/settings.numbersAsText': 'returns texts as they are',
   'account/settings.isOnThisMachine': 'reads settings by isLoopback',
   'events/extruder-edges.*': 'gets a printer that was read',
   'events/printer-edges.*': 'gets a job that was read',

@@ -58,6 +58,20 @@ describe('nodes/account', () => {
     assert.deepEqual(await readdir(join(flow.userDir, 'remote-printing', 'grant')), []);
   });
 
+  it('reads a number from the variables of a tab as text', async () => {
+    const env = [{ name: 'ID', value: '12345', type: 'num' }];
+    const { account } = flow.credentials;
+    await flow.deploy([], {
+      more: [{ id: 'tab', type: 'tab', label: 'tab', env }],
+      account: { ...flow.account, z: 'tab' },
+      credentials: { account: { ...account, clientId: '${ID}' } },
+      signIn: false,
+    });
+    assert.deepEqual(await state(), SIGNED_OUT);
+    const { body } = await flow.post('accounts/account/sign-in', { redirectUri: REDIRECT }).expect(200);
+    assert.equal(new URL(body.authorizeUrl).searchParams.get('client_id'), '12345');
+  });
+
   it('signs in before the first deploy with a pasted address', async () => {
     const { authUrl, apiUrl, client } = simulator;
     await flow.get('accounts/new').expect(404);

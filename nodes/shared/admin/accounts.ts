@@ -122,7 +122,7 @@ const identity = (authUrl: string, clientId: string): string => JSON.stringify([
 /** Host and client that a deployed account signs in with, as one string; null without such an account. */
 export function deployedIdentity(RED: NodeAPI, id: string): string | null {
   const config = deployedAccount(RED, id)?.config;
-  return config ? identity(hostOf(config.authUrl), (config.clientId ?? '').trim()) : null;
+  return config ? identity(hostOf(config.authUrl), trimmed(config.clientId)) : null;
 }
 
 /**

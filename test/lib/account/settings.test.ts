@@ -49,10 +49,22 @@ describe('account/settings', () => {
     assert.equal(settings.organizationId, 'org-1');
   });
 
+  it('reads a number, which a variable of a tab may be, as its text', () => {
+    const numbers = { clientId: 12345, clientSecret: 0, organizationId: 77 } as object;
+    const { signIn, organizationId } = readSettings({ ...GOOD, ...numbers });
+    assert.deepEqual(signIn, { ...readSignIn(GOOD), clientId: '12345', clientSecret: '0' });
+    assert.equal(organizationId, '77');
+    const token = { apiUrl: GOOD.apiUrl, signIn: 'token', apiToken: 12345, clientId: {} } as object;
+    assert.deepEqual(readSettings(token).signIn, { apiToken: '12345' });
+  });
+
   const BAD: [what: string, changes: Record<string, unknown>, names: RegExp][] = [
     ['no account host', { authUrl: '' }, /no account host/],
     ['a blank API host', { apiUrl: '  ' }, /no API host/],
-    ['an API host that is not text', { apiUrl: 7 }, /no API host/],
+    ['an API host that is a number', { apiUrl: 7 }, /API host must be/],
+    ['a client id that is not text', { clientId: true }, /clientId must be a string/],
+    ['paths that are not text', { paths: { currentUser: 'GET /me' } }, /paths must be a string/],
+    ['an organization that is no number', { organizationId: NaN }, /organizationId must be a string/],
     ['an account host without its scheme', { authUrl: 'account.example' }, /account host must be/],
     ['plain http to elsewhere', { apiUrl: 'http://api.example' }, /API host must be/],
     ['no client id', { clientId: ' ' }, /client ID/],
