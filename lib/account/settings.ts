@@ -116,9 +116,8 @@ export function readSignIn(given: AccountConfig): SignInSettings {
   const authUrl = readHost(config.authUrl, phrase`account host`);
   const clientId = trimmed(config.clientId);
   if (!clientId) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no client ID: fill it in.`);
-  const clientSecret = config.clientSecret ?? '';
-  if (!trimmed(clientSecret))
-    throw new PrintingError('NOT_CONFIGURED', phrase`The account has no client secret: fill it in.`);
+  const clientSecret = trimmed(config.clientSecret);
+  if (!clientSecret) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no client secret: fill it in.`);
   return { authUrl, clientId, clientSecret, scope: trimmed(config.scope) || DEFAULT_SCOPE };
 }
 

@@ -36,7 +36,13 @@ describe('account/settings', () => {
       ...GOOD,
       authUrl: ' https://account.example/ ',
       apiUrl: 'http://127.0.0.1:4000//',
-      ...{ clientId: ' client\n', scope: ' a b ', storagePath: '/library/v2/', origin: ' https://shop.example ' },
+      ...{
+        clientId: ' client\n',
+        clientSecret: ' secret ',
+        scope: ' a b ',
+        storagePath: '/library/v2/',
+        origin: ' https://shop.example ',
+      },
       ...{ organizationId: ' org-1 ', paths: '{"currentUser":"GET {auth_url}/me"}' },
     });
     assert.equal(settings.authUrl, 'https://account.example');
