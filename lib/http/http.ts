@@ -2,6 +2,7 @@ import { lookup as systemLookup } from 'node:dns';
 import type { LookupFunction, Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { buildConnector, Dispatcher } from 'undici';
+import { isLoopback } from '../rules/addresses';
 import { TEXT } from '../rules/limits';
 import { withOutcome } from '../service/errors';
 import { closed, type Deadline } from '../time/deadline';
@@ -78,11 +79,6 @@ interface Proxies {
 }
 
 /**
- * Hosts always reached directly: a proxy can't reach a server that listens on this machine only, such as the simulator.
- */
-const OWN = ['localhost', '127.0.0.1', '::1'];
-
-/**
  * Proxies of an environment (`http_proxy`, `https_proxy`, `no_proxy`, in either case), or null. `proxy:3128` means
  * `http://proxy:3128`; an invalid or overlong address is ignored.
  */
@@ -91,7 +87,7 @@ export function proxiesOf(env: NodeJS.ProcessEnv): Proxies | null {
   const httpProxy = addressOf(given('http_proxy'));
   const httpsProxy = addressOf(given('https_proxy')) ?? httpProxy;
   if (!httpProxy && !httpsProxy) return null;
-  const noProxy = [given('no_proxy'), ...OWN].filter(Boolean).join(',');
+  const noProxy = given('no_proxy') ?? '';
   return { ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }), noProxy };
 }
 
@@ -371,7 +367,20 @@ function systemDispatcher(lookup: LookupFunction | undefined): Dispatcher {
       new Pool(new URL(origin), { ...given, connect: ignoringContinue(given.connect ?? connect) }),
   };
   const proxies = proxiesOf(process.env);
-  if (!proxies) return new Agent(options);
+  const direct = new Agent(options);
+  if (!proxies) return direct;
   const { EnvHttpProxyAgent } = require('undici') as Undici;
-  return new EnvHttpProxyAgent({ ...options, ...proxies, proxyTls: CONNECT, requestTls: CONNECT });
+  return besides(direct, new EnvHttpProxyAgent({ ...options, ...proxies, proxyTls: CONNECT, requestTls: CONNECT }));
+}
+
+/** Reaches this machine directly: no proxy reaches a server that listens on it only, such as the simulator. */
+function besides(direct: Dispatcher, proxied: Dispatcher): Dispatcher {
+  const { Dispatcher } = require('undici') as Undici;
+  const both = new Dispatcher();
+  return Object.assign(both, {
+    dispatch: (...[options, handler]: Parameters<Dispatcher['dispatch']>) =>
+      (isLoopback(String(options.origin)) ? direct : proxied).dispatch(options, handler),
+    close: () => Promise.all([direct.close(), proxied.close()]).then(() => undefined),
+    destroy: () => Promise.all([direct.destroy(), proxied.destroy()]).then(() => undefined),
+  });
 }
