@@ -91,7 +91,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     let bearer = await this.#deps.credentials.bearer(deadline);
     let answer = await this.#send(to, options, bearer);
     for (let refreshes = 0; isExpiredToken(answer.status, answer.body); refreshes++) {
-      if (refreshes === MOST_REFRESHES) throw refusalError(401, answer.body, what);
+      if (refreshes === MOST_REFRESHES) throw refusalError(401, answer.body, what, { secret: bearer });
       bearer = await this.#deps.credentials.refresh(bearer, { host: to.host, deadline });
       answer = await this.#send(to, options, bearer);
     }
@@ -101,7 +101,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     this.#failures++;
     if (answer.status === 404 && isPage(answer.text))
       throw new PrintingError('NOT_FOUND', elsewhere(this.#hostOf(to)), { statusCode: 404, outcome: 'refused' });
-    throw refusalError(answer.status, answer.body, options.what, answer.retryAfter);
+    throw refusalError(answer.status, answer.body, what, { secret: bearer, retryAfter: answer.retryAfter });
   }
 
   readonly #hostOf = ({ host }: Pick<Target, 'host'>) =>

@@ -155,7 +155,9 @@ export interface Refusal {
   says: string | undefined;
 }
 
-export function readRefusal(body: unknown): Refusal {
+/** @param secret text that the service may repeat, but that must not appear in errors */
+export function readRefusal(body: unknown, secret = ''): Refusal {
+  const cleaned = (words: string) => withoutAddresses(secret ? words.replaceAll(secret, '(token)') : words);
   const errors = records(record(body)?.errors);
   // Among several, one that decides something.
   const told = errors.find(({ code }) => isDecisive(text(code))) ?? errors[0];
@@ -163,8 +165,8 @@ export function readRefusal(body: unknown): Refusal {
   const serviceCode = text(told?.code) ?? text(record(body)?.error);
   return {
     // Cleaned, as flows and logs also use it outside of sentences.
-    serviceCode: serviceCode === null ? undefined : shown(withoutAddresses(serviceCode)),
-    says: says ? shown(withoutAddresses(says), TEXT.quoted) : undefined,
+    serviceCode: serviceCode === null ? undefined : shown(cleaned(serviceCode)),
+    says: says ? shown(cleaned(says), TEXT.quoted) : undefined,
   };
 }
 
@@ -186,8 +188,13 @@ export const withoutAddresses = (words: string): string =>
     .join('');
 
 /** The error for an answer that is not 2xx (reference 4). `what` names the requested thing, such as `the printer`. */
-export function refusalError(status: number, body: unknown, what: Sentence, retryAfter?: number): PrintingError {
-  const { serviceCode, says } = readRefusal(body);
+export function refusalError(
+  status: number,
+  body: unknown,
+  what: Sentence,
+  { retryAfter, secret }: { retryAfter?: number | undefined; secret?: string } = {},
+): PrintingError {
+  const { serviceCode, says } = readRefusal(body, secret);
   const obstacle = status === 409 ? OBSTACLES.get(serviceCode) : undefined;
   const [code, sentence] = obstacle ? (['NOT_ACCEPTED', obstacle.sentence] as const) : explain(status, what);
   const own = [serviceCode, says && withoutDots(says)].filter(Boolean).join(': ');

@@ -126,7 +126,7 @@ export class TokenEndpoint {
     const parsed = record(answer.body);
     const retryAfter = readRetryAfter(answer.headers, this.clock.now());
     if (answer.status < 200 || answer.status > 299)
-      throw refused(refusalError(answer.status, parsed, phrase`the sign-in`, retryAfter));
+      throw refused(refusalError(answer.status, parsed, phrase`the sign-in`, { retryAfter }));
     if (!parsed) throw unexpected();
     return Response.json(tolerated(parsed), { status: 200 });
   }

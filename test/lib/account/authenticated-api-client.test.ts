@@ -288,6 +288,19 @@ describe('account/authenticated-api-client', () => {
     });
   });
 
+  it('omits the token from its errors, wherever the service repeats it', async () => {
+    bearer = '0c8b9c5c-1111-2222-3333-444455556666';
+    const told = `Insufficient scope for access token: ${bearer}`;
+    answer(403, { error: bearer, error_description: told });
+    answer(400, { errors: [{ code: `no${bearer}`, title: `${'x'.repeat(100)} ${told} ${bearer}.` }] });
+    for (let n = 0; n < 2; n++)
+      await assert.rejects(clusters(), (error: PrintingError) => {
+        assert.match(error.message, /Insufficient scope for access token: \(token\)/);
+        assert.ok(!`${error.message}${error.serviceCode}`.includes(bearer));
+        return true;
+      });
+  });
+
   it('sends an override to the host that it names', async () => {
     const paths = '{"currentUser":"GET {auth_url}/me"}';
     const settings = readSettings({ apiUrl: API, authUrl: `${AUTH}/`, clientId: 'id', clientSecret: 's', paths });

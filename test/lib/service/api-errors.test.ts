@@ -30,7 +30,9 @@ describe('service/api-errors: an error', () => {
       [503, 'SERVICE_ERROR', 'unknown'],
     ];
     for (const [status, code, outcome] of codes) {
-      const error = refusalError(status, body('someCode', { detail: 'In detail.' }), phrase`the cluster`, 5_000);
+      const error = refusalError(status, body('someCode', { detail: 'In detail.' }), phrase`the cluster`, {
+        retryAfter: 5_000,
+      });
       assert.equal(error.code, code);
       assert.equal(error.outcome, outcome);
       assert.equal(error.statusCode, status);
