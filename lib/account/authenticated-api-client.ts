@@ -95,9 +95,8 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       bearer = await this.#deps.credentials.refresh(bearer, { host: to.host, deadline });
       answer = await this.#send(to, options, bearer);
     }
-    // A failure of the service or of a proxy doesn't show whether the bearer is valid.
-    if (answer.status < 500) this.#deps.credentials.accepted(bearer);
-    if (answer.status >= 200 && answer.status <= 299) return answer;
+    if (showsTaken(answer)) this.#deps.credentials.accepted(bearer);
+    if (isSuccess(answer)) return answer;
     this.#failures++;
     if (answer.status === 404 && isPage(answer.text))
       throw new PrintingError('NOT_FOUND', elsewhere(this.#hostOf(to)), { statusCode: 404, outcome: 'refused' });
@@ -159,6 +158,17 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     this.#failures++;
     return new PrintingError('SERVICE_ERROR', sentence, { statusCode: status, outcome: 'unknown' });
   }
+}
+
+const isSuccess = ({ status }: Received): boolean => status >= 200 && status <= 299;
+
+/**
+ * Whether an answer shows that the service took the bearer. A failure of the service or of a proxy, a redirect, a
+ * request for a pause and a page, such as that of a hotel's network, don't.
+ */
+function showsTaken(answer: Received): boolean {
+  if (isSuccess(answer)) return !isPage(answer.text);
+  return answer.status >= 400 && answer.status <= 499 && answer.status !== 429 && record(answer.body) !== null;
 }
 
 const unexpected = (what: Sentence): Sentence =>

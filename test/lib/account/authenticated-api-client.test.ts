@@ -83,6 +83,27 @@ describe('account/authenticated-api-client', () => {
     assert.deepEqual(taken, ['token']);
   });
 
+  it('counts the bearer as taken only after an answer of the service itself', async () => {
+    const page = '<!doctype html><html>Sign in to the network</html>';
+    for (const [status, body] of [
+      [200, page],
+      [302, ''],
+      [404, page],
+      [403, 'No.'],
+      [429, { errors: [] }],
+      [500, { errors: [] }],
+    ] as const) {
+      answer(status, body, PRINT);
+      await assert.rejects(print({ deadline: within(1_000) }));
+      assert.deepEqual(taken, [], String(status));
+    }
+    answer(404, refusal('notFound'), PRINT);
+    await assert.rejects(print());
+    answer(204, '', PRINT);
+    await print();
+    assert.deepEqual(taken, ['token', 'token']);
+  });
+
   it('puts the body of PUT and POST into the data envelope', async () => {
     let seen = '';
     agent
