@@ -23,10 +23,6 @@ interface StoredWait {
   by?: string;
 }
 
-/** Whether a stored value has the shape of the index of a node's waits. */
-export const isIndex = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((wait) => typeof record(wait)?.id === 'string');
-
 /**
  * Waits that outlive the runtime: an index for each node, written when a wait begins, and a note for each wait, which
  * only the owner can interpret. Both are deleted once the end has been handed over (ADR 10).

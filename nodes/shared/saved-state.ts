@@ -1,5 +1,4 @@
 import type { NodeAPI } from 'node-red';
-import { isIndex } from '../../lib/print/pending-waits';
 import { isGrants } from '../../lib/sign-in/grant';
 import { FileStore, notLasting } from '../../lib/state/file-store';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
@@ -38,6 +37,9 @@ interface SavedState {
 const SEALED = ['grant', 'sign-in', 'kept-message'];
 /** Kinds whose values count as missing when another credential secret encrypted them. */
 const PASSING = ['sign-in'];
+/** Whether a value is the index of a node's waits (`PendingWaits`). */
+const isIndex = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((wait) => typeof record(wait)?.id === 'string');
 /** Checks of the values whose users rely on their shape. */
 const SHAPES = { grant: isGrants, 'kept-waits': isIndex };
 /**

@@ -76,13 +76,14 @@ describe('nodes: in a subflow that is used twice', () => {
     });
 
   it('a queue with other settings in one of them is refused there', async () => {
-    const [, , , caught] = await deploy(
+    const [answers, , , caught] = await deploy(
       'node',
-      [queue('account', { hours: '${HOURS}' }), printQueue],
+      [queue('account', { hours: '${HOURS}' }), Object.assign({ action: 'explain' }, printQueue)],
       [{ name: 'HOURS', type: 'str', value: 'Mon-Sun 00:00-12:00' }],
     );
-    for (const id of ['one', 'two']) flow.send(id, { action: 'explain' });
+    for (const id of ['one', 'two']) flow.send(id, {});
     assert.equal(codeOf(await time.until(caught.at(0))), 'NOT_CONFIGURED');
+    await time.until(answers.at(0));
     assert.equal(caught.all.length, 1);
   });
 

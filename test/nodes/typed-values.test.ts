@@ -15,8 +15,8 @@ const WRONG: [value: string, type: string, message: RegExp][] = [
   ['C:\\prints\\part', 'msg', /which does not exist: .* the type string for a path/],
   ['order.file.name', 'msg', /reads msg\.order\.file\.name, which does not exist/],
   ['a b', 'msg', /which does not exist/],
-  // A blank printer means all of them, so one that may come later is named.
-  ['order.file', 'flow', /^The setting cluster has no value at the deploy/],
+  // A blank printer means all of them, and a blank key none, so one without a value is named.
+  ['order.file', 'flow', /^The setting (cluster has no value at the deploy|\w+ reads flow\.order\.file, which)/],
   ['{', 'json', /is not valid for its type/],
   ['$undefined(', 'jsonata', /^The expression of the setting \w+ can't be evaluated/],
   ['$sum("a")', 'jsonata', /^The expression of the setting \w+ can't be evaluated/],

@@ -9,7 +9,7 @@ import { connectionConfig, hostOf, signInConfig, typedAccount } from '../../../n
 import { addJobTexts } from '../../../nodes/shared/job-texts';
 import { readPrintJob } from '../../../lib/service/print-job';
 import { clusterStatusText } from '../../../nodes/shared/cluster-status-text';
-import { amountOr, isBlank, kindOf, ofMessage, read, readFlag, readText } from '../../../nodes/shared/inputs';
+import { amountOr, filePath, isBlank, kindOf, ofMessage, read, readFlag, readText } from '../../../nodes/shared/inputs';
 import { inLanguage, translated, translatedError, withTexts } from '../../../nodes/shared/language';
 import { markFailed } from '../../../nodes/shared/on-input';
 import { copyMessage, plainMessage, readable, readingOf } from '../../../nodes/shared/plain-message';
@@ -23,6 +23,7 @@ import { checkCosts, exportsIn, MOST, prepared } from '../../helpers/hostile-tex
 const RED = {
   _: (key: string) => key,
   nodes: { eachNode: () => undefined },
+  settings: { fileWorkingDirectory: '/' },
   util: { cloneMessage: structuredClone },
 } as unknown as NodeAPI;
 const NODE = { status: () => undefined } as unknown as Node;
@@ -76,6 +77,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'inputs.isBlank': (words) => isBlank(words),
   'inputs.read': (words) => read(RED, NODE, ofMessage('payload'), messageOf(words)),
   'inputs.readText': (words) => readText(RED, NODE, ofMessage('payload'), messageOf(words)),
+  'inputs.filePath': (words) => filePath(RED, words),
   'inputs.readFlag': (words) => readFlag(messageOf(words), 'payload'),
   'inputs.amountOr': (words) => amountOr(words, 1),
   'inputs.kindOf': (words) => kindOf(words),
@@ -147,6 +149,8 @@ const OTHERS: Record<string, string> = {
   'inputs.noFile': 'gets a sentence of this pack',
   'inputs.noPrinter': 'gets a sentence of this pack',
   'inputs.ofMessage': 'gets the name of a property',
+  'inputs.readGiven': 'reads by read',
+  'inputs.readGivenText': 'reads by readText',
   'inputs.wrongType': 'gets a sentence of this pack',
   'language.languageOf': 'Express reads the header, which Node.js limits',
   'language.readCatalogue': 'reads a file of the pack',
