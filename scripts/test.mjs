@@ -89,7 +89,8 @@ try {
 } catch (error) {
   steps.fail('npm test', error instanceof Error ? error.message : String(error));
 }
-const left = readdirSync(scratch);
+// A browser that ends may leave its shared memory, which goes with the folder.
+const left = readdirSync(scratch).filter((name) => !name.startsWith('.org.chromium.'));
 if (left.length > 0) steps.fail('temporary folder', `left behind: ${left.join(', ')}`);
 rmSync(scratch, { recursive: true, force: true });
 if (steps.failed > 0) process.exitCode = 1;
