@@ -155,7 +155,7 @@ function readExtruders(wire: unknown): (Json | null)[] {
   return extruders;
 }
 
-/** What a print needs of an extruder. */
+/** Needs of a print at one extruder. */
 interface ExtruderNeed extends MaterialNeed {
   printCore: string | null;
   nozzle: number | null;

@@ -5,7 +5,7 @@ import { toolpathMetadata } from './toolpath-metadata';
 
 type Wire = Record<string, unknown>;
 
-/** What a record states besides the file itself. */
+/** Facts of a record besides the file itself. */
 export interface About {
   status: FileStatus;
   username: string | undefined;

@@ -1,6 +1,6 @@
 import type { PrintJob } from './state';
 
-/** What is ordered with a print; a copy of a job is the same order again. */
+/** The order of a print; a copy of a job is the same order again. */
 export type Order = Pick<
   PrintJob,
   | 'jobId'

@@ -26,7 +26,7 @@ describe('nodes/home-assistant, several nodes below one prefix', () => {
   let flow: Flow;
   let one: Cluster;
   let two: Cluster;
-  /** What a broker retains. */
+  /** Messages that a broker retains. */
   let retained: Map<string, string>;
   const bench = new TimedBench('sent');
 

@@ -374,7 +374,7 @@ describe('simulator: recording', () => {
         },
       },
     ];
-    /** What people chose, in the same fields elsewhere. */
+    /** Words that people chose, in the same fields elsewhere. */
     const names = [
       {
         name: 'Anna',

@@ -239,7 +239,7 @@ export function materialsFollowed(
   return { ...record, materials, outbox: [...record.outbox, ...events] };
 }
 
-/** What is reported of an order. Its id may be any text, such as the name of a member of every object. */
+/** The reported ends of an order. Its id may be any text, such as the name of a member of every object. */
 const orderOf = ({ orders }: QueueRecord, orderId: string): QueueRecord['orders'][string] | undefined =>
   Object.hasOwn(orders, orderId) ? orders[orderId] : undefined;
 
