@@ -17,15 +17,15 @@ export function History() {
   const { values, items } = useBoard();
   const [page, turn] = useState(0);
   const [read, setRead] = useState<Page>({ total: 0, prints: [] });
-  // A print that ended changes its item.
   const counts = JSON.stringify(values?.counts);
+  const endedAt = values?.endedAt ?? null;
   useEffect(() => {
     const closing = new AbortController();
     readJson<Page>(`history?page=${page}`, closing.signal)
       .then(setRead)
       .catch(() => undefined);
     return () => closing.abort();
-  }, [page, counts, items.length]);
+  }, [page, counts, endedAt, items.length]);
   const { total, prints } = read;
   const currency = values?.facts.currency ?? null;
   return (

@@ -77,6 +77,7 @@ export async function documentOf(
     ['facts', json(facts)],
     ['counts', json(state.counts)],
     ['open', json(open.length)],
+    ['endedAt', json(lastEnd(state.items))],
     ['forecast', json(forecast)],
   ]);
   const sections = {
@@ -99,6 +100,14 @@ export const printerId = ({ clusterId, printerId: own }: { clusterId: string; pr
 
 export const isOpen = ({ state }: Pick<BoardItem<unknown>, 'state'>): boolean =>
   state !== 'finished' && state !== 'cancelled' && state !== 'failed';
+
+/** Time of the last end of a print, ISO 8601; null if none has ended. */
+function lastEnd(items: readonly BoardItem<Sentence>[]): string | null {
+  let last: string | null = null;
+  for (const { prints } of items)
+    for (const { endedAt } of prints) if (endedAt !== null && (last === null || endedAt > last)) last = endedAt;
+  return last;
+}
 
 function shownPrinter(printer: BoardPrinter<Sentence>): BoardPrinter<Sentence> {
   const { clusterId, printerId: own, clusterName, printerName, state, sentence, job, progress, endAt } = printer;

@@ -186,6 +186,8 @@ export interface Values {
   counts: BoardState<string>['counts'];
   /** Open items, more than the page has got. */
   open: number;
+  /** Time of the last end of a print; null without one. The page then reads its history anew. */
+  endedAt: string | null;
   forecast: { prints: readonly PlannedPrints[] } | null;
 }
 

@@ -784,6 +784,18 @@ describe('the page of a print board', function () {
     assert.equal((await download).suggestedFilename(), 'prints.csv');
   });
 
+  it('lists an ended print of an item that goes on', async () => {
+    const ended = (copy: number, at: string) => printOf({ copy, endedAt: `2026-11-26T${at}:00.000Z` });
+    const running = (copy: number) => printOf({ copy, state: 'printing', endedAt: null });
+    farm.items = [itemOf('vases', { state: 'active', prints: [ended(1, '10:00'), running(2)] })];
+    await open();
+    const table = page.getByRole('table', { name: 'History' });
+    await table.getByRole('row').nth(1).waitFor();
+    farm.items = [itemOf('vases', { state: 'active', prints: [ended(1, '10:00'), ended(2, '11:00'), running(3)] })];
+    farm.changed();
+    await table.getByRole('row').nth(2).waitFor();
+  });
+
   it('adds files after a question, each with a progress bar', async () => {
     fill();
     await open();
