@@ -31,6 +31,7 @@ import type { Clock } from './time/clock';
 import { closed } from './time/deadline';
 import { settledWithin } from './time/concurrency';
 import type { Uploads } from './upload/uploads';
+import { StatusReader } from './watch/polling/status-reader';
 import type { Replica } from './watch/replication/peers';
 import { Watcher } from './watch/watcher';
 import { logReport } from './watch/views/outages';
@@ -83,6 +84,7 @@ export class Client {
   readonly #calls: AuthenticatedApiClient;
   readonly scope: CurrentScope;
   readonly #warn: (sentence: Sentence) => void;
+  readonly #statusReader: StatusReader;
   readonly #unresolvedPrints: UnresolvedPrints;
   readonly #endMetrics: (() => void) | undefined;
   readonly #closing = new AbortController();
@@ -171,6 +173,7 @@ export class Client {
 
     const common = { service, http, store, clock, scope };
     const { clusterList } = watcher;
+    const statusReader = (this.#statusReader = new StatusReader(service, clusterList));
     const { origin, paths } = settings;
     const { overrides } = paths;
     this.#made = lazily(this, {
@@ -191,7 +194,7 @@ export class Client {
         const { Prints } = modules.prints();
         const onUnknown = () => metrics?.dispatchUnknown();
         const { uploads, dispatcher } = this;
-        const clusterPrint = new ClusterPrint({ service, dispatcher, unresolvedPrints, onUnknown });
+        const clusterPrint = new ClusterPrint({ statusReader, dispatcher, unresolvedPrints, onUnknown });
         return new Prints({ ...common, uploads, clusterPrint, watcher, warn });
       },
       pendingWaits: () => {
@@ -208,11 +211,11 @@ export class Client {
       },
       snapshots: () => {
         const { Snapshots } = modules.snapshots();
-        return new Snapshots({ ...common, clusterList });
+        return new Snapshots({ ...common, clusterList, statusReader });
       },
       jobControl: () => {
         const { JobControl } = modules.jobControl();
-        return new JobControl(service);
+        return new JobControl(service, statusReader);
       },
       reports: () => {
         const { Reports } = modules.reports();
@@ -224,7 +227,7 @@ export class Client {
       },
       queries: () => {
         const { Queries } = modules.queries();
-        return new Queries({ ...common, clusterList, overrides });
+        return new Queries({ ...common, clusterList, statusReader, overrides });
       },
       choices: () => {
         const { Choices } = modules.choices();
@@ -249,7 +252,7 @@ export class Client {
     const { clusterId = null, deadline } = request;
     // A queue that can't be paused is no reason to let its prints go on.
     const paused = this.#made.queues?.pause(clusterId, deadline).catch(asPrintingError);
-    const results = await stopJobs(this.service, this.jobControl, { ...request, quiet: paused });
+    const results = await stopJobs(this.service, this.#statusReader, this.jobControl, { ...request, quiet: paused });
     const unpaused = await paused;
     return { results, failure: firstFailure(results) ?? (unpaused instanceof PrintingError ? unpaused : undefined) };
   }

@@ -10,6 +10,7 @@ import { matches, type PrinterFilter } from '../service/printer-filter';
 import { mapConcurrent } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { readPrinters, sift } from '../watch/polling/cluster-list';
+import type { StatusReader } from '../watch/polling/status-reader';
 import { phrase } from '../words/sentence';
 import { type JobRule, ruleOf } from './job-rules';
 
@@ -61,7 +62,10 @@ export const CONCURRENT = 8;
 
 /** Pauses, resumes, aborts … print jobs (wire facts 13.1). */
 export class JobControl {
-  constructor(private readonly service: ApiClient) {}
+  constructor(
+    private readonly service: ApiClient,
+    private readonly statusReader: StatusReader,
+  ) {}
 
   /**
    * Resolves when the printer has carried out the action. Throws NOT_ACCEPTED if the job's state doesn't allow it or no
@@ -75,7 +79,7 @@ export class JobControl {
     let status: string | null = null;
     try {
       onStage('sending');
-      const clusterJobId = request.clusterJobId ?? (await jobUnderWay(this.service, clusterId, deadline));
+      const clusterJobId = request.clusterJobId ?? (await jobUnderWay(this.statusReader, clusterId, deadline));
       ids.clusterJobId = clusterJobId;
       const wanted: ActionRequest = {
         endpoint: 'jobAction',
@@ -112,7 +116,7 @@ export class JobControl {
   async runAll({ filter, onResult, ...acting }: CommonActionRequest): Promise<number> {
     const { action, deadline, onStage } = acting;
     onStage('sending');
-    const prints = await printsUnderWay(this.service, filter, action, deadline);
+    const prints = await printsUnderWay(this.service, this.statusReader, filter, action, deadline);
     const failures = await mapConcurrent(CONCURRENT, [...prints.entries()], async ([index, print]) => {
       const run = 'error' in print ? Promise.reject(print.error) : this.run({ ...acting, ...print });
       const result = await run.catch((thrown: unknown) => failedAction(action, asPrintingError(thrown)));
@@ -169,6 +173,7 @@ type PrintUnderWay = { clusterId: string; clusterJobId: string } | { error: Prin
  */
 export async function printsUnderWay(
   service: ApiClient,
+  statusReader: StatusReader,
   filter: PrinterFilter,
   action: string,
   deadline: Deadline,
@@ -187,7 +192,7 @@ export async function printsUnderWay(
     const { clusterId, current } = printer;
     try {
       const alone = current ? [current] : [];
-      const listed = isGroup(printer) ? await jobsOfGroup(service, printer, filter, deadline) : alone;
+      const listed = isGroup(printer) ? await jobsOfGroup(statusReader, printer, filter, deadline) : alone;
       const ids = listed.filter((job) => allows(action, job)).flatMap(({ clusterJobId }) => clusterJobId ?? []);
       return ids.map((clusterJobId) => ({ clusterId, clusterJobId }));
     } catch (thrown) {
@@ -199,15 +204,13 @@ export async function printsUnderWay(
 
 /** The jobs of a group on the members that the filter matches: the list has the host printer only. */
 async function jobsOfGroup(
-  service: ApiClient,
+  statusReader: StatusReader,
   group: PrinterEntry,
   filter: PrinterFilter,
   deadline: Deadline,
 ): Promise<PrintJob[]> {
   const { clusterId } = group;
-  const ids = { cluster_id: clusterId };
-  const { data } = await service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
-  const status = statusRecord(data);
+  const status = statusRecord(await statusReader.read(clusterId, { deadline }));
   const members = records(status?.printers).map(readPrinter);
   const unknown = readPrinter({});
   return readPrintJobs(status?.print_jobs, clusterId).filter((job) => {
@@ -225,12 +228,11 @@ function allows(action: string, job: PrintJob): boolean {
 
 /**
  * Returns the id of the job that is printing on the cluster, for an action without a job (reference 2.2). Throws
- * NOT_ACCEPTED if there is none or more than one, and the errors of the service's call.
+ * NOT_ACCEPTED if there is none or more than one, and the errors of the status.
  */
-export async function jobUnderWay(service: ApiClient, clusterId: string, deadline: Deadline): Promise<string> {
-  const ids = { cluster_id: clusterId };
-  const { data } = await service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
-  const all = readPrintJobs(statusRecord(data)?.print_jobs, clusterId);
+export async function jobUnderWay(statusReader: StatusReader, clusterId: string, deadline: Deadline): Promise<string> {
+  const status = statusRecord(await statusReader.read(clusterId, { deadline }));
+  const all = readPrintJobs(status?.print_jobs, clusterId);
   const printing = all.filter(isUnderWay);
   const jobs = printing.length > 0 ? printing : all.filter(({ state }) => state === 'preparing');
   const [id, ...others] = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);

@@ -7,7 +7,7 @@ import { type PrintJob, readPrintJobs } from '../service/print-job';
 import { mapConcurrent } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { readPrinters } from '../watch/polling/cluster-list';
-import { phrase } from '../words/sentence';
+import type { StatusReader } from '../watch/polling/status-reader';
 import { type CommonActionResult, CONCURRENT, failedAction, type JobControl } from './job-control';
 
 export interface StopRequest {
@@ -26,6 +26,7 @@ export interface StopRequest {
  */
 export async function stopJobs(
   service: ApiClient,
+  statusReader: StatusReader,
   jobControl: Pick<JobControl, 'run'>,
   request: StopRequest,
 ): Promise<CommonActionResult[]> {
@@ -33,13 +34,13 @@ export async function stopJobs(
   onStage('sending');
   const printers = clusterId === undefined ? await readPrinters(service, deadline) : [{ clusterId }];
   const results = await mapConcurrent(CONCURRENT, printers, (printer) =>
-    stopPrinter(service, jobControl, { ...request, clusterId: printer.clusterId }),
+    stopPrinter(statusReader, jobControl, { ...request, clusterId: printer.clusterId }),
   );
   return results.flat();
 }
 
 async function stopPrinter(
-  service: ApiClient,
+  statusReader: StatusReader,
   jobControl: Pick<JobControl, 'run'>,
   { clusterId, quiet, deadline, onStage }: StopRequest & { clusterId: string },
 ): Promise<CommonActionResult[]> {
@@ -48,7 +49,7 @@ async function stopPrinter(
   for (let isQuiet = false; ;) {
     let seen: Seen;
     try {
-      seen = await look(service, clusterId, deadline);
+      seen = await look(statusReader, clusterId, deadline);
     } catch (thrown) {
       const failed = [...results.values()];
       // A failed result says more than the failure to look again.
@@ -80,13 +81,8 @@ interface Seen {
   isOnline: boolean;
 }
 
-async function look(service: ApiClient, clusterId: string, deadline: Deadline): Promise<Seen> {
-  const { data } = await service.call('clusterStatus', {
-    ids: { cluster_id: clusterId },
-    what: phrase`the printer`,
-    deadline,
-  });
-  const status = statusRecord(data);
+async function look(statusReader: StatusReader, clusterId: string, deadline: Deadline): Promise<Seen> {
+  const status = statusRecord(await statusReader.read(clusterId, { deadline }));
   const toStop = readPrintJobs(status?.print_jobs, clusterId).flatMap((job) => {
     const action = actionOf(job);
     return action && job.clusterJobId !== null ? [[job.clusterJobId, action] as const] : [];

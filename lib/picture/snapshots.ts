@@ -9,6 +9,7 @@ import { type Clock, isoTime } from '../time/clock';
 import { SingleFlight } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import type { ClusterList } from '../watch/polling/cluster-list';
+import type { StatusReader } from '../watch/polling/status-reader';
 import { phrase } from '../words/sentence';
 import { fetchImage, fileName } from './image';
 
@@ -56,6 +57,7 @@ interface SnapshotsDeps {
   http: Http;
   clock: Clock;
   clusterList: Pick<ClusterList, 'find'>;
+  statusReader: StatusReader;
 }
 
 /** Takes pictures with the printers' cameras (interface, Printer action). */
@@ -143,22 +145,15 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
  * unknown.
  */
 export async function findPrinter(
-  { service, clusterList }: { service: ApiClient; clusterList: Pick<ClusterList, 'find'> },
+  { statusReader, clusterList }: Pick<SnapshotsDeps, 'statusReader' | 'clusterList'>,
   clusterId: string,
   printerId: string | null,
   deadline: Deadline,
 ): Promise<FoundPrinter> {
-  const call = { ids: { cluster_id: clusterId }, what: phrase`the printer`, deadline };
-  const answer = await service.call('clusterStatus', call).catch(orNotFound);
+  const wire = statusRecord(await statusReader.read(clusterId, { deadline })) ?? {};
   const listed = await clusterList.find(clusterId, deadline);
-  if (answer instanceof PrintingError) {
-    // A printer that is switched off may have no status (wire facts, trap 16).
-    checkOnline(listed?.online);
-    throw answer;
-  }
-  const wire = statusRecord(answer.data) ?? {};
   const status = readClusterStatus(wire, { clusterId, receivedAt: '', identity: listed ?? null });
-  checkOnline(status.online ?? listed?.online);
+  if ((status.online ?? listed?.online) === false) throw printerOffline();
   const known = [...(listed?.host ? [listed.host] : []), ...status.printers];
   if (printerId) return { printerId, name: known.find((printer) => printer.printerId === printerId)?.name ?? null };
   // The list is truncated for some accounts (`limit_reached`, wire facts, trap 27), and lacks the printers for others.
@@ -169,13 +164,4 @@ export async function findPrinter(
     'NOT_FOUND',
     phrase`The service knows no printer with this ID: choose a printer in the node.`,
   );
-}
-
-function orNotFound(error: unknown): PrintingError {
-  if (error instanceof PrintingError && error.code === 'NOT_FOUND') return error;
-  throw error;
-}
-
-function checkOnline(online: boolean | null | undefined): void {
-  if (online === false) throw printerOffline();
 }

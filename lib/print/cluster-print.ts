@@ -1,8 +1,8 @@
-import type { ApiClient } from '../account/api-client';
 import { asPrintingError, printerOffline, withIds } from '../service/errors';
 import { statusRecord } from '../service/cluster';
 import { flag, record } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
+import type { StatusReader } from '../watch/polling/status-reader';
 import type { JobEnd } from '../watch/views/job-end-waiter';
 import type { Uploaded } from '../upload/uploads';
 import { type DispatchResult, type Dispatcher, outcomeUnknown } from './dispatcher';
@@ -10,10 +10,9 @@ import type { KeyOf, Ledger } from './ledger';
 import type { UnresolvedPrints } from './unresolved-prints';
 import { printResult, progress, type PrintRequest, type PrintResult } from './print-request';
 import type { SharedUpload } from './shared-upload';
-import { phrase } from '../words/sentence';
 
 interface ClusterPrintDeps {
-  service: ApiClient;
+  statusReader: StatusReader;
   dispatcher: Dispatcher;
   unresolvedPrints: UnresolvedPrints;
   /** Called when a print ends without a known outcome. */
@@ -84,9 +83,8 @@ export class ClusterPrint {
 
   /** Throws if the cluster is known to be offline. Runs before a long upload, and in place of a print in a dry run. */
   async #checkOnline(clusterId: string, deadline: Deadline): Promise<void> {
-    const ids = { cluster_id: clusterId };
-    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
-    if (flag(statusRecord(data)?.is_online) === false) throw printerOffline();
+    const status = statusRecord(await this.#deps.statusReader.read(clusterId, { deadline }));
+    if (flag(status?.is_online) === false) throw printerOffline();
   }
 
   async #dispatch(request: PrintRequest, clusterId: string, uploaded: Uploaded, ledger: Ledger): Promise<PrintResult> {

@@ -19,6 +19,7 @@ import { Turns } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { readStored } from '../upload/send';
 import { type ClusterList, readAllPages } from '../watch/polling/cluster-list';
+import type { StatusReader } from '../watch/polling/status-reader';
 import { phrase, type Sentence } from '../words/sentence';
 import { sumMaterials } from './materials';
 import { filterQueries, fitsOf, type PrintJobFilter } from './print-job-filter';
@@ -49,6 +50,7 @@ interface QueriesDeps {
   clock: Clock;
   overrides: PathOverrides;
   clusterList: Pick<ClusterList, 'find'>;
+  statusReader: StatusReader;
 }
 
 /** Runs single queries of the service. */
@@ -122,12 +124,15 @@ export class Queries {
   }
 
   async #clusterStatus(clusterId: string, limits: Limits): Promise<QueryAnswer> {
-    const { service, clock, clusterList } = this.deps;
-    const { data } = await service.call('clusterStatus', {
-      ids: { cluster_id: clusterId },
-      what: phrase`the printer`,
-      ...limits,
-    });
+    const { clock, clusterList, statusReader } = this.deps;
+    const answer = await statusReader.readOrListed(clusterId, limits);
+    if ('listed' in answer) {
+      const { listed } = answer;
+      const receivedAt = isoTime(clock.now());
+      const status = readClusterStatus({}, { clusterId, receivedAt, identity: listed });
+      return { payload: { ...status, online: listed.online, stale: true }, raw: null, ids: { clusterId } };
+    }
+    const { data } = answer;
     const wire = statusRecord(data);
     if (!wire) throw unexpectedAnswer(phrase`the printer`);
     // The list only adds name and model; the answer is valid without them.

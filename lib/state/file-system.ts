@@ -1,4 +1,4 @@
-import * as files from 'node:fs/promises';
+import { promises as files } from 'node:fs';
 import { inTurn } from '../files/file-calls';
 import { codeOf } from '../http/retry';
 

@@ -171,6 +171,7 @@ import { figuresOf, withFigures } from '../../lib/watch/checkpoints/figures';
 import { ClusterMemory, PackedTexts } from '../../lib/watch/checkpoints/memory';
 import { readAllPages, readPrinters } from '../../lib/watch/polling/cluster-list';
 import { fairShare } from '../../lib/watch/replication/assignments';
+import { StatusReader } from '../../lib/watch/polling/status-reader';
 import { readJobRecord } from '../../lib/watch/polling/types';
 import { OutageMarks, OutageMemory } from '../../lib/watch/checkpoints/outage-marks';
 import { replicasOf } from '../../lib/watch/replication/peers';
@@ -190,6 +191,8 @@ const CONTEXT = { clusterId: 'c', receivedAt: '2026-01-01T00:00:00.000Z', identi
 /** A service whose every answer has the text in all its fields. */
 const service = (words: string) =>
   ({ call: () => Promise.resolve({ data: FIELDS(field(words)) }) }) as unknown as ApiClient;
+const statusReader = (words: string) =>
+  new StatusReader(service(words), { readAnew: () => Promise.resolve(new Map()) });
 /** The longest part of the text that a field of an answer may have. */
 const field = (words: string) => words.slice(0, TEXT.field);
 /** The time is over before the first pause. */
@@ -518,7 +521,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   },
   'picture/snapshots.findPrinter': (words) =>
     findPrinter(
-      { service: service(words), clusterList: { find: () => Promise.resolve(null) } },
+      { statusReader: statusReader(words), clusterList: { find: () => Promise.resolve(null) } },
       'c',
       null,
       LIMITS.deadline,
@@ -620,8 +623,9 @@ const READERS: Record<string, (words: string) => unknown> = {
     jobData('duplicate', { quantity: words }),
   ],
   'control/job-rules.ruleOf': (words) => ruleOf(words),
-  'control/job-control.jobUnderWay': (words) => jobUnderWay(service(words), 'c', LIMITS.deadline),
-  'control/job-control.printsUnderWay': (words) => printsUnderWay(service(words), NO_FILTER, words, LIMITS.deadline),
+  'control/job-control.jobUnderWay': (words) => jobUnderWay(statusReader(words), 'c', LIMITS.deadline),
+  'control/job-control.printsUnderWay': (words) =>
+    printsUnderWay(service(words), statusReader(words), NO_FILTER, words, LIMITS.deadline),
   'query/materials.sumMaterials': (words) =>
     sumMaterials([printerOf(words)], readPrinterFilter(filterOf(words)).materials, systemClock),
   'query/queries.readPreview': (words) =>
@@ -984,6 +988,7 @@ const OTHERS: Record<string, string> = {
   'watch/views/watch.*': 'gets statuses that were read',
   'watch/views/job-end-waiter.*': 'compares ids; asks by readJobRecord',
   'watch/polling/poller.*': 'gets no text',
+  'watch/polling/status-reader.*': 'returns what the service sent',
   'watch/replication/peers.OwnerNames': 'keeps the names of readAbout',
   'watch/replication/peers.LivePeers': 'compares ids',
   'watch/polling/list-poller.*': 'asks by ClusterList',

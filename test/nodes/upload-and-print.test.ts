@@ -569,6 +569,13 @@ describe('nodes/upload-and-print', () => {
       assert.equal(count('registerUpload') + count('print'), 0);
     });
 
+    it('refuses an offline printer that has no status', async () => {
+      simulator.world.setOnline(1, false);
+      simulator.faults.add({ endpoint: 'clusterStatus', status: 404, times: 'always' });
+      await failed(payload(), 'NOT_ACCEPTED', /printer is offline/);
+      assert.equal(count('registerUpload'), 0);
+    });
+
     it('reports a print that the service calls failed, and keeps the key free', async () => {
       simulator.world.setDispatch(1, 'failed');
       await failed(payload({ printKey: 'k' }), 'PRINT_FAILED');

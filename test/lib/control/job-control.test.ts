@@ -3,6 +3,8 @@ import fc from 'fast-check';
 import { JobControl, type CommonActionResult } from '../../../lib/control/job-control';
 import { readPrinterFilter } from '../../../lib/service/printer-filter';
 import { PrintingError } from '../../../lib/service/errors';
+import { ClusterList } from '../../../lib/watch/polling/cluster-list';
+import { StatusReader } from '../../../lib/watch/polling/status-reader';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
 import { limit } from '../../helpers/limits';
@@ -23,13 +25,15 @@ const STATUSES = [
 
 describe('control/job-control', () => {
   const success = { action_id: 'a', status: 'success' };
+  const jobControl = (service: ScriptedService, clock: ManualClock) =>
+    new JobControl(service, new StatusReader(service, new ClusterList(service, clock, new AbortController().signal)));
   async function run(action: string, script: ConstructorParameters<typeof ScriptedService>[0], timeout = 60) {
     const clock = new ManualClock();
     const service = new ScriptedService({ jobAction: [success], ...script });
     const stages: string[] = [];
     const closing = new AbortController();
     const deadline = limit(clock, { seconds: timeout, signal: closing.signal });
-    const work = new JobControl(service)
+    const work = jobControl(service, clock)
       .run({ clusterId: 'c', clusterJobId: 'j', action, data: {}, deadline, onStage: (stage) => stages.push(stage) })
       .then(
         (result) => ({ result, error: undefined }),
@@ -40,6 +44,26 @@ describe('control/job-control', () => {
     assert.equal(clock.waiting, 0, 'a timer was left behind');
     return { ...outcome, service, stages };
   }
+
+  it('names a printer without a status as the list does', async () => {
+    const missing = () => Promise.reject(new PrintingError('NOT_FOUND', phrase`No such cluster.`));
+    const codeOf = async (clusters: object[]) => {
+      const service = new ScriptedService({ clusterStatus: [missing], clusters: [clusters] });
+      const clock = new ManualClock();
+      const deadline = limit(clock, { seconds: 60 });
+      const job = { clusterId: 'c', clusterJobId: undefined, data: {}, deadline, onStage: () => undefined };
+      const work = jobControl(service, clock).run({ ...job, action: 'pause' });
+      return work
+        .then(
+          () => null,
+          (error: unknown) => (error as PrintingError).code,
+        )
+        .finally(() => deadline.end());
+    };
+    assert.equal(await codeOf([{ cluster_id: 'c', is_online: false }]), 'NOT_ACCEPTED');
+    assert.equal(await codeOf([{ cluster_id: 'c', is_online: true }]), 'NOT_FOUND');
+    assert.equal(await codeOf([{ cluster_id: 'other', is_online: false }]), 'NOT_FOUND');
+  });
 
   for (const [action, from] of Object.entries(ALLOWED))
     it(`allows ${action} only in the right job states`, async () => {
@@ -139,7 +163,7 @@ describe('control/job-control', () => {
       const deadline = limit(clock, { seconds: 60 });
       const results: CommonActionResult[] = [];
       const counts = new Set<number>();
-      const work = new JobControl(service)
+      const work = jobControl(service, clock)
         .runAll({
           filter: readPrinterFilter(filter),
           action,

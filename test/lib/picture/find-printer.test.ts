@@ -4,6 +4,7 @@ import { findPrinter } from '../../../lib/picture/snapshots';
 import { PrintingError } from '../../../lib/service/errors';
 import { ScriptedService } from '../../helpers/scripted-service';
 import { ClusterList } from '../../../lib/watch/polling/cluster-list';
+import { StatusReader } from '../../../lib/watch/polling/status-reader';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
 import { phrase } from '../../../lib/words/sentence';
@@ -20,11 +21,15 @@ describe('picture/find-printer', () => {
     ...changes,
   });
   const host = { uuid: 'host', friendly_name: 'Left one' };
-  const find = async (clusters: unknown, status: unknown = {}, printerId: string | null = null) => {
+  const open = (clusters: unknown, status: unknown) => {
     const service = new ScriptedService({ clusters: [clusters], clusterStatus: [status] });
     const clusterList = new ClusterList(service, new ManualClock(), new AbortController().signal);
-    const first = await findPrinter({ service, clusterList }, 'c', printerId, limit());
-    const again = await findPrinter({ service, clusterList }, 'c', printerId, limit());
+    return { service, clusterList, statusReader: new StatusReader(service, clusterList) };
+  };
+  const find = async (clusters: unknown, status: unknown = {}, printerId: string | null = null) => {
+    const { service, ...readers } = open(clusters, status);
+    const first = await findPrinter(readers, 'c', printerId, limit());
+    const again = await findPrinter(readers, 'c', printerId, limit());
     assert.deepEqual(again, first);
     assert.deepEqual([service.count('clusterStatus'), service.count('clusters')], [2, 1], 'the list is shared');
     return first;

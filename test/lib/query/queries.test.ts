@@ -7,10 +7,12 @@ import { readPrinterFilter } from '../../../lib/service/printer-filter';
 import { ClusterList } from '../../../lib/watch/polling/cluster-list';
 import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
+import type { ClusterStatus } from '../../../lib/service/cluster';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
 import { ScriptedService, WholeAnswer } from '../../helpers/scripted-service';
 import { phrase } from '../../../lib/words/sentence';
+import { StatusReader } from '../../../lib/watch/polling/status-reader';
 import { pluck } from '../../helpers/pluck';
 
 type Reply = (endpoint: EndpointName, options: CallOptions) => unknown;
@@ -26,7 +28,9 @@ describe('query/queries', () => {
     const service = new ScriptedService([(options: CallOptions, endpoint: EndpointName) => reply(endpoint, options)]);
     const clusterList = new ClusterList(service, clock, new AbortController().signal);
     const http = new Http(undefined, { isLocal: true });
-    return { queries: new Queries({ service, http, clock, clusterList, overrides }), calls: service.calls };
+    const statusReader = new StatusReader(service, clusterList);
+    const queries = new Queries({ service, http, clock, clusterList, statusReader, overrides });
+    return { queries, calls: service.calls };
   }
   const within = (options = {}) => ({ deadline: limit(clock, options) });
   /** Waits until the call is aborted. */
@@ -114,6 +118,21 @@ describe('query/queries', () => {
     assert.equal(error.code, 'SERVICE_ERROR');
     assert.match(error.message, /more of the print jobs than can be read/);
     assert.equal(calls.length, 1_001);
+  });
+
+  it('answers from the list for a listed printer without a status', async () => {
+    const missing = new PrintingError('NOT_FOUND', phrase`No such cluster.`);
+    const askFor = (clusters: object[]) => {
+      const { queries } = open((endpoint) => (endpoint === 'clusters' ? clusters : missing));
+      return queries.ask({ query: 'cluster-status', clusterId: 'c' }, within());
+    };
+    const { payload, raw } = await askFor([{ cluster_id: 'c', friendly_name: 'Left', is_online: false }]);
+    const { name, online, stale, printers, jobs } = payload as ClusterStatus;
+    assert.deepEqual(
+      { name, online, stale, printers, jobs, raw },
+      { name: 'Left', online: false, stale: true, printers: [], jobs: [], raw: null },
+    );
+    assert.equal((await fails(askFor([]))).code, 'NOT_FOUND');
   });
 
   it('accepts an array in place of an object (trap 29)', async () => {
