@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isEndDecided, isKnownStatus } from '../service/job-words';
 import type { Key, Scope, StateStore } from '../state/store';
 import type { Lock } from '../state/membership';
 import { underDeadline, type Deadline } from '../time/deadline';
@@ -24,7 +25,7 @@ export interface DeliveredRows {
 
 /**
  * Records the delivered rows of reports, by their print job, or by their whole text if they have none: the last 100,000
- * for a year. `name` identifies the recipient. The record is written after `work`, even if that throws; rows delivered
+ * for a year. The row of a print that goes on is delivered once more after its end. `name` identifies the recipient. The record is written after `work`, even if that throws; rows delivered
  * before a crash are delivered again. Serializes the reports of one name: `deadline` limits the wait for another
  * report, and losing the lock cancels the work. Throws FILE_NOT_READABLE before it begins if the record can't be read;
  * a failure to write it doesn't undo the delivery.
@@ -61,17 +62,23 @@ function marker(): (row: Row) => string {
   return (row) => {
     columns ??= idColumns(Object.keys(row));
     const column = columns.find((name) => (row[name] ?? '').trim() !== '');
-    const mark = column === undefined ? JSON.stringify(row) : (row[column] ?? '');
+    const mark = column === undefined ? JSON.stringify(row) : `${row[column]}${goesOn(row) ? ' goes on' : ''}`;
     return createHash('sha256').update(mark).digest('base64').slice(0, 16);
   };
+}
+
+/** Whether the print of a row has not ended for certain; an unknown word counts as an end, so that no row comes twice. */
+function goesOn({ status = '' }: Row): boolean {
+  const word = plain(status);
+  return isKnownStatus(word) && !isEndDecided({ status: word, serviceState: null });
 }
 
 const idColumns = (columns: string[]): string[] =>
   ID_COLUMNS.flatMap((id) => columns.filter((column) => plain(column) === id));
 
 /** Normalizes `Cluster Job ID` and `clusterJobId` to `cluster_job_id`. */
-const plain = (column: string): string =>
-  column
+const plain = (words: string): string =>
+  words
     .trim()
     .replace(/([a-z\d])([A-Z])/g, '$1_$2')
     .toLowerCase()

@@ -27,11 +27,31 @@ describe('report/delivered-rows', () => {
     });
 
   it('recognizes rows by their print job, whatever else in them has changed', async () => {
-    assert.equal((await fresh([{ cluster_job_id: '1', status: 'printing' }])).length, 1);
-    assert.equal((await fresh([{ cluster_job_id: '1', status: 'finished' }])).length, 0);
+    assert.equal((await fresh([{ cluster_job_id: '1', status: 'finished', cost: '' }])).length, 1);
+    assert.equal((await fresh([{ cluster_job_id: '1', status: 'finished', cost: '2' }])).length, 0);
     assert.equal((await fresh([{ uuid: '1', status: 'finished' }])).length, 0, 'by another of its names');
     assert.equal((await fresh([{ 'Cluster Job ID': '1', uuid: '2' }])).length, 0);
     assert.equal((await fresh([{ clusterJobId: '1' }, { clusterJobId: '3' }])).length, 1);
+  });
+
+  it('delivers the row of a print that goes on once, and once more after its end', async () => {
+    const lives = [
+      ['printing', 'paused', 'Printing', 'wait_cleanup', 'finished', 'finished'],
+      ['queued', 'pre_print', 'aborted_wait_cleanup', 'aborted'],
+      ['printing', 'a new word', 'finished'],
+    ];
+    const delivered: string[][] = [];
+    for (const [id, life] of lives.entries()) {
+      const rows = life.map((status) => [{ uuid: String(id), status }]);
+      const found: string[] = [];
+      for (const row of rows) found.push(...(await fresh(row)).map(({ status }) => status ?? ''));
+      delivered.push(found);
+    }
+    assert.deepEqual(delivered, [
+      ['printing', 'finished'],
+      ['queued', 'aborted_wait_cleanup'],
+      ['printing', 'a new word'],
+    ]);
   });
 
   it('does not mistake a stored file for a printing of it', async () => {
