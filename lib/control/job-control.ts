@@ -228,7 +228,7 @@ function allows(action: string, job: PrintJob): boolean {
 
 /**
  * Returns the id of the job that is printing on the cluster, for an action without a job (reference 2.2). Throws
- * NOT_ACCEPTED if there is none or more than one, and the errors of the status.
+ * NOT_ACCEPTED if there is none or more than one, and the errors of `StatusReader.read`.
  */
 export async function jobUnderWay(statusReader: StatusReader, clusterId: string, deadline: Deadline): Promise<string> {
   const status = statusRecord(await statusReader.read(clusterId, { deadline }));

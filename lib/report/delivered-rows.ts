@@ -25,10 +25,11 @@ export interface DeliveredRows {
 
 /**
  * Records the delivered rows of reports, by their print job, or by their whole text if they have none: the last 100,000
- * for a year. The row of a print that goes on is delivered once more after its end. `name` identifies the recipient. The record is written after `work`, even if that throws; rows delivered
- * before a crash are delivered again. Serializes the reports of one name: `deadline` limits the wait for another
- * report, and losing the lock cancels the work. Throws FILE_NOT_READABLE before it begins if the record can't be read;
- * a failure to write it doesn't undo the delivery.
+ * for a year. The row of a print that goes on is delivered once more after its end. `name` identifies the recipient.
+ * The record is written after `work`, even if that throws; rows delivered before a crash are delivered again.
+ * Serializes the reports of one name: `deadline` limits the wait for another report, and losing the lock cancels the
+ * work. Throws FILE_NOT_READABLE before it begins if the record can't be read; a failure to write it doesn't undo the
+ * delivery.
  */
 export async function withDeliveredRows<T>(
   store: StateStore,
