@@ -12,6 +12,7 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @property {string} folder
  * @property {number} [processes] number that share its files in `npm test`, because they wait more than they compute; default 1
  * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it, s; an unlisted file counts as their mean
+ * @property {boolean} [fills] whether `npm test` runs it in the time that other layers leave, because it computes more than it waits
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
  *   for the coverage data of its runs, in Node.js or in the browser
@@ -28,7 +29,7 @@ const nodeReds = ['4.1', '5.0'].map((version) => ({
 
 /** @type {Record<string, Layer>} */
 export const LAYERS = {
-  unit: { folder: 'test/lib', processes: 2, covers: 'NODE_V8_COVERAGE' },
+  unit: { folder: 'test/lib', processes: 2, fills: true, covers: 'NODE_V8_COVERAGE' },
   simulator: { folder: 'test/simulator', processes: 2 },
   nodes: {
     folder: 'test/nodes',
@@ -142,6 +143,7 @@ export function stepsOf(name, counts) {
     name: runtime === '' ? name : `${name}, ${runtime}`,
     commands: parts(layer, layer.dealt ? { index, of: runtimes.length } : undefined).map((files) => mocha(node, files)),
     tests: true,
+    fills: layer.fills ?? false,
     env: { ...env, ...coverage },
   }));
 }

@@ -1,12 +1,16 @@
 import { spawn } from 'node:child_process';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, platform } from 'node:os';
 import { createInterface } from 'node:readline';
 
 /**
  * Check that consists of parallel commands, all of which must succeed. With `tests`, each command reports its number of
- * tests ('N passed, N failed'); otherwise each command counts as one.
- * @typedef {{ name: string, commands: string[][], tests?: boolean, env?: NodeJS.ProcessEnv }} Step
+ * tests ('N passed, N failed'); otherwise each command counts as one. With `fills`, its commands begin at once and use
+ * the processor time that the others leave.
+ * @typedef {{ name: string, commands: string[][], tests?: boolean, fills?: boolean, env?: NodeJS.ProcessEnv }} Step
  */
+
+/** Gives a command a lower priority. */
+const LOWER = platform() === 'win32' ? [] : ['nice', '-n', '5'];
 
 /** Longest output of a failed command in the summary, lines. */
 const LINES = 200;
@@ -81,7 +85,9 @@ export class Steps {
       }
       return this.#command(step, command);
     };
-    const runs = await Promise.all(step.commands.map((command) => this.#inTurn(() => begin(command))));
+    const runs = await Promise.all(
+      step.commands.map((command) => (step.fills ? begin([...LOWER, ...command]) : this.#inTurn(() => begin(command)))),
+    );
     const good = runs.every((run) => run.good);
     const passed = runs.reduce((sum, run) => sum + run.passed, 0);
     const failed = runs.reduce((sum, run) => sum + run.failed, 0);

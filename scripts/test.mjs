@@ -69,13 +69,13 @@ try {
     await matrix;
     // Steps that wait most run first. Those at the end wait for nothing, so that few of them occupy all cores.
     const layers = [
+      'unit',
       'runtime',
       'editor',
-      'examples',
       'nodes',
+      'examples',
       'board',
       'page',
-      'unit',
       'site',
       'simulator',
       'repository',
