@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
@@ -21,7 +20,7 @@ import { PrintingError } from '../../lib/service/errors';
 import { MemoryStore } from '../../lib/state/memory-store';
 import { systemClock } from '../../lib/time/clock';
 import { phrase, Sentence } from '../../lib/words/sentence';
-import { readAssets } from '../../nodes/board/assets';
+import { type Assets, readAssets } from '../../nodes/board/assets';
 import { nodeRedGuards } from '../../nodes/shared/guards';
 import { webPaths } from '../../nodes/shared/web-paths';
 import { answererOf, type PressReport } from '../../nodes/board/requests';
@@ -118,6 +117,21 @@ export function writeCatalogues(folder: string): void {
   }
 }
 
+let built: Assets | undefined;
+
+/** The files of the page, built once. */
+function page(): Assets {
+  if (built) return built;
+  const folder = mkdtempSync(join(tmpdir(), 'board-page-'));
+  try {
+    buildBoard(folder);
+    writeCatalogues(folder);
+    return (built = readAssets(folder, join(folder, 'locales')));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 /** A board with a queue of the documented shape, whose state the test sets. */
 export class Farm {
   printers: BoardPrinter<Sentence>[] = [];
@@ -138,16 +152,12 @@ export class Farm {
   board!: Board;
   url!: string;
   #server!: Server;
-  #folder!: string;
   #app = express();
   #release: () => void = () => undefined;
   version: string | null = null;
   readonly #watchers = new Set<() => void>();
 
   async start(options: FarmOptions = {}): Promise<this> {
-    this.#folder = await mkdtemp(join(tmpdir(), 'board-page-'));
-    buildBoard(this.#folder);
-    writeCatalogues(this.#folder);
     this.open(options);
     this.#server = createServer(this.#app);
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
@@ -160,8 +170,7 @@ export class Farm {
     all: Record<string, string>;
     say: (key: string, holes?: Record<string, string>) => string;
   } {
-    const assets = readAssets(this.#folder, join(this.#folder, 'locales'));
-    const bytes = assets.get(`words.${language}.json`)?.bytes ?? assert.fail(language);
+    const bytes = page().get(`words.${language}.json`)?.bytes ?? assert.fail(language);
     const all = JSON.parse(bytes.toString()) as Record<string, string>;
     const say = (key: string, holes: Record<string, string> = {}) =>
       (all[key] ?? assert.fail(key)).replace(/\{(\w+)\}/g, (_, name: string) => holes[name] ?? assert.fail(name));
@@ -170,7 +179,7 @@ export class Farm {
 
   /** Opens the board, as a deploy does. */
   open({ allow = 'all', hasQueue = true, title = 'Workshop' }: FarmOptions = {}): void {
-    const assets = readAssets(this.#folder, join(this.#folder, 'locales'));
+    const assets = page();
     const version = this.version ?? assets.version;
     const queue: BoardQueue = {
       board: async () => this.#state(),
@@ -253,7 +262,6 @@ export class Farm {
     await this.close();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
-    await rm(this.#folder, { recursive: true, force: true });
   }
 
   /** The one action so far. */
