@@ -45,8 +45,9 @@ export function observe(data: unknown, context: ObservationContext): Observation
     if (id !== null && found && !faults.has(id)) faults.set(id, found);
   }
   const past = Array.isArray(history) ? wholeHistory(history, status) : null;
-  const naming = [...status.jobs, ...(past ?? [])].filter(namesEnd).map(machineOf);
-  const namingEnds = together(context.namingEnds ?? [], naming);
+  const { namingEnds: known = [] } = context;
+  const isNaming = status.jobs.some(namesEnd) || past?.some(namesEnd);
+  const namingEnds = isNaming ? together(known, machinesNaming([...status.jobs, ...(past ?? [])])) : known;
   const named = (listed: PrintJob[]) =>
     namingEnds.length === 0 ? listed : listed.map((job) => withNamedEnd(job, namingEnds));
   // Nothing under way is replaced, so that `current` remains one of the jobs.
@@ -63,6 +64,8 @@ export function observe(data: unknown, context: ObservationContext): Observation
     namingEnds,
   };
 }
+
+const machinesNaming = (jobs: readonly PrintJob[]): string[] => jobs.filter(namesEnd).map(machineOf);
 
 /** Machines of one cluster that are remembered; more than any group has. */
 const MACHINES = 100;

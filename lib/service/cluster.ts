@@ -1,6 +1,6 @@
 import { CAPABILITIES } from '../rules/limits';
 import { phrase } from '../words/sentence';
-import { few } from './errors';
+import { checkFew, few } from './errors';
 import { amount, flag, type Json, line, list, number, record, single, text, time } from './json-readers';
 import { isUnderWay, occupiesPrinter } from './job-words';
 import { type PrintJob, readOptionalPrintJob, readPrintJobs, storedJob } from './print-job';
@@ -97,8 +97,8 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
   const jobs = readPrintJobs(wire.print_jobs, clusterId);
   const printers = few(wire.printers, PRINTER).map(readPrinter);
   // Of all printers together: each fault that is new becomes an event.
-  few(
-    printers.flatMap(({ faults }) => faults),
+  checkFew(
+    printers.reduce((sum, { faults }) => sum + faults.length, 0),
     PRINTER,
   );
   return {

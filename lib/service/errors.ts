@@ -270,7 +270,8 @@ const LONGEST_WAIT = 15 * 60_000;
  */
 export function readRetryAfter(headers: Readonly<Record<string, string>>, now: number): number | undefined {
   const header = headers['retry-after'] ?? '';
-  if (header.length > TEXT.matched) return undefined;
+  // Nearly every answer is without one, and dates are slow to read.
+  if (header === '' || header.length > TEXT.matched) return undefined;
   const answeredAt = readDate(headers.date ?? '') ?? now;
   const waits = header.split(BETWEEN_VALUES).flatMap((given) => {
     const value = given.trim();
@@ -298,7 +299,13 @@ function readDate(given: string): number | null {
  */
 export function few(value: unknown, what: Sentence): Json[] {
   const found = records(value);
-  if (found.length <= STATUS_LIST) return found;
+  checkFew(found.length, what);
+  return found;
+}
+
+/** Throws SERVICE_ERROR for more entries than any cluster has. */
+export function checkFew(count: number, what: Sentence): void {
+  if (count <= STATUS_LIST) return;
   throw new PrintingError(
     'SERVICE_ERROR',
     phrase`The service answered ${what} with something unexpected: try again later.`,

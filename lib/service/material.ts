@@ -26,6 +26,8 @@ export interface MaterialNeed {
  * unknown amount.
  */
 export function usedOf<T extends Pick<MaterialNeed, 'volume' | 'weight'>>(listed: readonly T[]): (T | null)[] {
+  // Nearly all lists have no volume of 0, and stay as they are.
+  if (listed.every(({ volume }) => volume !== 0)) return [...listed];
   const isKnown = listed.some(({ volume, weight }) => (volume ?? weight ?? 0) > 0);
   return listed.map((one) => {
     if (one.volume !== 0) return one;

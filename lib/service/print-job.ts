@@ -133,6 +133,7 @@ function share(elapsed: number | null, total: number | null): number | null {
  */
 function readMaterials(configuration: unknown, metadata: unknown): JobMaterial[] {
   const found = usedOf(jobMaterials(configuration)).filter((one) => one !== null);
+  if (isNothing(metadata)) return found.filter(isNamed);
   const exact = jobMaterials(metadata);
   for (const [at, used] of usedOf(exact).entries()) {
     const place = found.findIndex(({ extruder }) => extruder === exact[at]?.extruder);

@@ -12,11 +12,11 @@ interface DeadlineOptions {
   /** Ends the work too: the loss of a lock that it runs under. */
   lost?: AbortSignal | undefined;
   /** Remedy for the user after a timeout, as the second half of a sentence. */
-  cure?: Sentence;
+  cure?: Sentence | undefined;
   /** The missing result, as the first half of that sentence. */
   what?: Sentence;
   /** Reason at the limit, if not TIMEOUT. */
-  reason?: () => PrintingError;
+  reason?: (() => PrintingError) | undefined;
 }
 
 /**
@@ -113,7 +113,8 @@ export class Deadline {
 
   /** Deadline for a part of the work: `ms` from now, or this one's end if that is earlier. */
   within(ms: number, options: Pick<DeadlineOptions, 'cure' | 'reason'> = {}): Deadline {
-    return new Deadline(this.clock, { ...options, ms, parent: this });
+    // Each field by its own name: a spread costs a microsecond, in every request.
+    return new Deadline(this.clock, { ms, parent: this, cure: options.cure, reason: options.reason });
   }
 
   sleep(ms: number): Promise<void> {

@@ -799,6 +799,7 @@ const OTHERS: Record<string, string> = {
   'service/material.usedOf': 'compares amounts',
   'service/printer.blockingFault': 'gets a printer that was read',
   'service/printer.refusalOf': 'gets a printer that was read',
+  'service/errors.checkFew': 'gets a number',
   'service/errors.NewerValueError': 'gets a kind of the pack’s own',
   'state/records.setAside': 'gets a sentence',
   'state/records.damaged': 'gets a kind of the pack’s own',

@@ -192,13 +192,18 @@ export class Observer {
         service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock: departure }),
       );
       const listed = await listing;
-      const context = { clusterId, receivedAt: isoTime(clock.now()), identity: listed ?? this.status };
-      const hostPrinterId = listed?.host?.printerId ?? null;
-      const { namingEnds } = this;
-      const staleFrom = this.#memory?.staleFrom;
+      const context = {
+        clusterId,
+        receivedAt: isoTime(clock.now()),
+        identity: listed ?? this.status,
+        hostPrinterId: listed?.host?.printerId ?? null,
+        namingEnds: this.namingEnds,
+        lived,
+        staleFrom: this.#memory?.staleFrom,
+      };
       // A status of hundreds of jobs is read in one turn of the event loop and evaluated in another.
       const turns = new Turns(clock);
-      const seen = observe(data, { ...context, hostPrinterId, namingEnds, lived, staleFrom });
+      const seen = observe(data, context);
       await turns.next();
       if (seen) return { seen, raw: data };
       const sentence = phrase`The service answered ${WHAT} with something unexpected: try again later.`;
