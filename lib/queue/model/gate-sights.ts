@@ -51,8 +51,6 @@ export interface Sight {
   isGone: (clusterId: string) => boolean;
   /** Time of the status, and of its receipt: two queues receive the same. */
   at: number;
-  /** The same by the service's clock. */
-  servedAt: number;
 }
 
 /** The part of a cluster's status that concerns a machine that has left the cluster. */
@@ -117,31 +115,20 @@ export function observed(before: PlateGate, sight: Sight): PlateGate {
 
 /**
  * After a damage, the ended jobs of the first status are known: none of them is news that could open the gate. The verdict on
- * the plate concerns the last of them. Prints that were sent since a person cleared the plate are news.
+ * the plate concerns the last of them. If a person has cleared the plate before that status, each of them is news: nothing
+ * shows whether it ended before, not even that it was sent before.
  */
-function withHistory(gate: PlateGate, { history, unplaced, at, servedAt }: Sight): PlateGate {
+function withHistory(gate: PlateGate, { history, unplaced }: Sight): PlateGate {
   if (!gate.isBlind) return gate;
   const { isBlind: _, ended, ...others } = gate;
-  const clearedFor = ended && ended.clearedAt !== null ? at - ended.clearedAt : null;
-  const isNews = (job: PrintJob) => clearedFor !== null && !isOlder(job, servedAt, clearedFor);
-  const past = idsOf([...history, ...unplaced].filter((job) => !isNews(job)));
+  if (ended?.clearedAt !== null) return { ...others, ended };
+  const past = idsOf([...history, ...unplaced]);
   const last = past.at(-1);
   const seen: PlateGate = { ...others, ended, known: [...past, ...gate.known.filter((id) => !past.includes(id))] };
-  if (ended?.clearedAt !== null || last === undefined || ended.id === last) return seen;
+  if (last === undefined || ended.id === last) return seen;
   // A print for which a copy waits may have been followed by others.
   const isFollowed = ended.source === 'damaged' || past.includes(ended.id);
   return isFollowed ? { ...takenOff(seen), ended: { ...ended, id: last, source: 'damaged' } } : seen;
-}
-
-/** A job that was made so shortly before a plate was cleared counts as made after it, ms. */
-const CLEARING = 60_000;
-
-/**
- * Whether a job was made before something that is so old, ms. Each age is by one clock: that of the job by the service's. An age
- * that can't be right, or is missing, proves nothing (ADR 32).
- */
-function isOlder({ createdAt }: PrintJob, servedAt: number, age: number): boolean {
-  return createdAt !== null && age >= 0 && servedAt - Date.parse(createdAt) > age + CLEARING;
 }
 
 /** Ids of ended jobs, oldest first. */

@@ -275,7 +275,6 @@ export class PlateGates {
       wasUnwatched: found.wasUnwatched,
       isGone,
       at: Date.parse(status.receivedAt),
-      servedAt: Date.parse(status.generatedAt ?? status.receivedAt),
     };
   }
 

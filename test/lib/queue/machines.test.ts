@@ -273,8 +273,8 @@ describe('queue: the plate of a machine', () => {
     });
 
     for (const [print, minutes, plate] of [
-      ['an earlier print', -20, 'clear'],
-      ['a later print', 5, 'awaiting'],
+      ['a print that was sent before', -20, 'awaiting'],
+      ['a print that was sent later', 5, 'awaiting'],
       ['a print of an unknown time', null, 'awaiting'],
     ] as const)
       it(`is ${plate} at the first sight after a person has cleared it, if ${print} ended there`, async () => {
