@@ -189,6 +189,10 @@ describe('nodes/assistant', () => {
         await withQueue({ allow: 'act' });
         const client = await connect(revision);
         await client.listTools();
+        // Before the queue could send something there.
+        const second = clustersOf(simulator)[1]?.clusterId ?? '';
+        const { uuid } = simulator.world.printLocally(2, { name: 'local.gcode', seconds: 3600 });
+        simulator.world.advance(400);
         let keys = 0;
         const act = async (name: string, given: Json): Promise<Result> => {
           const { told } = await call(client, name, { key: `key ${(keys += 1)}`, ...given });
@@ -200,9 +204,6 @@ describe('nodes/assistant', () => {
         await act('move_item', { itemId, position: 1 });
         await act('release_item', { itemId });
         assert.equal((await call(client, 'explain_item', { itemId })).isError ?? false, false);
-        const second = clustersOf(simulator)[1]?.clusterId ?? '';
-        const { uuid } = simulator.world.printLocally(2, { name: 'local.gcode', seconds: 3600 });
-        simulator.world.advance(400);
         const named = { clusterId: second, clusterJobId: uuid };
         for (const name of ['pause_print', 'resume_print', 'abort_print']) {
           await act(name, named);
