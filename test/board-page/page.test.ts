@@ -622,11 +622,13 @@ describe('the page of a print board', function () {
       await showAll();
       farm.items = farm.items.flatMap((item) => {
         if (item.itemId === 'i220') return [];
+        if (item.itemId === 'i1') return itemOf('i1', { sentence: said('It prints.') });
         return item.itemId === 'i221' ? itemOf('i221', { sentence: said('It is next.') }) : item;
       });
       farm.items.push(itemOf('i251'), itemOf('i252'));
       farm.changed();
-      await queue().getByText('250 of 251').waitFor();
+      // The stream has brought the change.
+      await page.locator('[data-item=i1]').getByText('It prints.').waitFor();
       await page.clock.fastForward(30_000);
       await page.locator('[data-item=i252]').waitFor();
       await page.locator('[data-item=i221]').getByText('It is next.').waitFor();
