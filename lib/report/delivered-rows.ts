@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isEndDecided, isKnownStatus } from '../service/job-words';
+import { isEndDecided } from '../service/job-words';
 import type { Key, Scope, StateStore } from '../state/store';
 import type { Lock } from '../state/membership';
 import { underDeadline, type Deadline } from '../time/deadline';
@@ -68,10 +68,10 @@ function marker(): (row: Row) => string {
   };
 }
 
-/** Whether the print of a row has not ended for certain; an unknown word counts as an end, so that no row comes twice. */
+/** Whether the print of a row may go on: its word, known or not, names no certain end. */
 function goesOn({ status = '' }: Row): boolean {
   const word = plain(status);
-  return isKnownStatus(word) && !isEndDecided({ status: word, serviceState: null });
+  return word !== '' && !isEndDecided({ status: word, serviceState: null });
 }
 
 const idColumns = (columns: string[]): string[] =>

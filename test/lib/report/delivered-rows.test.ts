@@ -39,6 +39,7 @@ describe('report/delivered-rows', () => {
       ['printing', 'paused', 'Printing', 'wait_cleanup', 'finished', 'finished'],
       ['queued', 'pre_print', 'aborted_wait_cleanup', 'aborted'],
       ['printing', 'a new word', 'finished'],
+      ['a new word', 'a new word'],
     ];
     const delivered: string[][] = [];
     for (const [id, life] of lives.entries()) {
@@ -50,7 +51,8 @@ describe('report/delivered-rows', () => {
     assert.deepEqual(delivered, [
       ['printing', 'finished'],
       ['queued', 'aborted_wait_cleanup'],
-      ['printing', 'a new word'],
+      ['printing', 'finished'],
+      ['a new word'],
     ]);
   });
 
