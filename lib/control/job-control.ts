@@ -1,10 +1,10 @@
 import type { ApiClient } from '../account/api-client';
 import { type Action, type ActionRequest, atLimit, dispatchAction, followAction } from '../action/action';
-import { type PrinterEntry, statusRecord } from '../service/cluster';
+import { type PrinterEntry, readListedJobs, statusRecord } from '../service/cluster';
 import { asPrintingError, type Ids, printerOffline, PrintingError, withIds } from '../service/errors';
 import { flag, type Json, records, single } from '../service/json-readers';
 import { isKnownStatus, isUnderWay } from '../service/job-words';
-import { type PrintJob, readPrintJob, readPrintJobs } from '../service/print-job';
+import { type PrintJob, readPrintJob } from '../service/print-job';
 import { readPrinter } from '../service/printer';
 import { matches, type PrinterFilter } from '../service/printer-filter';
 import { mapConcurrent } from '../time/concurrency';
@@ -213,7 +213,7 @@ async function jobsOfGroup(
   const status = statusRecord(await statusReader.read(clusterId, { deadline }));
   const members = records(status?.printers).map(readPrinter);
   const unknown = readPrinter({});
-  return readPrintJobs(status?.print_jobs, clusterId).filter((job) => {
+  return readListedJobs(status, clusterId).filter((job) => {
     const member = members.find(({ printerId }) => printerId !== null && printerId === job.printerId) ?? unknown;
     return matches(filter, { ...group, ...member, idle: false });
   });
@@ -232,7 +232,7 @@ function allows(action: string, job: PrintJob): boolean {
  */
 export async function jobUnderWay(statusReader: StatusReader, clusterId: string, deadline: Deadline): Promise<string> {
   const status = statusRecord(await statusReader.read(clusterId, { deadline }));
-  const all = readPrintJobs(status?.print_jobs, clusterId);
+  const all = readListedJobs(status, clusterId);
   const printing = all.filter(isUnderWay);
   const jobs = printing.length > 0 ? printing : all.filter(({ state }) => state === 'preparing');
   const [id, ...others] = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);

@@ -1,9 +1,9 @@
 import type { ApiClient } from '../account/api-client';
-import { statusRecord } from '../service/cluster';
+import { readListedJobs, statusRecord } from '../service/cluster';
 import { asPrintingError, printerOffline, type PrintingError } from '../service/errors';
 import { isAborting, isOver, occupiesPrinter } from '../service/job-words';
 import { flag } from '../service/json-readers';
-import { type PrintJob, readPrintJobs } from '../service/print-job';
+import type { PrintJob } from '../service/print-job';
 import { mapConcurrent } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { readPrinters } from '../watch/polling/cluster-list';
@@ -83,7 +83,7 @@ interface Seen {
 
 async function look(statusReader: StatusReader, clusterId: string, deadline: Deadline): Promise<Seen> {
   const status = statusRecord(await statusReader.read(clusterId, { deadline }));
-  const toStop = readPrintJobs(status?.print_jobs, clusterId).flatMap((job) => {
+  const toStop = readListedJobs(status, clusterId).flatMap((job) => {
     const action = actionOf(job);
     return action && job.clusterJobId !== null ? [[job.clusterJobId, action] as const] : [];
   });

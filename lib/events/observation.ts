@@ -57,7 +57,7 @@ export function observe(data: unknown, context: ObservationContext): Observation
     status,
     lived: context.lived,
     staleFrom: context.staleFrom,
-    jobs: Array.isArray(jobs) ? status.jobs : null,
+    jobs: Array.isArray(jobs) && !status.stale ? status.jobs : null,
     history: past && (past.length === status.history.length ? status.history : named(past)),
     faults,
     hostPrinterId: context.hostPrinterId ?? status.printers[0]?.printerId ?? null,

@@ -52,7 +52,7 @@ export class JobListReader {
   publish(clusterId: string, status: ClusterStatus): Listing {
     const listing = {
       printings: [...status.jobs, ...status.history],
-      current: status.online !== false,
+      current: status.online !== false && !status.stale,
       at: moment(status.generatedAt),
     };
     for (const listener of this.#listeners.get(clusterId) ?? []) listener(listing);

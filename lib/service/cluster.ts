@@ -1,6 +1,6 @@
 import { CAPABILITIES } from '../rules/limits';
 import { phrase } from '../words/sentence';
-import { checkFew, few } from './errors';
+import { checkFew, few, unexpectedAnswer } from './errors';
 import { amount, flag, type Json, line, list, number, record, single, text, time } from './json-readers';
 import { isUnderWay, occupiesPrinter } from './job-words';
 import { type PrintJob, readOptionalPrintJob, readPrintJobs, storedJob } from './print-job';
@@ -64,7 +64,7 @@ const readCapabilities = (wire: unknown): string[] | null =>
 export interface ClusterStatus extends ClusterIdentity {
   clusterId: string;
   online: boolean | null;
-  /** Whether the figures are stale because the service could not be reached. */
+  /** Whether the figures are stale: the service could not be reached, or its answer lacks the jobs of an online cluster. */
   stale: boolean;
   generatedAt: string | null;
   receivedAt: string;
@@ -92,6 +92,19 @@ const PRINTER = phrase`the printer`;
  */
 export const statusRecord = (data: unknown): Json | null => single(data) ?? (Array.isArray(data) ? {} : null);
 
+/**
+ * Whether a status record lacks the jobs of a cluster that is online. An empty list shows that there are none; a missing or
+ * unreadable one shows nothing.
+ */
+const lacksJobs = ({ is_online: online, print_jobs: jobs }: Json): boolean =>
+  online === true && !(Array.isArray(jobs) ? jobs.every((entry) => record(entry)) : record(jobs));
+
+/** Reads the jobs of a status record. Throws SERVICE_ERROR if it lacks those of a cluster that is online. */
+export function readListedJobs(wire: Json | null, clusterId: string): PrintJob[] {
+  if (wire && lacksJobs(wire)) throw unexpectedAnswer(PRINTER);
+  return readPrintJobs(wire?.print_jobs, clusterId);
+}
+
 /** Reads a status record (wire facts 6); each part may be missing (trap 15). Throws the errors of `few`. */
 export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity }: StatusContext): ClusterStatus {
   const jobs = readPrintJobs(wire.print_jobs, clusterId);
@@ -112,7 +125,7 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
     note: identity?.note ?? null,
     maintenanceDue: identity?.maintenanceDue ?? null,
     displayStatus: identity?.displayStatus ?? null,
-    stale: false,
+    stale: lacksJobs(wire),
     generatedAt: time(wire.generated_time),
     receivedAt,
     printers,

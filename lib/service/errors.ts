@@ -305,13 +305,14 @@ export function few(value: unknown, what: Sentence): Json[] {
 
 /** Throws SERVICE_ERROR for more entries than any cluster has. */
 export function checkFew(count: number, what: Sentence): void {
-  if (count <= STATUS_LIST) return;
-  throw new PrintingError(
-    'SERVICE_ERROR',
-    phrase`The service answered ${what} with something unexpected: try again later.`,
-    { outcome: 'unknown' },
-  );
+  if (count > STATUS_LIST) throw unexpectedAnswer(what);
 }
+
+/** Error of an answer that does not have what it must have. */
+export const unexpectedAnswer = (what: Sentence): PrintingError =>
+  new PrintingError('SERVICE_ERROR', phrase`The service answered ${what} with something unexpected: try again later.`, {
+    outcome: 'unknown',
+  });
 
 /** Error of a part that is first used between an upgrade of the pack and the restart. */
 export const upgraded = (): PrintingError =>

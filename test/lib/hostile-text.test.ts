@@ -42,7 +42,14 @@ import { readRangeEnd } from '../../lib/rules/ranges';
 import { readPathOverrides, readStoragePath, unsafePart } from '../../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../../lib/rules/queue-settings';
 import { isFilePath, trimmed, variableOf, webAddress, withoutSlashes } from '../../lib/rules/text';
-import { printerEntry, readCluster, readClusterStatus, statusRecord, storedStatus } from '../../lib/service/cluster';
+import {
+  printerEntry,
+  readCluster,
+  readClusterStatus,
+  readListedJobs,
+  statusRecord,
+  storedStatus,
+} from '../../lib/service/cluster';
 import {
   asPrintingError,
   few,
@@ -394,6 +401,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'rules/text.webAddress': (words) => webAddress(words),
   'rules/text.withoutSlashes': (words) => withoutSlashes(words),
   'service/cluster.readClusterStatus': (words) => readClusterStatus(FIELDS(words), CONTEXT),
+  'service/cluster.readListedJobs': (words) => readListedJobs({ ...FIELDS(words), is_online: false }, words),
   'service/cluster.statusRecord': (words) => statusRecord(words),
   'service/printer-filter.FilterInput': (words) => new FilterInput({ [words]: words }, ['a'], refuse),
   'service/cluster.printerEntry': (words) => [
@@ -814,7 +822,7 @@ const OTHERS: Record<string, string> = {
   'account/settings.unset': 'gets names',
   'control/job-control.failedAction': 'gets an error',
   'control/stop.firstFailure': 'gets results',
-  'control/stop.stopJobs': 'calls readPrintJobs',
+  'control/stop.stopJobs': 'calls readListedJobs',
   'service/errors.isOfEngine': 'gets an error',
   'service/errors.newerValue': 'gets the kind of a value',
   'service/cluster.isOnPrinter': 'compares ids that were read',
@@ -849,6 +857,7 @@ const OTHERS: Record<string, string> = {
   'rules/text.readAmount': 'gets a number',
   'service/errors.printerOffline': 'gets ids',
   'service/errors.revised': 'gets an error',
+  'service/errors.unexpectedAnswer': 'gets a sentence',
   'service/errors.upgraded': 'gets no text',
   'service/errors.withIds': 'gets an error',
   'service/errors.withOutcome': 'gets an error',

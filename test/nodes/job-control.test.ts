@@ -129,6 +129,20 @@ describe('nodes/job-control', () => {
       assert.deepEqual(shortOf(await carriedOut({})), [`abort ${one} success`]);
     });
 
+    it('fails at a printer whose status lacks its jobs', async () => {
+      await deploy({ action: 'stop' });
+      const [, two] = prints(1, 2) as [string, string];
+      simulator.faults.add({
+        endpoint: 'clusterStatus',
+        path: clusterId(),
+        times: 'always',
+        transform: (body) => ({ data: { ...(body as { data: object }).data, print_jobs: null } }),
+      });
+      const { sent, error } = await bench.run({});
+      assert.deepEqual(shortOf(sent[0]), [`abort ${two} success`, 'stop null SERVICE_ERROR']);
+      assert.equal((error?.error as { code: string } | undefined)?.code, 'SERVICE_ERROR');
+    });
+
     it('aborts a job that begins before it could be taken back', async () => {
       await deploy({ action: 'stop' });
       const waiting = id(job(0));

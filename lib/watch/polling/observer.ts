@@ -6,7 +6,7 @@ import { sameHost } from '../../events/list-changes';
 import { type Observation, observe } from '../../events/observation';
 import type { EventDraft } from '../../events/print-event';
 import { type ClusterStatus, readClusterStatus } from '../../service/cluster';
-import { PrintingError } from '../../service/errors';
+import { PrintingError, unexpectedAnswer } from '../../service/errors';
 import type { Fault } from '../../service/printer';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/membership';
@@ -205,9 +205,8 @@ export class Observer {
       const turns = new Turns(clock);
       const seen = observe(data, context);
       await turns.next();
-      if (seen) return { seen, raw: data };
-      const sentence = phrase`The service answered ${WHAT} with something unexpected: try again later.`;
-      throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
+      if (seen) return { seen: seen.status.stale ? this.#withLastJobs(seen) : seen, raw: data };
+      throw unexpectedAnswer(WHAT);
     } catch (thrown) {
       this.#memory?.recordFailure(lived);
       if (!(thrown instanceof PrintingError) || thrown.code !== 'NOT_FOUND') throw thrown;
@@ -215,6 +214,12 @@ export class Observer {
       leave();
       return this.#notFound(await list.readAnew(), thrown);
     }
+  }
+
+  /** The observation with the last known jobs, as its answer has none. */
+  #withLastJobs(seen: Observation): Observation {
+    const { jobs = [], current = null } = this.status ?? {};
+    return { ...seen, status: { ...seen.status, jobs, current } };
   }
 
   /** Interprets a 404: the cluster may be offline or have a new id (wire facts, traps 13 and 16). */

@@ -85,6 +85,12 @@ describe('queue/plates', () => {
     ],
 
     // Seen to be over
+    ['opens over a status without jobs', 'open closed open A', {}, cleanup('a'), { print_jobs: null }, past(A)],
+    ...[null, undefined, 'none', 5].map((print_jobs): [string, string, ...Step[]] => [
+      `stays closed in a cleanup whose status has ${JSON.stringify(print_jobs)} in place of its jobs`,
+      'closed closed busy A',
+      ...[{}, cleanup('a'), { print_jobs }],
+    ]),
     ['opens over a single failed poll', 'open closed open A', {}, cleanup('a'), { unread: 10 }, past(A)],
     ['opens over so many failed polls as last 110 s', 'open closed open A', {}, cleanup('a'), { unread: 100 }, past(A)],
     ['stays closed if nobody watched for longer', 'closed closed open A', {}, cleanup('a'), { unread: 130 }, past(A)],

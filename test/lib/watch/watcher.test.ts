@@ -1248,6 +1248,25 @@ describe('Watcher', () => {
     });
   });
 
+  it('shows the last known jobs of an online cluster whose status lacks them, as stale', async () => {
+    service.cluster('C1', jobs(job('a', 'printing')));
+    const witness = await account.watched('C1');
+    const shown = () => {
+      const { status } = witness.rounds.at(-1)?.results[0] ?? {};
+      return [status?.online, status?.stale, status?.jobs.length, status?.current?.clusterJobId];
+    };
+    for (const print_jobs of [undefined, null, 'none', [null]]) {
+      service.cluster('C1', answer({ print_jobs }));
+      await clock.advance(3 * MINUTE);
+      assert.deepEqual(shown(), [true, true, 1, 'a'], JSON.stringify(print_jobs));
+    }
+    assert.deepEqual(witness.delivered(), []);
+    service.cluster('C1', answer({ recently_completed: [job('a', 'finished')] }));
+    await clock.advance(MINUTE);
+    assert.deepEqual(shown(), [true, false, 0, undefined]);
+    assert.deepEqual(witness.delivered(), ['job.progress a=75', 'job.finished a']);
+  });
+
   describe('a status that is not found (traps 13, 16)', () => {
     beforeEach(() => service.cluster('C1', jobs(job('a', 'printing'))));
 
