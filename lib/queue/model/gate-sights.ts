@@ -344,9 +344,13 @@ export const mayHavePrinted = (job: PrintJob): boolean =>
 /** A job that occupies the plate; one that waits for a clear plate has ended. */
 const isPrinting = (job: PrintJob): boolean => job.clusterJobId !== null && hasBegun(job) && !isOver(job);
 
-/** Whether a job explains why its printer is busy. */
+/** Whether a job explains why its printer is busy, and tells later what has become of the print. */
 export const tellsOfPrint = (job: PrintJob): boolean =>
-  job.state === 'preparing' || occupiesPrinter(job) || isPlateWaiting(job);
+  job.clusterJobId !== null && (job.state === 'preparing' || isOnPlate(job));
+
+/** Whether a job has a print on the plate, whatever its end. */
+export const isOnPlate = (job: PrintJob): boolean =>
+  occupiesPrinter(job) || isPlateWaiting(job) || (hasBegun(job) && !isOver(job));
 
 /** A job that is still listed although its end is decided, and does not wait for a clear plate yet. */
 const isCoolingDown = (job: PrintJob): boolean => isEndDecided(job) && !isPlateWaiting(job);

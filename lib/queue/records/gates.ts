@@ -13,6 +13,7 @@ import {
   newGate,
   observed,
   type Sight,
+  isOnPlate,
   tellsOfPrint,
 } from '../model/gate-sights';
 import { gateIdOf, type Machine, machineOf, printerIdOf } from '../model/machine';
@@ -248,7 +249,8 @@ export class PlateGates {
       (unplaced.get(job)?.includes(gateId) ?? false);
     const here = (all: readonly PrintJob[]) => (isAlone ? all : all.filter(isHere));
     const jobs = here(status.jobs);
-    const isBusy = printers.some(isBusyPrinter);
+    // Without its id, no later status can tell what has become of a print: it counts as one of which no job tells.
+    const isBusy = printers.some(isBusyPrinter) || jobs.some((job) => job.clusterJobId === null && isOnPlate(job));
     const { sightings, interval, clock } = this.#deps;
     const isGone = (id: string) => this.#isGone(id, gateId);
     const isUnlisted = isBusy && !jobs.some(tellsOfPrint);

@@ -216,6 +216,23 @@ describe('queue/plates', () => {
       {},
     ],
 
+    // A print whose job has no id
+    ...['pre_print', 'printing', 'failed_post_print', 'wait_cleanup', 'odd_word'].flatMap((status) =>
+      [idle, BUSY.printers[0]].map((printer): [string, string, ...Step[]] => [
+        `closes after a print in ${status} whose job has no id, on a printer that is ${printer?.status}`,
+        'closed closed closed A',
+        ...[{}, { printers: [printer], print_jobs: [{ status }] }, {}, {}],
+      ]),
+    ),
+    [
+      'stays open after a queued job without an id',
+      'open open open ',
+      {},
+      { print_jobs: [{ status: 'queued' }] },
+      {},
+      {},
+    ],
+
     // What counts as begun
     [
       'closes after a print whose record says that it began',
