@@ -3,6 +3,7 @@ import { phrase } from '../words/sentence';
 import { checkFew, few, unexpectedAnswer } from './errors';
 import { amount, flag, type Json, line, list, number, record, single, text, time } from './json-readers';
 import { isUnderWay, occupiesPrinter } from './job-words';
+import { guidOf } from './material';
 import { type PrintJob, readOptionalPrintJob, readPrintJobs, storedJob } from './print-job';
 import { type Printer, readPrinter, refusalOf } from './printer';
 
@@ -42,7 +43,8 @@ export function readCluster(wire: Json): Cluster | null {
   return {
     clusterId,
     name: text(wire.friendly_name) ?? text(wire.host_name),
-    hostGuid: text(wire.host_guid),
+    // Two machines without one are not the same machine.
+    hostGuid: guidOf(wire.host_guid),
     model: text(wire.printer_type) ?? text(host?.machine_variant),
     online: flag(wire.is_online),
     authorized: wire.status === 'active' ? true : wire.status === 'inactive' ? false : null,

@@ -35,14 +35,14 @@ export function usedOf<T extends Pick<MaterialNeed, 'volume' | 'weight'>>(listed
   });
 }
 
-/** GUID that stands for none, as of no material (wire facts 6.2). */
+/** GUID that stands for none, as of no material (wire facts 6.2 and trap 14). */
 const NIL = /^\{?0{8}-0{4}-0{4}-0{4}-0{12}\}?$/;
 export const isNilGuid = (guid: string): boolean => NIL.test(guid);
 
 const EMPTY = 'empty';
 
-/** The GUID of a material; null for none, and for the one that stands for none. */
-export function materialGuid(value: unknown): string | null {
+/** A GUID; null for none, and for the one that stands for none. */
+export function guidOf(value: unknown): string | null {
   const guid = text(value);
   return guid === null || isNilGuid(guid) ? null : guid;
 }
@@ -52,7 +52,7 @@ export function materialGuid(value: unknown): string | null {
  * material `empty` alone, and the nil GUID with the word `empty` in each field.
  */
 export function readMaterialWords(wire: Readonly<Record<string, unknown>> | null | undefined): MaterialWords {
-  const guid = materialGuid(wire?.guid);
+  const guid = guidOf(wire?.guid);
   // Three constants, not one pattern: this runs for every material of every poll.
   const brand = text(wire?.brand);
   const name = text(wire?.material);

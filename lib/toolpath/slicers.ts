@@ -1,6 +1,6 @@
 import { TEXT, TOOLPATH } from '../rules/limits';
 import { amount, extentBetween, estimate, text } from '../service/json-readers';
-import { materialGuid } from '../service/material';
+import { guidOf } from '../service/material';
 import { byExtruder, type FileFacts, materialNeed, unlessBlank } from './facts';
 
 /** Readers of the comments of slicers. Text is that of a file's head or tail, and may contain anything. */
@@ -251,7 +251,7 @@ function griffinExtruders(fields: ReadonlyMap<string, string>) {
     const key = (name: string) => `EXTRUDER_TRAIN.${extruder}.${name}`;
     const facts = {
       printCore: textIn(fields, key('NOZZLE.NAME')),
-      material: materialNeed({ guid: materialGuid(fields.get(key('MATERIAL.GUID'))) }),
+      material: materialNeed({ guid: guidOf(fields.get(key('MATERIAL.GUID'))) }),
       volume: amountIn(fields, key('MATERIAL.VOLUME_USED')),
       weight: null,
       nozzle: amountIn(fields, key('NOZZLE.DIAMETER')),

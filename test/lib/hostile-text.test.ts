@@ -81,7 +81,7 @@ import {
   storedJob,
 } from '../../lib/service/print-job';
 import { feedsOf, offeredMaterials } from '../../lib/service/feeds';
-import { isNilGuid, materialGuid, readMaterialWords } from '../../lib/service/material';
+import { guidOf, isNilGuid, readMaterialWords } from '../../lib/service/material';
 import { readFaults, readMaintenanceTask, readPrinter } from '../../lib/service/printer';
 import { readOverrides, target } from '../../lib/service/paths';
 import {
@@ -457,7 +457,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     ),
   'service/feeds.feedsOf': (words) => feedsOf(stationOf(words)),
   'service/feeds.offeredMaterials': (words) => offeredMaterials(stationOf(words)),
-  'service/material.materialGuid': (words) => materialGuid(words),
+  'service/material.guidOf': (words) => guidOf(words),
   'service/material.isNilGuid': (words) => isNilGuid(words),
   'service/material.readMaterialWords': (words) => readMaterialWords(FIELDS(words)),
   'service/printer.readPrinter': (words) => readPrinter(FIELDS(words)),

@@ -342,6 +342,17 @@ describe('queue/plates', () => {
       assert.deepEqual(one.types('plate'), ['plate.awaiting']);
     });
 
+    it('is that of its own cluster where two printers have neither an id nor a GUID of their own', async () => {
+      const nil = '00000000-0000-0000-0000-000000000000';
+      const nameless = (wire: Wire) => ({ printers: [{ uuid: nil, status: 'idle' }], ...wire });
+      all.farm.clusters.set('C1', { host_guid: nil }).set('C2', { host_guid: nil });
+      one = all.start({ gate: 'printer', printers: [] });
+      await see('C2', nameless({}), nameless({}));
+      assert.deepEqual(await see('C1', nameless({}), nameless(FAILED)), ['awaiting']);
+      assert.deepEqual(await see('C2', nameless({}), nameless({})), ['clear']);
+      assert.deepEqual(await see('C1', nameless(FAILED)), ['awaiting']);
+    });
+
     it('stays closed when the machine is connected anew under another id, also after a restart', async () => {
       const { clusters } = all.farm;
       clusters.set('C1', { host_guid: 'machine' }).set('C2', { host_guid: 'other' });

@@ -49,6 +49,11 @@ describe('readCluster', () => {
     assert.equal(readCluster({ ...wire, status: 'a_new_word' })?.authorized, null);
   });
 
+  it('reads the nil GUID as none', () => {
+    for (const host_guid of ['00000000-0000-0000-0000-000000000000', '{00000000-0000-0000-0000-000000000000}'])
+      assert.equal(readCluster({ ...wire, host_guid })?.hostGuid, null);
+  });
+
   it('is null without an id, and leaves missing fields null', () => {
     assert.equal(readCluster({ ...wire, cluster_id: '' }), null);
     assert.deepEqual(readCluster({ cluster_id: 'C1' }), {
