@@ -69,6 +69,13 @@ export function toolpath(name: string, mediaType?: string): SentType {
   throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
 }
 
+/**
+ * Whether a toolpath is compressed where that is wanted: plain G-code, and a file of any other ending that a message gives the
+ * type of gzip, unless its ending says that it is compressed. Throws UNSUPPORTED_FILE_TYPE.
+ */
+export const isCompressible = (name: string, mediaType?: string): boolean =>
+  toolpath(name, mediaType).extension === '.gcode' || (mediaType !== undefined && !endsIn(name, '.gz'));
+
 const BY_KIND: Record<StoredKind, { types: readonly FileType[]; words: Sentence }> = {
   job: { types: TOOLPATHS, words: phrase`print job` },
   file: { types: PROJECT_FILES, words: phrase`project file` },
@@ -94,7 +101,7 @@ export function storedType(kind: StoredKind, name: string, mediaType?: string): 
 const find = (types: readonly FileType[], name: string) => types.find(({ extension }) => endsIn(name, extension));
 
 /** Whether a name ends in an extension and has more than that: `.gcode` alone has no extension. */
-const endsIn = (name: string, extension: string): boolean =>
+export const endsIn = (name: string, extension: string): boolean =>
   name.length > extension.length && name.slice(-extension.length).toLowerCase() === extension;
 
 /** The extension of a file name, in lower case and with its dot; blank without one. */

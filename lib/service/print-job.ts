@@ -2,7 +2,7 @@ import { JOB, TEXT } from '../rules/limits';
 import { phrase, type Sentence } from '../words/sentence';
 import { shown } from '../words/shown';
 import { few, PrintingError, withoutDots } from './errors';
-import { fileExtension, findToolpath, toolpath } from './file-types';
+import { endsIn, fileExtension, findToolpath, isCompressible, toolpath } from './file-types';
 import { type JobState, stateOf } from './job-words';
 import { amount, duration, estimate, flag, type Json, line, number, record, records, text, time } from './json-readers';
 import { type MaterialNeed, readMaterialWords, usedOf } from './material';
@@ -219,12 +219,14 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 export function jobName(wanted: string | undefined, fileName: string, compress: boolean, mediaType?: string): string {
   const name = wanted?.trim() ? wanted : fileName;
   const own = toolpath(fileName, mediaType).extension;
-  const sent = compress && own === '.gcode' ? '.gcode.gz' : own;
-  const given = sent === '' || fileExtension(name) === sent ? sent : findToolpath(name)?.extension;
-  const full = given === sent ? name : given === undefined ? name + sent : given === own ? `${name}.gz` : null;
+  const packs = compress && isCompressible(fileName, mediaType);
+  const sent = packs ? `${own}.gz` : own;
+  const given = fileExtension(name);
+  const isComplete = sent === '' || given === sent || (packs && endsIn(name, sent));
+  const full = isComplete ? name : packs && given === own ? `${name}.gz` : findToolpath(name) ? null : name + sent;
   if (full === null)
     throw refusal(
-      phrase`The job name "${name}" ends in ${given ?? ''} but the file is sent as ${sent}: leave out the extension.`,
+      phrase`The job name "${name}" ends in ${given} but the file is sent as ${sent}: leave out the extension.`,
     );
   const reason = brokenRule(full);
   if (reason) throw refusal(phrase`The job name ${reason}: set another job name.`);

@@ -3,7 +3,7 @@ import type { ApiClient } from '../account/api-client';
 import { tidied } from '../files/file-calls';
 import type { Http } from '../http/http';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
-import { checkCompressedType, toolpath } from '../service/file-types';
+import { checkCompressedType, isCompressible, toolpath } from '../service/file-types';
 import { type Json, number, record, text } from '../service/json-readers';
 import { jobName } from '../service/print-job';
 import { readStoredFile, storedIds } from '../service/stored-file';
@@ -226,7 +226,7 @@ export class Uploads {
       const { mediaType } = options;
       if (options.compress) checkCompressedType(mediaType);
       const fileName = fileNameOf(source);
-      const packs = options.compress && toolpath(fileName, mediaType).extension === '.gcode';
+      const packs = options.compress && isCompressible(fileName, mediaType);
       const name = jobName(options.jobName, fileName, packs, mediaType);
       const { contentType } = toolpath(name, mediaType);
       const scope = await options.deadline.wait(this.deps.scope());

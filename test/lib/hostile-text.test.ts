@@ -63,8 +63,10 @@ import {
 } from '../../lib/service/errors';
 import {
   checkCompressedType,
+  endsIn,
   fileExtension,
   findToolpath,
+  isCompressible,
   readMediaType,
   storedType,
   toolpath,
@@ -433,6 +435,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/file-types.fileExtension': (words) => [fileExtension(words), fileExtension(`${words}.${words}`)],
   'service/file-types.readMediaType': (words) => [readMediaType(words), readMediaType(`a/${words}`)],
   'service/file-types.checkCompressedType': (words) => checkCompressedType(words),
+  'service/file-types.endsIn': (words) => endsIn(words, '.gz'),
+  'service/file-types.isCompressible': (words) => isCompressible(words, 'application/gzip'),
   'service/file-types.storedType': (words) => storedType('file', words),
   'service/file-types.toolpath': (words) => toolpath(words),
   'service/print-job.checkFileName': (words) => checkFileName(words),

@@ -59,6 +59,11 @@ describe('service/job-name', () => {
     assert.equal(jobName('Order 17.nc', 'part.nc', false, mediaType), 'Order 17.nc');
     assert.equal(jobName('a.gcode', 'part', false, mediaType), 'a.gcode');
     assert.equal(jobName('a', 'part.gcode', true, 'application/gzip'), 'a.gcode.gz');
+    for (const wanted of ['', 'Part', 'part.nc', 'part.NC.gz'])
+      assert.match(jobName(wanted, 'Part.NC', true, 'application/gzip'), /^part\.nc\.gz$/i);
+    assert.equal(jobName('', 'part.ufp', true, 'application/gzip'), 'part.ufp.gz');
+    assert.equal(jobName('', 'part.tar.gz', true, 'application/gzip'), 'part.tar.gz');
+    refuses(['a.ufp', 'part.nc', true, 'application/gzip'], /ends in \.ufp but the file is sent as \.nc\.gz/);
     refuses(['a.ufp', 'part.nc', false, mediaType], /sent as \.nc/);
     refuses(['', 'part', false, mediaType], /"part" has no extension/);
     refuses(['a:b', 'part.nc', false, mediaType], /contains one of/);

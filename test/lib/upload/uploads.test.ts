@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { tidied } from '../../../lib/files/file-calls';
 import { Http } from '../../../lib/http/http';
@@ -519,6 +519,19 @@ describe('upload/uploads', () => {
         stage: 'preparing',
         progress: { jobId: null, bytesSent: 0, bytesTotal: null, percent: 0, rate: null, secondsLeft: null },
       });
+    });
+
+    it('compresses a file of another ending that is given the type of gzip', async () => {
+      const bytes = text(1000);
+      const options = { compress: true, mediaType: 'application/gzip' };
+      const { jobId, jobName, contentType } = await send(await file('part.nc', bytes), options);
+      assert.deepEqual([jobName, contentType], ['part.nc.gz', 'application/gzip']);
+      assert.deepEqual(gunzipSync(storage.bytes.get(jobId ?? '') ?? Buffer.alloc(0)), bytes);
+      const packed = gzipSync(bytes);
+      for (const name of ['part.nc.gz', 'part.gcode.gz']) {
+        const other = await send(await file(name, packed), options);
+        assert.deepEqual([other.jobName, storage.bytes.get(other.jobId ?? '')], [name, packed]);
+      }
     });
 
     it('leaves compressed files unchanged', async () => {
