@@ -144,8 +144,9 @@ export class TokenEndpoint {
     const { user, organizationId } = holderIn(tokens.access_token);
     const token = tokens.access_token;
     const declared = tokens.expires_in === undefined ? null : tokens.expires_in * 1000;
-    const { expiresAt } = readToken(token);
-    const lifetime = lifetimeOf(declared, lifetimeIn(token), expiresAt === null ? null : Math.max(0, expiresAt - now));
+    const left = (readToken(token).expiresAt ?? 0) - now;
+    // A new token has not expired: where it seems so, the clock of this machine is wrong.
+    const lifetime = lifetimeOf(declared, lifetimeIn(token), left > 0 ? left : null);
     return {
       authUrl: settings.authUrl,
       clientId: settings.clientId,

@@ -143,6 +143,11 @@ describe('sign-in/token-endpoint', () => {
       () => ({ expires_in: null, access_token: jwt({ iat: 60, exp: 360 }) }),
       300,
     ],
+    [
+      'no value where the token has expired by the local clock: the documented ten minutes',
+      () => ({ expires_in: null, access_token: jwt({ exp: inAnHour() - 7200 }) }),
+      600,
+    ],
   ];
   for (const [what, changes, seconds] of LIFETIMES)
     it(`reads the lifetime from ${what}`, async () => {
