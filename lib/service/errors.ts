@@ -283,14 +283,24 @@ export function readRetryAfter(headers: Readonly<Record<string, string>>, now: n
 }
 
 /** A comma, except the one within a date. */
-const BETWEEN_VALUES = /(?<!Mon|Tue|Wed|Thu|Fri|Sat|Sun),/;
+const BETWEEN_VALUES = /(?<!Mon|Tue|Wed|Thu|Fri|Sat|Sun|[a-z]day),/;
 
-const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
+/** The date of HTTP, and the two older forms that every recipient must read (RFC 9110, 5.6.7). */
+const HTTP_DATES = [
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\d\d) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<time>\d\d:\d\d:\d\d) GMT$/,
+  /^[A-Z][a-z]{2,5}day, (?<day>\d\d)-(?<month>[A-Z][a-z]{2})-(?<year>\d\d) (?<time>\d\d:\d\d:\d\d) GMT$/,
+  /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) (?<time>\d\d:\d\d:\d\d) (?<year>\d{4})$/,
+];
 
-/** Reads a date of HTTP (RFC 9110, 5.6.7), ms since 1970; null for any other text. */
+/** Reads a date of HTTP, ms since 1970; null for any other text. A year of two digits is one of this century. */
 function readDate(given: string): number | null {
-  const time = HTTP_DATE.test(given) ? Date.parse(given) : NaN;
-  return Number.isNaN(time) ? null : time;
+  for (const form of HTTP_DATES) {
+    const { day = '', month = '', year = '', time = '' } = form.exec(given)?.groups ?? {};
+    if (day === '') continue;
+    const found = Date.parse(`${day.trim()} ${month} ${year.padStart(4, '20')} ${time} GMT`);
+    return Number.isNaN(found) ? null : found;
+  }
+  return null;
 }
 
 /**

@@ -132,6 +132,21 @@ describe('http/retry', () => {
       assert.equal(readRetryAfter({ ...headers, date }, answeredAt + 1_000), 2_000);
   });
 
+  it('reads a Retry-After in each of the three forms of dates', () => {
+    const now = Date.parse('2026-11-06T08:49:00Z');
+    const wait = (header: string) => readRetryAfter({ 'retry-after': header }, now);
+    for (const date of [
+      'Fri, 06 Nov 2026 08:49:37 GMT',
+      'Friday, 06-Nov-26 08:49:37 GMT',
+      'Fri Nov  6 08:49:37 2026',
+    ]) {
+      assert.equal(wait(date), 37_000, date);
+      assert.equal(wait(`5, ${date}`), 37_000, date);
+      assert.equal(wait(`${date}, 60`), 60_000, date);
+      assert.equal(readRetryAfter({ 'retry-after': dated(now + 40_000), date }, 0), 3_000, date);
+    }
+  });
+
   it('obeys the longest Retry-After of several, and only seconds or dates', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');
     const wait = (header: string) => readRetryAfter({ 'retry-after': header }, now);
