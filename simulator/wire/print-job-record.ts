@@ -2,6 +2,7 @@ import { iso } from '../world/clock';
 import { reported } from '../world/connection';
 import type { Moment } from '../world/moment';
 import { NIL_UUID } from '../world/ids';
+import { isAt } from '../world/job-stages';
 import { neededVolume } from '../world/spools';
 import { changesFor, misfit, wantedPrinter } from '../world/matching';
 import type { Cluster, Extruder, Printer, PrintJob, StatusMessage } from '../world/state';
@@ -111,23 +112,9 @@ export function stateOf(job: PrintJob): string {
   return isActive(job) ? 'in_progress' : 'history';
 }
 
-/** Words of a job whose print is still to come or under way; after the others, nothing more is printed (12.2). */
-const UNPRINTED: readonly string[] = [
-  'queued',
-  'wait_approval',
-  'error',
-  'sent_to_printer',
-  'wait_user_action',
-  'pre_print',
-  'printing',
-  'pausing',
-  'paused',
-  'resuming',
-] satisfies PrintJob['status'][];
-
 /** Seconds that the job itself still needs. */
 export function queuedSeconds(job: PrintJob, at: number): number {
-  if (!UNPRINTED.includes(job.status)) return 0;
+  if (!isAt(job, 'waiting', 'sent', 'printing')) return 0;
   const heating = job.status === 'printing' || job.printed > 0 ? 0 : PHASE_SECONDS.pre_print;
   return job.timeTotal - elapsed(job, at) + heating;
 }

@@ -1,5 +1,6 @@
 import { recordNotFound, Refusal } from '../http/refusals';
 import { compareJobs } from './compare-jobs';
+import { wordsAt } from './job-stages';
 import { changesFor, makeChanges } from './matching';
 import { newJob, type Order } from './new-job';
 import { saying } from './status-message';
@@ -138,8 +139,7 @@ export class Prints extends Printers {
   }
 
   abort(ref: ClusterRef, uuid?: string): void {
-    const running = ['sent_to_printer', 'wait_user_action', 'pre_print', 'printing', 'pausing', 'paused', 'resuming'];
-    this.change(ref, uuid, running, (job, at) => enter(job, 'aborting', at));
+    this.change(ref, uuid, wordsAt('sent', 'printing'), (job, at) => enter(job, 'aborting', at));
   }
 
   /**
@@ -147,18 +147,7 @@ export class Prints extends Printers {
    * words, where the printer has them.
    */
   fail(ref: ClusterRef, uuid?: string, code?: string, details: JobDetails = {}): void {
-    const running = [
-      'sent_to_printer',
-      'wait_user_action',
-      'pre_print',
-      'printing',
-      'pausing',
-      'paused',
-      'resuming',
-      'aborting',
-      'post_print',
-    ];
-    this.change(ref, uuid, running, (job, at, cluster) => {
+    this.change(ref, uuid, wordsAt('sent', 'printing', 'ending'), (job, at, cluster) => {
       if (code !== undefined) this.addFault(ref, { code });
       if (cluster.endWords === 'long' && hasBegun(job)) endEarly(cluster, job, 'failed', at);
       else end(cluster, job, 'fault', at);

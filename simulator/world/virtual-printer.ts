@@ -1,7 +1,8 @@
+import { isAt } from './job-stages';
 import { changesFor } from './matching';
 import { useMaterial } from './spools';
 import { loadFor, unload } from './station';
-import type { ActiveStatus, BadEnd, Cluster, EndStatus, Printer, PrintJob } from './state';
+import type { BadEnd, Cluster, EndStatus, Printer, PrintJob } from './state';
 
 /**
  * Simulates print jobs as a function of virtual time: there are no timers; `advance` computes all changes since its
@@ -18,32 +19,13 @@ export const PHASE_SECONDS = {
   wait_cleanup: 300,
 } as const;
 
-const ACTIVE: readonly string[] = [
-  'sent_to_printer',
-  'wait_user_action',
-  'pre_print',
-  'printing',
-  'pausing',
-  'paused',
-  'resuming',
-  'aborting',
-  'post_print',
-  'wait_cleanup',
-  'aborted_post_print',
-  'aborted_wait_user_action',
-  'aborted_wait_cleanup',
-  'failed_post_print',
-  'failed_wait_user_action',
-  'failed_wait_cleanup',
-] satisfies ActiveStatus[];
-
 const HISTORY_KEPT = 100;
 
-export const isActive = (job: PrintJob): boolean => ACTIVE.includes(job.status);
+/** Whether the job is at its printer. */
+export const isActive = (job: PrintJob): boolean => !isAt(job, 'waiting', 'over');
 
 /** Whether the printer has started to work on an active job. */
-export const hasBegun = (job: PrintJob): boolean =>
-  isActive(job) && job.status !== 'sent_to_printer' && job.status !== 'wait_user_action';
+export const hasBegun = (job: PrintJob): boolean => isActive(job) && !isAt(job, 'sent');
 
 /** Whether the job's plate waits for a person (wire facts 12.2). */
 export const awaitsCleanup = ({ status }: PrintJob): boolean => status.endsWith('wait_cleanup');
