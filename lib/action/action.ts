@@ -2,7 +2,7 @@ import type { ApiClient } from '../account/api-client';
 import { PrintingError } from '../service/errors';
 import type { PathParameter } from '../service/paths';
 import { record, single, text, type Json } from '../service/json-readers';
-import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
+import { AGAIN, pollMade, WORK_IN_PROGRESS } from '../time/retry';
 import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -63,7 +63,7 @@ export function followAction(
 ): Promise<Action> {
   const { actionId } = dispatched;
   let action = dispatched;
-  return pollUntil(deadline, WORK_IN_PROGRESS, async (polls) => {
+  return pollMade(deadline, WORK_IN_PROGRESS, async (polls) => {
     if (polls > 0 && actionId !== null) {
       const call = { ids: { cluster_id, action_id: actionId }, what: phrase`the action`, deadline };
       action = { ...read((await service.call('actionStatus', call)).data), actionId };

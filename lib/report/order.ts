@@ -2,7 +2,7 @@ import type { ApiClient, Limits } from '../account/api-client';
 import { READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { single, text } from '../service/json-readers';
-import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
+import { AGAIN, pollMade, WORK_IN_PROGRESS } from '../time/retry';
 import { isoTime } from '../time/clock';
 import type { Range } from './ranges';
 import { phrase } from '../words/sentence';
@@ -70,7 +70,7 @@ export async function readReport(service: ApiClient, reportId: string, limits: L
 function follow(service: ApiClient, reportId: string, first: ReportState, { deadline }: Limits): Promise<Made> {
   let doubtfulSince: number | null = null;
   const { clock } = deadline;
-  return pollUntil(deadline, WORK_IN_PROGRESS, async (polls) => {
+  return pollMade(deadline, WORK_IN_PROGRESS, async (polls) => {
     const state = polls === 0 ? first : await ask(service, reportId, { deadline });
     const status = state.status?.toLowerCase();
     if (status === 'success' && state.url !== null) return { reportId, url: state.url, raw: state.raw };

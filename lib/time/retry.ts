@@ -71,6 +71,29 @@ export async function retryUntil<T>(
 export const pollUntil = <T>(deadline: Deadline, backoff: Backoff, poll: RepeatedWork<T>): Promise<T> =>
   retryUntil(deadline, backoff, poll, { waitAfter: () => null });
 
+/** Longest time, ms, for which the service may not find what it has named: its parts learn of something new one by one. */
+const UNFOUND = 10_000;
+
+/**
+ * As `pollUntil`, for something that the service has just made: a single answer that it is not there is no proof. Throws
+ * NOT_FOUND once it was not found for ten seconds.
+ */
+export function pollMade<T>(deadline: Deadline, backoff: Backoff, poll: RepeatedWork<T>): Promise<T> {
+  let unfoundSince: number | null = null;
+  const find = async (attempt: number) => {
+    const result = await poll(attempt);
+    unfoundSince = null;
+    return result;
+  };
+  const waitAfter = (thrown: unknown) => {
+    if (!(thrown instanceof PrintingError) || thrown.code !== 'NOT_FOUND') return null;
+    const now = deadline.clock.monotonic();
+    unfoundSince ??= now;
+    return now - unfoundSince < UNFOUND ? undefined : null;
+  };
+  return retryUntil(deadline, backoff, find, { waitAfter });
+}
+
 /** Wait that an error demands, ms. */
 const demandOf = (error: unknown): number => (error instanceof PrintingError ? (error.retryAfter ?? 0) : 0);
 

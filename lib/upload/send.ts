@@ -9,7 +9,7 @@ import { asPrintingError, PrintingError, withoutAddresses } from '../service/err
 import { type Json, number, records, single, text } from '../service/json-readers';
 import { STORAGE, storedId, storedIds, type StoredKind, type StoredRef } from '../service/stored-file';
 import type { Deadline } from '../time/deadline';
-import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
+import { AGAIN, pollMade, WORK_IN_PROGRESS } from '../time/retry';
 import { phrase, type Sentence } from '../words/sentence';
 import { changedMeanwhile, type Content, type Stamp } from './content';
 import type { ProgressReports } from './progress';
@@ -71,7 +71,7 @@ export const isUploaded = (stored: Json): boolean => text(stored.status)?.toLowe
 
 /** Waits until the service has accepted the bytes (interface, States). Throws UPLOAD_FAILED if it reports a failure. */
 export function awaitUploaded(service: ApiClient, ref: StoredRef, { deadline }: Limits): Promise<Json> {
-  return pollUntil(deadline, WORK_IN_PROGRESS, async () => {
+  return pollMade(deadline, WORK_IN_PROGRESS, async () => {
     const stored = await readStored(service, ref, { deadline });
     if (isUploaded(stored)) return stored;
     const status = text(stored.status) ?? '';

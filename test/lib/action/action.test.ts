@@ -62,6 +62,15 @@ describe('action', () => {
     assert.deepEqual(done?.raw, { ...pending, status: 'success', status_details: { type: 't', value: { x: 1 } } });
   });
 
+  it('waits for an action that the service does not find yet, but not for one that is gone', async () => {
+    const missing = new PrintingError('NOT_FOUND', phrase`No such action.`, { outcome: 'refused' });
+    const success = { action_id: 'a', status: 'success' };
+    const found = await run({ printerAction: [pending], actionStatus: [missing, missing, success] });
+    assert.equal(found.done?.status, 'success');
+    const gone = await run({ printerAction: [pending], actionStatus: [missing] }, 20_000);
+    assert.equal(gone.error?.code, 'NOT_FOUND');
+  });
+
   it('polls at short intervals first, then at longer ones', async () => {
     const time = clock();
     const at: number[] = [];

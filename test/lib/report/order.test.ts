@@ -50,6 +50,14 @@ describe('report/order', () => {
     assert.deepEqual(known, ['r']);
   });
 
+  it('waits for a report that the service does not find yet, but not for one that is gone', async () => {
+    const missing = new PrintingError('NOT_FOUND', phrase`No such report.`, { outcome: 'refused' });
+    const found = new ScriptedService([answered('pending'), missing, missing, answered('pending'), missing, done]);
+    assert.deepEqual(await after(20, order(found)), { reportId: 'r', url: URL, raw: done });
+    const gone = new ScriptedService([answered('pending'), answered('pending'), missing]);
+    await assert.rejects(after(20, order(gone)), { code: 'NOT_FOUND' });
+  });
+
   it('polls at growing intervals', async () => {
     const service = new ScriptedService([
       answered('pending'),

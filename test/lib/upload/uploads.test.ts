@@ -491,6 +491,17 @@ describe('upload/uploads', () => {
       assert.deepEqual(waits.map(Math.round), [500, 750, 1125, 1688, 2531, 3797, 5000, 5000]);
     });
 
+    it('waits for a file that the service does not find yet', async () => {
+      const missing = new PrintingError('NOT_FOUND', phrase`No such file.`, { outcome: 'refused' });
+      service.turns.push(
+        () => undefined,
+        () => missing,
+        () => missing,
+      );
+      const { value } = await drive(clock, start(await part()));
+      assert.deepEqual([value.status, service.calls.length], ['uploaded', 4]);
+    });
+
     it('fails if the service reports a failed file', async () => {
       service.statuses.push({
         status: 'upload_failed',
