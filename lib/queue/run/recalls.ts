@@ -189,7 +189,9 @@ export class Recalls {
       );
       return retryUntil(deadline, WORK_IN_PROGRESS, async () => {
         const status = await this.#seen.read(clusterId, deadline);
-        if (status.online === false && (removed !== null || !isOnlyQueued)) return AGAIN;
+        // An answer without jobs shows no job, and proves nothing.
+        const mayBeOld = status.online === false && removed === null && isOnlyQueued;
+        if (!mayBeOld && (status.online !== true || status.stale)) return AGAIN;
         const listed = status.jobs.find((other) => other.clusterJobId === clusterJobId);
         const past = status.history.find((other) => other.clusterJobId === clusterJobId);
         if ([listed, past].some((seen) => seen && hasBegun(seen))) return 'begun';

@@ -137,6 +137,7 @@ describe('queue/attempts', () => {
     const after = () => one.pause();
     const setClock = (by: number) => () => (all.clock.set(all.clock.now() + by), after());
     const remove = () => one.does('remove', 'a');
+    const answerWith = (status: object) => all.farm.changes.set('C1', status);
     const begun: Life = [...QUEUED, [290, 'printing']];
     const SENT: Life = [...QUEUED, [5, 'sent_to_printer']];
     const LATE = { life: QUEUED, after, wait: 310 };
@@ -162,6 +163,15 @@ describe('queue/attempts', () => {
       ],
       ['leaves the copy to a person without a proof', { ...LATE, before: removal('lost') }, UNKNOWN, ONE],
       ['is repeated while the job stays', { ...LATE, before: removal('ignored'), wait: 500 }, UNKNOWN, { removals: 2 }],
+      ...[{ print_jobs: null }, { is_online: null, print_jobs: null }].map((status): Row => [
+        `is not proven by a status with ${JSON.stringify(status)}`,
+        {
+          ...{ ...LATE, before: removal('ignored'), wait: 30 },
+          after: async () => (await after(), await all.pass(280), answerWith(status)),
+        },
+        THERE,
+        ONE,
+      ]),
       [
         'is made of a job that waits for a printer which is offline',
         ...([{ ...LATE, after: async () => (await after(), disconnect()), wait: 340 }, BACK, ONE] as const),
