@@ -66,7 +66,7 @@ const readCapabilities = (wire: unknown): string[] | null =>
 export interface ClusterStatus extends ClusterIdentity {
   clusterId: string;
   online: boolean | null;
-  /** Whether the figures are stale: the service could not be reached, or its answer lacks the jobs of an online cluster. */
+  /** Whether the figures are stale: the service could not be reached, or its answer lacks the jobs of a cluster that is not offline. */
   stale: boolean;
   generatedAt: string | null;
   receivedAt: string;
@@ -95,13 +95,13 @@ const PRINTER = phrase`the printer`;
 export const statusRecord = (data: unknown): Json | null => single(data) ?? (Array.isArray(data) ? {} : null);
 
 /**
- * Whether a status record lacks the jobs of a cluster that is online. An empty list shows that there are none; a missing or
+ * Whether a status record lacks the jobs of a cluster that is not offline. An empty list shows that there are none; a missing or
  * unreadable one shows nothing.
  */
 const lacksJobs = ({ is_online: online, print_jobs: jobs }: Json): boolean =>
-  online === true && !(Array.isArray(jobs) ? jobs.every((entry) => record(entry)) : record(jobs));
+  online !== false && !(Array.isArray(jobs) ? jobs.every((entry) => record(entry)) : record(jobs));
 
-/** Reads the jobs of a status record. Throws SERVICE_ERROR if it lacks those of a cluster that is online. */
+/** Reads the jobs of a status record. Throws SERVICE_ERROR if it lacks those of a cluster that is not offline. */
 export function readListedJobs(wire: Json | null, clusterId: string): PrintJob[] {
   if (wire && lacksJobs(wire)) throw unexpectedAnswer(PRINTER);
   return readPrintJobs(wire?.print_jobs, clusterId);

@@ -185,7 +185,7 @@ describe('readClusterStatus', () => {
     assert.deepEqual(readClusterStatus({}, { ...context, identity: null }), {
       ...nulls('name', 'hostGuid', 'model', 'online', 'authorized', 'capabilities', 'note', 'maintenanceDue'),
       displayStatus: null,
-      ...{ clusterId: 'C1', stale: false, receivedAt: context.receivedAt, printers: [], jobs: [], history: [] },
+      ...{ clusterId: 'C1', stale: true, receivedAt: context.receivedAt, printers: [], jobs: [], history: [] },
       ...nulls('generatedAt', 'current'),
     });
   });

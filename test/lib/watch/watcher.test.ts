@@ -1248,17 +1248,18 @@ describe('Watcher', () => {
     });
   });
 
-  it('shows the last known jobs of an online cluster whose status lacks them, as stale', async () => {
+  it('shows the last known jobs of a cluster whose status lacks them, as stale', async () => {
     service.cluster('C1', jobs(job('a', 'printing')));
     const witness = await account.watched('C1');
     const shown = () => {
       const { status } = witness.rounds.at(-1)?.results[0] ?? {};
       return [status?.online, status?.stale, status?.jobs.length, status?.current?.clusterJobId];
     };
-    for (const print_jobs of [undefined, null, 'none', [null]]) {
-      service.cluster('C1', answer({ print_jobs }));
+    const lacking = [undefined, null, 'none', [null]].map((print_jobs) => answer({ print_jobs }));
+    for (const wire of [...lacking, {}]) {
+      service.cluster('C1', wire);
       await clock.advance(3 * MINUTE);
-      assert.deepEqual(shown(), [true, true, 1, 'a'], JSON.stringify(print_jobs));
+      assert.deepEqual(shown(), [wire.is_online ?? null, true, 1, 'a'], JSON.stringify(wire));
     }
     assert.deepEqual(witness.delivered(), []);
     service.cluster('C1', answer({ recently_completed: [job('a', 'finished')] }));
