@@ -103,7 +103,8 @@ export function observed(before: PlateGate, sight: Sight): PlateGate {
   const { jobs, history, isElsewhere, at } = sight;
   // Most statuses change nothing: then each step returns the gate that it got.
   let gate = withHistory(withPlace(withUnread(before, sight), sight), sight);
-  for (const job of history.toReversed()) if (!isOthers(gate, job, isElsewhere)) gate = withPast(gate, job, at);
+  for (const job of history.toReversed())
+    if (!isOthers(gate, job, isElsewhere)) gate = withPast(gate, job, at, history);
   // The end of a print is decided before its printer is free, and before it asks for a clear plate.
   for (const job of jobs) if (isCoolingDown(job)) gate = withPast(gate, job, at);
   for (const job of jobs) if (isPlateWaiting(job)) gate = withCleanup(gate, job, at);
@@ -167,15 +168,32 @@ function withPlace(gate: PlateGate, sight: Sight): PlateGate {
 const withId = (ids: readonly string[], id: string | null): readonly string[] =>
   id === null || ids.at(-1) === id ? ids : [...ids.filter((other) => other !== id), id].slice(-IDS_KEPT);
 
-function withPast(gate: PlateGate, job: PrintJob, at: number): PlateGate {
+/** Whether the history lists a print as an older one than one that is known to have ended. */
+const isListedBehind = ({ known }: PlateGate, job: PrintJob, history: readonly PrintJob[]): boolean =>
+  history.slice(0, history.indexOf(job)).some(({ clusterJobId: id }) => id !== null && known.includes(id));
+
+function withPast(gate: PlateGate, job: PrintJob, at: number, history: readonly PrintJob[] = []): PlateGate {
   const id = job.clusterJobId;
   if (id === null) return gate;
   if (gate.ended?.id === id && gate.ended.source !== 'earlier') return withOutcome(gate, outcomeOf(job));
   if (gate.known.includes(id)) return gate;
-  const isKnownToPrint = gate.printing?.id === id;
-  return isKnownToPrint || mayHavePrinted(job)
-    ? closed(gate, id, { outcome: outcomeOf(job), source: 'job', at })
-    : gate;
+  if (gate.printing?.id === id) return closed(gate, id, { outcome: outcomeOf(job), source: 'job', at });
+  if (!mayHavePrinted(job)) return gate;
+  if (isListedBehind(gate, job, history)) return withOlder(gate, id, at);
+  return closed(gate, id, { outcome: outcomeOf(job), source: 'job', at });
+}
+
+/**
+ * The gate after a print that nobody saw, and that the history lists behind one that is known to have ended. It is an older one
+ * that comes late, or the history has another order. So its end opens nothing, and it is no verdict on the last print.
+ */
+function withOlder(gate: PlateGate, id: string, at: number): PlateGate {
+  const { ended, printing } = gate;
+  const isWaiting = ended?.clearedAt === null && ended.source !== 'earlier';
+  if (!printing && !isWaiting) return closed(gate, id, { outcome: 'unknown', source: 'settled', at });
+  const known = [...gate.known, id].slice(-KNOWN_KEPT);
+  if (printing || ended?.source !== 'job') return { ...gate, known };
+  return { ...gate, known, ended: { ...ended, source: 'settled' } };
 }
 
 /** Whether a print that this gate does not know has ended on another machine. */

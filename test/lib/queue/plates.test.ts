@@ -59,6 +59,16 @@ describe('queue/plates', () => {
     ['closes after a print between two polls', 'closed closed open ACA', past(A), 'clear', past(B, A)],
     ['closes after each of two prints', 'closed closed open ACA', {}, past(A), past(B, A)],
     ['closes after a print that failed at once', 'closed closed closed A', {}, QUEUED, past(job('a', 'failed'))],
+    [
+      'stays closed after a failed print when the history shows an older one late',
+      'closed closed closed A',
+      ...[{}, past(at('b', 'failed', 60)), past(at('b', 'failed', 60), A)],
+    ],
+    [
+      'needs a person when the history shows an older print late, after the cleanup of the last one',
+      'closed closed closed ACA',
+      ...[...CLEANED, 'clear', past(A, B)],
+    ],
     ['stays open after a job that never began', 'open open open ', {}, QUEUED, past(job('a', 'aborted'))],
     ['stays closed during the cleanup', 'closed closed closed A', {}, cleanup('a', 60)],
     ['opens by the printer after the cleanup', 'open closed closed A', {}, cleanup('a', 60), past(ABORTED_A)],
@@ -398,6 +408,19 @@ describe('queue/plates', () => {
       });
       await see('C1', FAILED);
       assert.equal((await one.printers())[0]?.code, 'STALE');
+    });
+
+    it('waits for the verdict on its print although the history shows an older one late', async () => {
+      one = all.start({ gate: 'confirm', printers: ['C1'] });
+      await one.add('k');
+      await all.pass(90);
+      const { recently_completed: shown } = all.farm.status('C1');
+      all.farm.changes.set('C1', past(...shown, A));
+      await all.pass(20);
+      assert.equal(await one.outcome('k'), 'active: finished; 1 active');
+      assert.deepEqual(one.types('plate'), ['plate.awaiting']);
+      await one.clear(false);
+      assert.ok(one.types().includes('print.rejected'));
     });
 
     it('is cleared by nobody while the printer prints', async () => {
