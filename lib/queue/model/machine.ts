@@ -57,6 +57,7 @@ export const gateIdOf = ({ ownId, hostGuid, clusterId }: Pick<Machine, 'ownId' |
 
 /** What a gate knows of its machine. */
 interface Known {
+  gateId: string;
   ownIds: readonly string[];
   hostGuid: string | null;
   clusterId: string;
@@ -103,6 +104,12 @@ export class MachineIndex<T extends Known> {
   /** The gate of the machine with this GUID; of several, a closed one. */
   withGuid(guid: string): T | undefined {
     return this.#one(this.#byGuid.get(guid));
+  }
+
+  /** Whether a printer with this id is a machine with another gate than `gateId`, and not that one as well. */
+  isOther(ownId: string, gateId: string): boolean {
+    const found = [...(this.#byOwnId.get(ownId) ?? [])];
+    return found.length > 0 && found.every((gate) => gate.gateId !== gateId);
   }
 
   /** The gate of a machine; undefined: none is known. */

@@ -61,7 +61,7 @@ export class GateRecords {
   }
 
   /** Gates by the ids of their machines. */
-  get index(): Pick<MachineIndex<PlateGate>, 'find' | 'in' | 'withGuid'> {
+  get index(): Pick<MachineIndex<PlateGate>, 'find' | 'in' | 'isOther' | 'withGuid'> {
     return this.#index;
   }
 

@@ -247,7 +247,10 @@ export class PlateGates {
     const isHere = (job: PrintJob) =>
       (job.printerId !== null && printers.some(({ printerId }) => printerId === job.printerId)) ||
       (unplaced.get(job)?.includes(gateId) ?? false);
-    const here = (all: readonly PrintJob[]) => (isAlone ? all : all.filter(isHere));
+    // A printer that is left of a group lists the prints of its other members as well.
+    const isOthers = ({ printerId }: PrintJob) =>
+      printerId !== null && printerId !== machine.ownId && this.#records.index.isOther(printerId, gateId);
+    const here = (all: readonly PrintJob[]) => all.filter(isAlone ? (job) => !isOthers(job) : isHere);
     const jobs = here(status.jobs);
     // Without its id, no later status can tell what has become of a print: it counts as one of which no job tells.
     const isBusy = printers.some(isBusyPrinter) || jobs.some((job) => job.clusterJobId === null && isOnPlate(job));

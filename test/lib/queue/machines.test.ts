@@ -81,6 +81,22 @@ describe('queue: the plate of a machine', () => {
       assert.deepEqual(await see('C1', group('P1', 'P2')), { P1: 'clear', P2: 'awaiting' });
     });
 
+    it('stays closed as that of the member that is left, whatever another one has printed last', async () => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start(onlyC1);
+      await see('C1', { ...group('P1', 'P2'), ...past(failed('P1')) });
+      const left = alone('P1', past(on('P2', at('y', 'finished', 100)), failed('P1')));
+      assert.deepEqual(await see('C1', left, left), { only: 'awaiting' });
+    });
+
+    it('is not that of another printer whose host has the nil GUID as well', async () => {
+      all.farm.clusters.set('C1', { host_guid: NIL }).set('C2', { host_guid: NIL });
+      for (const clusterId of ['C1', 'C2']) all.farm.changes.set(clusterId, answer(alone(NIL)));
+      await start();
+      assert.deepEqual(await see('C1', alone(NIL, past(failed(NIL)))), { only: 'awaiting' });
+      assert.deepEqual(await see('C2', alone(NIL)), { only: 'clear' });
+    });
+
     it('is not that of a member with a clear plate that has left the group', async () => {
       all.farm.changes.set('C1', answer(group('P1', 'P2')));
       await start({ ...onlyC1, gate: 'confirm' });
