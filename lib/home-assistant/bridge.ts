@@ -350,12 +350,13 @@ export class Bridge {
     if (!isAnnounced) await this.#save(device);
   }
 
-  /** The device of a cluster; null while its host is not known. */
+  /** The device of a cluster; null while its host is not known, and if it is that of another cluster with the same host. */
   async #device(clusterId: string, hostGuid: string | null): Promise<Device | null> {
     const known = this.#devices.get(clusterId);
-    if (known) return this.#recalled(known);
-    const id = await this.#identify(clusterId, hostGuid);
+    const id = known?.id ?? (await this.#identify(clusterId, hostGuid));
     if (id === null) return null;
+    if (this.#isOfTwin(id, clusterId)) return null;
+    if (known) return this.#recalled(known);
     // The printer came back under another cluster id.
     const moved = this.#devicesById.get(id);
     if (moved) {
@@ -372,6 +373,18 @@ export class Bridge {
     this.#devicesById.set(id, device);
     if (moved) await this.#save(device);
     return this.#recalled(device);
+  }
+
+  /** Whether a device is that of another cluster in the list, which has the same host. */
+  #isOfTwin(id: string, clusterId: string): boolean {
+    const { clusterList, membership } = this.#options.watcher;
+    const { last } = clusterList;
+    const listed = last?.get(this.#listedById(last).get(id) ?? '');
+    if (!listed) return false;
+    // Several runtimes must choose alike, whatever each has published.
+    const held = membership === null ? last?.get(this.#devicesById.get(id)?.clusterId ?? '') : undefined;
+    const { clusterId: chosen } = held && isOnline(held) === isOnline(listed) ? held : listed;
+    return chosen !== clusterId;
   }
 
   /** The device with what earlier messages announced, as soon as the store can be read. */
@@ -555,14 +568,19 @@ export class Bridge {
     return (last && find(last)) ?? find(await clusterList.read(LIST_AGE));
   }
 
-  /** Clusters of a list that the node publishes, by the ids of their devices. */
+  /**
+   * Clusters of a list that the node publishes, by the ids of their devices. The list may have a host twice, if it was connected
+   * anew: then each runtime chooses one that is online.
+   */
   #listedById(list: ReadonlyMap<string, ListedCluster>): ReadonlyMap<string, string> {
     if (this.#listed?.list === list) return this.#listed.byId;
     const { only } = this.#options;
     const byId = new Map<string, string>();
-    for (const { clusterId, hostGuid } of list.values()) {
+    for (const cluster of list.values()) {
+      const { clusterId, hostGuid } = cluster;
       const id = deviceId(clusterId, hostGuid);
-      if ((only === null || only === clusterId) && !byId.has(id)) byId.set(id, clusterId);
+      const other = list.get(byId.get(id) ?? '');
+      if ((only === null || only === clusterId) && (!other || precedes(cluster, other))) byId.set(id, clusterId);
     }
     this.#listed = { list, byId };
     return byId;
@@ -587,6 +605,12 @@ export class Bridge {
     else this.#retain(this.#options.topics.of(device.id, 'picture'), image, 0);
   }
 }
+
+/** Whether the device of two clusters with one host is that of the first one: each list has the same answer. */
+const precedes = (one: ListedCluster, other: ListedCluster): boolean =>
+  isOnline(one) === isOnline(other) ? one.clusterId < other.clusterId : isOnline(one);
+
+const isOnline = ({ online }: ListedCluster): boolean => online === true;
 
 function forgetSent(device: Device): void {
   Object.assign(device, { config: null, sent: null, availability: null } satisfies Partial<Device>);

@@ -680,6 +680,57 @@ describe('lib/home-assistant/bridge', () => {
     assert.deepEqual(one.acts, [['c', 'pause']]);
   });
 
+  describe('whose host the list has twice', () => {
+    const CONFIG = 'homeassistant/device/remote_printing_host/config';
+    const AWAY: Json = { is_online: false, printers: [] };
+    const twice = (one: Partial<ListedCluster>, other: Partial<ListedCluster>) =>
+      new Map([
+        ['a', { ...listed('a', 'HOST'), ...one }],
+        ['b', { ...listed('b', 'HOST'), ...other }],
+      ]);
+    const shown = ({ sent }: Runtime) =>
+      sent.filter(({ topic }) => topic === 'p/host/availability').map(({ payload }) => payload);
+
+    it('is that of the cluster that is online, also for commands', async () => {
+      const one = runtime({ id: null });
+      one.list = twice({ online: false }, {});
+      for (let poll = 0; poll < 3; poll++) await one.see(statusOf('a', 'HOST', AWAY), statusOf('b', 'HOST'));
+      assert.deepEqual(shown(one), ['online']);
+      assert.equal(one.count('p/host/state'), 1);
+      await one.command('host');
+      assert.deepEqual(one.acts, [['b', 'pause']]);
+      one.list = twice({}, { online: false });
+      for (let poll = 0; poll < 3; poll++) await one.see(statusOf('a', 'HOST'), statusOf('b', 'HOST', AWAY));
+      await one.command('host');
+      assert.deepEqual(one.acts.at(-1), ['a', 'pause']);
+      assert.deepEqual(shown(one), ['online']);
+    });
+
+    it('stays that of its cluster while the other one is as well online, or as well offline', async () => {
+      const one = runtime({ id: null });
+      const printing = statusOf('b', 'HOST', { print_jobs: [job] });
+      one.list = twice({ online: false }, {});
+      await one.see(printing);
+      one.list = twice({}, {});
+      for (let poll = 0; poll < 3; poll++) await one.see(statusOf('a', 'HOST'), printing);
+      await one.command('host');
+      assert.deepEqual(one.acts, [['b', 'pause']]);
+      assert.equal(one.count('p/host/state'), 1);
+      one.list = twice({ online: false }, { online: false });
+      for (let poll = 0; poll < 3; poll++) await one.see(statusOf('a', 'HOST', AWAY), statusOf('b', 'HOST', AWAY));
+      assert.deepEqual(shown(one), ['online', 'offline']);
+      assert.equal(one.count(CONFIG), 1);
+    });
+
+    it('is published by one of two runtimes that poll a cluster each', async () => {
+      const both = ['a', 'b'].map((id) => runtime({ id }));
+      for (const each of both) each.list = twice({ online: false }, {});
+      await both[0]?.see(statusOf('a', 'HOST', AWAY));
+      await both[1]?.see(statusOf('b', 'HOST'));
+      assert.deepEqual(both.map(shown), [[], ['online']]);
+    });
+  });
+
   it('takes pictures of a print at its intervals, and one of its end', async () => {
     const one = runtime({ picture: 30 });
     const status = (wire: Json = {}) => statusOf('a', 'HOST-A', wire);
