@@ -239,7 +239,8 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
   }
   if (isBusy && !before) {
     const isOfJob = jobs.some((job) => tellsOfPrint(job) || isEndOf(gate, job));
-    if (isOfJob || (gate.ended && isTail(gate.ended, sight))) return gate;
+    const isExplained = isOfJob || (gate.ended && isTail(gate.ended, sight));
+    if (isExplained && !jobs.some(isNameless)) return gate;
     const printing = { id: `unlisted-${gate.closings + 1}`, missingSince: null, isUnlisted: true };
     return { ...withUnreadOnly(gate), begun: gate.begun + 1, printing };
   }
@@ -362,12 +363,15 @@ export const mayHavePrinted = (job: PrintJob): boolean =>
 /** A job that occupies the plate; one that waits for a clear plate has ended. */
 const isPrinting = (job: PrintJob): boolean => job.clusterJobId !== null && hasBegun(job) && !isOver(job);
 
+/** Whether a job has a print on the plate but no id: no later status can tell what has become of it. */
+export const isNameless = (job: PrintJob): boolean => job.clusterJobId === null && isOnPlate(job);
+
 /** Whether a job explains why its printer is busy, and tells later what has become of the print. */
 export const tellsOfPrint = (job: PrintJob): boolean =>
   job.clusterJobId !== null && (job.state === 'preparing' || isOnPlate(job));
 
 /** Whether a job has a print on the plate, whatever its end. */
-export const isOnPlate = (job: PrintJob): boolean =>
+const isOnPlate = (job: PrintJob): boolean =>
   occupiesPrinter(job) || isPlateWaiting(job) || (hasBegun(job) && !isOver(job));
 
 /** A job that is still listed although its end is decided, and does not wait for a clear plate yet. */

@@ -13,7 +13,7 @@ import {
   newGate,
   observed,
   type Sight,
-  isOnPlate,
+  isNameless,
   tellsOfPrint,
 } from '../model/gate-sights';
 import { gateIdOf, type Machine, machineOf, printerIdOf } from '../model/machine';
@@ -252,8 +252,8 @@ export class PlateGates {
       printerId !== null && printerId !== machine.ownId && this.#records.index.isOther(printerId, gateId);
     const here = (all: readonly PrintJob[]) => all.filter(isAlone ? (job) => !isOthers(job) : isHere);
     const jobs = here(status.jobs);
-    // Without its id, no later status can tell what has become of a print: it counts as one of which no job tells.
-    const isBusy = printers.some(isBusyPrinter) || jobs.some((job) => job.clusterJobId === null && isOnPlate(job));
+    // A print without an id counts as one of which no job tells.
+    const isBusy = printers.some(isBusyPrinter) || jobs.some(isNameless);
     const { sightings, interval, clock } = this.#deps;
     const isGone = (id: string) => this.#isGone(id, gateId);
     const isUnlisted = isBusy && !jobs.some(tellsOfPrint);

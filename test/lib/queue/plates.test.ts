@@ -35,6 +35,7 @@ describe('queue/plates', () => {
   const QUEUED = { print_jobs: [job('a', 'queued')] };
   const VANISHED = [{}, under('a'), {}, {}];
   const CLEANED = [{}, cleanup('a'), past(A)];
+  const { uuid: _, ...NAMELESS } = at('', 'printing', 50);
   const AWAY = { is_online: false, print_jobs: [printing('x')] };
   const LEAVING = { ...BUSY, print_jobs: [at('a', 'failed_post_print', 60)] };
   const NAMED = { ...BUSY, print_jobs: [at('a', 'failed_wait_cleanup', 60)] };
@@ -241,6 +242,18 @@ describe('queue/plates', () => {
       { print_jobs: [{ status: 'queued' }] },
       {},
       {},
+    ],
+
+    ['is closed while a job without an id prints', 'busy busy busy ', {}, { ...BUSY, print_jobs: [NAMELESS] }],
+    [
+      'closes after a print without an id that was found under way',
+      'closed closed closed A',
+      ...[{ print_jobs: [NAMELESS] }, {}, {}],
+    ],
+    [
+      'closes after a print without an id beside a queued job',
+      'closed closed closed A',
+      ...[{}, { print_jobs: [NAMELESS, job('a', 'queued')] }, { print_jobs: [job('a', 'queued')] }, {}, {}],
     ],
 
     // What counts as begun
