@@ -4,6 +4,7 @@ import {
   closed,
   type EndedPrint,
   KNOWN_KEPT,
+  knows,
   type Outcome,
   type PlateGate,
   type PlateIds,
@@ -288,6 +289,15 @@ function withOutcome(gate: PlateGate, outcome: Outcome): PlateGate {
 const withSource = (gate: PlateGate, source: Source): PlateGate =>
   gate.ended && gate.ended.source !== source ? { ...gate, ended: { ...gate.ended, source } } : gate;
 
+// A print out of sight
+
+/** The gate after a status that lists a print on its machine, and does not show the machine: nobody may ever see it print. */
+export function withHidden(gate: PlateGate, id: string): PlateGate {
+  if (gate.printing || knows(gate, id)) return gate;
+  const printing = { id, missingSince: null, isUnlisted: false };
+  return { ...withUnreadOnly(takenOff(gate)), begun: gate.begun + 1, printing };
+}
+
 // A farewell
 
 /**
@@ -361,7 +371,8 @@ export const mayHavePrinted = (job: PrintJob): boolean =>
   hasBegun(job) || job.state === 'finished' || (job.state === 'failed' && job.started !== false);
 
 /** A job that occupies the plate; one that waits for a clear plate has ended. */
-const isPrinting = (job: PrintJob): boolean => job.clusterJobId !== null && hasBegun(job) && !isOver(job);
+export const isPrinting = (job: PrintJob): job is PrintJob & { clusterJobId: string } =>
+  job.clusterJobId !== null && hasBegun(job) && !isOver(job);
 
 /** Whether a job has a print on the plate but no id: no later status can tell what has become of it. */
 export const isNameless = (job: PrintJob): boolean => job.clusterJobId === null && isOnPlate(job);

@@ -8,7 +8,9 @@ import { allToTheirEnds } from '../../time/concurrency';
 import { isCleared, knows, type PlateGate } from '../model/gate';
 import {
   type Farewell,
+  isPrinting,
   withFarewell,
+  withHidden,
   mayHavePrinted,
   newGate,
   observed,
@@ -123,7 +125,9 @@ export class PlateGates {
     const { sightings } = this.#deps;
     const { clusterId, online, stale, printers } = status;
     if (online === false) sightings.miss(this.#nameOf(clusterId), []);
+    // The lists of an offline printer may be old.
     if (online === false || stale) return;
+    if (printers.length === 0) await this.#followHidden(status, requestedAt);
     const shown = this.#recognise(status);
     const left = this.#leftOf(clusterId, shown, requestedAt);
     sightings.miss(
@@ -148,6 +152,23 @@ export class PlateGates {
     if (work.length > 0) await allToTheirEnds(work);
     for (const { gateId } of replaced) await this.#records.forget(gateId);
     if (shown.length > 0) sightings.read(this.#nameOf(clusterId), requestedAt);
+  }
+
+  /** Follows the prints of a status that shows no printer. Rejects if a change can't be written: the next status tries again. */
+  async #followHidden({ clusterId, jobs }: ClusterStatus, requestedAt: number): Promise<void> {
+    const here = this.#records.index.in(clusterId);
+    const prints = here.length === 0 ? [] : jobs.filter(isPrinting);
+    for (const { clusterJobId, printerId } of prints) {
+      const named = here.filter(({ ownIds }) => printerId !== null && ownIds.includes(printerId));
+      const isOthers = (gateId: string) => printerId !== null && this.#records.index.isOther(printerId, gateId);
+      const [gate, ...others] = named.length > 0 ? named : here.filter(({ gateId }) => !isOthers(gateId));
+      if (!gate || others.length > 0 || this.#isElsewhere(clusterJobId, gate.gateId)) continue;
+      const { gateId } = gate;
+      const isKnown = withHidden(gate, clusterJobId) === gate || this.isBehind(gateId) || this.#records.isNewer(gateId);
+      if (isKnown || this.#deps.sightings.isOutdated(this.#nameOf(gateId), requestedAt)) continue;
+      await this.#records.update(gateId, (current) => current && withHidden(current, clusterJobId));
+      this.#deps.changed();
+    }
   }
 
   /** Begins the gate of a machine at its first sight. Rejects while the store can't be read or written. */

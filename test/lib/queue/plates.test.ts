@@ -227,6 +227,23 @@ describe('queue/plates', () => {
       {},
     ],
 
+    // Out of sight
+    [
+      'closes after a print that only statuses without printers have listed',
+      'closed closed closed A',
+      ...[{}, { printers: [], print_jobs: [printing('a')] }, { printers: [] }, {}, {}],
+    ],
+    [
+      'closes once after a print that a status without printers lists on after its end',
+      'closed closed open A',
+      ...[{}, ...print(A), { printers: [], print_jobs: [printing('a')] }, past(A), past(A)],
+    ],
+    [
+      'closes after a print that ended while statuses had no printers',
+      'closed closed open A',
+      ...[{}, { printers: [], print_jobs: [printing('a')] }, { printers: [], ...past(A) }, past(A)],
+    ],
+
     // A print whose job has no id
     ...['pre_print', 'printing', 'failed_post_print', 'wait_cleanup', 'odd_word'].flatMap((status) =>
       [idle, BUSY.printers[0]].map((printer): [string, string, ...Step[]] => [
