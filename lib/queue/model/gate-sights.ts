@@ -102,10 +102,12 @@ export function damagedGate(rest: PlateIds, at: number): PlateGate {
 /** The gate after a status that shows its machine; the same object if nothing changed. */
 export function observed(before: PlateGate, sight: Sight): PlateGate {
   const { jobs, history, isElsewhere, at } = sight;
+  const mayBeOlder = before.clusterId === sight.clusterId ? isNever : lastElsewhere(before, history);
   // Most statuses change nothing: then each step returns the gate that it got.
   let gate = withHistory(withPlace(withUnread(before, sight), sight), sight);
   for (const job of history.toReversed())
-    if (!isOthers(gate, job, isElsewhere)) gate = withPast(gate, job, at, history);
+    if (!isOthers(gate, job, isElsewhere))
+      gate = withPast(gate, job, at, (now) => mayBeOlder(now) || isListedBehind(now, job, history));
   // The end of a print is decided before its printer is free, and before it asks for a clear plate.
   for (const job of jobs) if (isCoolingDown(job)) gate = withPast(gate, job, at);
   for (const job of jobs) if (isPlateWaiting(job)) gate = withCleanup(gate, job, at);
@@ -173,20 +175,34 @@ const withId = (ids: readonly string[], id: string | null): readonly string[] =>
 const isListedBehind = ({ known }: PlateGate, job: PrintJob, history: readonly PrintJob[]): boolean =>
   history.slice(0, history.indexOf(job)).some(({ clusterJobId: id }) => id !== null && known.includes(id));
 
-function withPast(gate: PlateGate, job: PrintJob, at: number, history: readonly PrintJob[] = []): PlateGate {
+const isNever = (): boolean => false;
+
+/** Returns whether the last print of a gate is one that a cluster's history lacks: it may have ended in another cluster since. */
+function lastElsewhere({ ended: last }: PlateGate, history: readonly PrintJob[]): (gate: PlateGate) => boolean {
+  const isElsewhere = last?.clearedAt === null && !history.some(({ clusterJobId }) => clusterJobId === last.id);
+  return isElsewhere ? ({ ended }) => ended?.id === last.id : isNever;
+}
+
+/** @param mayBeOlder whether a print that nobody saw may have ended before the last one that is known */
+function withPast(
+  gate: PlateGate,
+  job: PrintJob,
+  at: number,
+  mayBeOlder: (gate: PlateGate) => boolean = isNever,
+): PlateGate {
   const id = job.clusterJobId;
   if (id === null) return gate;
   if (gate.ended?.id === id && gate.ended.source !== 'earlier') return withOutcome(gate, outcomeOf(job));
   if (gate.known.includes(id)) return gate;
   if (gate.printing?.id === id) return closed(gate, id, { outcome: outcomeOf(job), source: 'job', at });
   if (!mayHavePrinted(job)) return gate;
-  if (isListedBehind(gate, job, history)) return withOlder(gate, id, at);
+  if (mayBeOlder(gate)) return withOlder(gate, id, at);
   return closed(gate, id, { outcome: outcomeOf(job), source: 'job', at });
 }
 
 /**
- * The gate after a print that nobody saw, and that the history lists behind one that is known to have ended. It is an older one
- * that comes late, or the history has another order. So its end opens nothing, and it is no verdict on the last print.
+ * The gate after a print that nobody saw, and that may be older than the last one: the history lists it behind one that is known
+ * to have ended, or that of another cluster lists it. So its end opens nothing, and it is no verdict on the last print.
  */
 function withOlder(gate: PlateGate, id: string, at: number): PlateGate {
   const { ended, printing } = gate;
@@ -312,7 +328,8 @@ export function withFarewell(before: PlateGate, { clusterId, jobs, history, unpl
       ? withUnreadOnly(before, { ...unread, clusterIds: others })
       : before;
   const isOwn = ({ printerId }: PrintJob) => printerId !== null && gate.ownIds.includes(printerId);
-  for (const job of [...history.toReversed(), ...jobs]) if (isOwn(job)) gate = withPast(gate, job, at);
+  const mayBeOlder = lastElsewhere(before, history);
+  for (const job of [...history.toReversed(), ...jobs]) if (isOwn(job)) gate = withPast(gate, job, at, mayBeOlder);
   for (const { clusterJobId } of unplaced) if (clusterJobId !== null) gate = settledBy(gate, clusterJobId, at);
   const isNews = gate.ended !== null && gate.ended.id !== before.ended?.id;
   return isNews && gate.ended ? { ...gate, ended: { ...gate.ended, hasGap: true } } : gate;

@@ -1052,6 +1052,15 @@ describe('queue: the plate of a machine', () => {
   });
 
   describe('that has another cluster id', () => {
+    it('stays closed after a failed print when the history where it comes lists an older one', async () => {
+      all.farm.changes.set('C2', answer(OFFLINE));
+      await start();
+      assert.deepEqual(await see('C1', alone('P1'), alone('P1', past(failed('P1')))), { only: 'awaiting' });
+      await see('C1', alone('P3'));
+      const older = alone('P1', past(on('P1', at('y', 'finished', 100))));
+      assert.deepEqual(await see('C2', older, older), { only: 'awaiting' });
+    });
+
     it('is closed if its record was lost, as the checkpoint of its former cluster names it', async () => {
       all.farm.changes.set('C1', answer(alone('P1'))).set('C2', answer(OFFLINE));
       await start();
@@ -1422,6 +1431,17 @@ describe('queue: the plate of a machine', () => {
         assert.deepEqual(await see('C2', alone('P2')), { only: 'clear' });
         await all.pass(60);
         assert.deepEqual(all.farm.sent.toSorted(), ['C1 job', 'C2 job']);
+      });
+
+    for (const gate of MODES)
+      it(`stays closed after a failed print when its former cluster lists one that finished, in the mode ${gate}`, async () => {
+        await move({ gate });
+        const plate = past(failed('P2', 'y'));
+        assert.deepEqual(await see('C2', alone('P2', plate)), { only: 'awaiting' });
+        await readAgain({ ...alone('P1'), ...placed });
+        assert.deepEqual(await see('C2', alone('P2', plate), alone('P2', plate)), { only: 'awaiting' });
+        await one.clear(true, 'C2');
+        assert.deepEqual(await see('C2', alone('P2', plate)), { only: 'clear' });
       });
 
     for (const [what, wire] of [
