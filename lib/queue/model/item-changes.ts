@@ -224,12 +224,16 @@ function retriedCopy(record: ItemRecord, { copy, attempt }: NamedCopy, context: 
   return concluded(withCopy({ ...record, waitsSince: context.now, prints }, copy, null), context);
 }
 
-/** Cancels the copies that have not begun. A print under way goes on; a job that waits in a printer is recalled. */
+/**
+ * Cancels the copies that have not begun, and those that failed, of an item that has ended too. A print under way goes on; a job
+ * that waits in a printer is recalled.
+ */
 export function removed(record: ItemRecord, context: ChangeContext): ItemRecord {
-  if (record.endedAt !== null) return record;
+  if (record.endedAt !== null && copiesIn(record, 'failed').length === 0) return record;
   if (isBeingSent(record)) throw busy();
   const others = [...waitingCopies(record), ...copiesIn(record, 'held', 'failed')];
-  const cancelled = withCopies({ ...record, isRemoved: true }, others, 'cancelled');
+  // An item that failed ends anew.
+  const cancelled = withCopies({ ...record, isRemoved: true, endedAt: null }, others, 'cancelled');
   return concluded(cancelled, context);
 }
 

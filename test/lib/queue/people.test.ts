@@ -81,6 +81,14 @@ describe('queue/people', () => {
     ['releases aborted copies', ABORTED, after(clear, does('release')), 'active: aborted, printing; 1 active'],
     ['removes an item that waits', PAUSED, does('remove'), 'cancelled: nothing; ', 'item.cancelled'],
     ['removes an aborted copy', ABORTED, does('remove'), 'cancelled: aborted; ', 'item.cancelled'],
+    ['removes a copy that has failed', FAILED, after(clear, does('remove')), 'cancelled: failed; ', 'item.cancelled'],
+    [
+      'removes an item of parts that has failed, and owes none of them again',
+      { ...FAILED, add: { wanted: 4, perPrint: 4 } },
+      after(clear, does('remove')),
+      'cancelled: failed; ',
+      'item.cancelled',
+    ],
     ['cancels what fails after a removal', FAILING, does('remove'), 'cancelled: failed; ', 'item.cancelled'],
     [
       'adds copies to a removed item that still prints',
