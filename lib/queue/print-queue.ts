@@ -17,7 +17,14 @@ import { addedOf, highestRank, itemStateOf, withoutEvents, withRank } from './mo
 import * as changes from './model/item-changes';
 import { newItem } from './model/item-changes';
 import { rankAfter } from './model/rank';
-import { paused, pausedPrinters, type PauseState, type QueueRecord, withoutQueueEvents } from './model/queue-record';
+import {
+  isPauseOver,
+  paused,
+  pausedPrinters,
+  type PauseState,
+  type QueueRecord,
+  withoutQueueEvents,
+} from './model/queue-record';
 import { requirementOf } from './model/requirement';
 import type * as api from './model/types';
 import {
@@ -168,7 +175,10 @@ export class PrintQueue implements api.QueueApi {
     return view.explanation();
   }
 
-  pause({ printer, until, reason }: api.Pause, deadline: Deadline): Promise<api.QueueExplanation> {
+  async pause({ printer, until, reason }: api.Pause, deadline: Deadline): Promise<api.QueueExplanation> {
+    // It would pause nothing, and end a pause that is there.
+    if (isPauseOver({ until }, this.#parts.clock.now()))
+      throw new PrintingError('INVALID_INPUT', phrase`A pause must end in the future: check msg.until.`);
     return this.#setPause(printer, { until, reason }, deadline);
   }
 

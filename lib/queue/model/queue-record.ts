@@ -81,7 +81,8 @@ const HOUR = 3_600_000;
 export const paused = (record: QueueRecord, pause: PauseState | null): QueueRecord => ({ ...record, paused: pause });
 
 /** Whether a pause has ended by itself. */
-export const isPauseOver = ({ until }: PauseState, now: number): boolean => until !== null && until <= now;
+export const isPauseOver = ({ until }: Pick<PauseState, 'until'>, now: number): boolean =>
+  until !== null && until <= now;
 
 /** A printer at its place, and the id of its machine's plate gate; undefined: none is known. */
 export type PlacedMachine = PrinterTarget & { gateId: string | undefined };

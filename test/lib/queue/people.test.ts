@@ -277,6 +277,23 @@ describe('queue/people', () => {
     assert.equal(await one.outcome('b'), 'active: printing; 1 active');
   });
 
+  it('refuses a pause that would be over at once, and keeps the one that is there', async () => {
+    one = await all.begin({ printers: ['C1'] });
+    await one.pause();
+    await one.pause('C1');
+    await one.add('a');
+    // Seconds since 1970 in the place of milliseconds.
+    for (const until of [all.clock.now(), Math.floor(all.clock.now() / 1000)])
+      for (const clusterId of [null, 'C1'])
+        await assert.rejects(one.pause(clusterId, null, until), { code: 'INVALID_INPUT' });
+    for (const clusterId of [null, 'C1']) {
+      await all.pass(20);
+      assert.deepEqual(all.farm.sent, []);
+      await one.resume(clusterId);
+    }
+    assert.deepEqual(all.farm.sent, ['C1 job']);
+  });
+
   it('sends the next copy after a read that is the first to show a print that a person has settled', async () => {
     one = await all.begin({ printers: ['C1'], gate: 'confirm' });
     all.farm.isHidden = true;
