@@ -115,7 +115,12 @@ export class PrintQueue implements api.QueueApi {
     deadline: Deadline,
   ): Promise<api.QueueItem[]> {
     const { data, view } = await this.#runtime.ready(deadline);
-    const ranks = movedRanks(await this.#find(data, target), data.items.all, view.plan.order, to);
+    const moved = await this.#find(data, target);
+    const planned = {
+      order: view.plan.order,
+      orderWith: (ranks: ReadonlyMap<string, string>) => view.orderWith(ranks),
+    };
+    const ranks = movedRanks(moved, data.items.all, planned, to);
     return this.#changeAll(target, deadline, (record) => withRank(record, ranks.get(record.itemId) ?? record.rank));
   }
 

@@ -112,6 +112,11 @@ export class QueueView {
     return this.#planned.plan;
   }
 
+  /** The items in the order of the present plan, if some had these ranks. */
+  orderWith(ranks: ReadonlyMap<string, string>): string[] {
+    return this.#planned.planner.orderWith(ranks);
+  }
+
   get input(): PlanInput {
     return this.#planned.input;
   }

@@ -412,6 +412,12 @@ export class Planner {
     return position === NONE ? null : position + 1;
   }
 
+  /** The order of the last plan, if some items had these ranks. */
+  orderWith(ranks: ReadonlyMap<string, string>): string[] {
+    const turns = this.#ready.map((turn) => ({ ...turn, rank: ranks.get(turn.itemId) ?? turn.rank }));
+    return frontFirst(turns.sort(compareTurns)).map(({ itemId }) => itemId);
+  }
+
   /** Whether an item could be planned in the last plan, or only must not start yet. */
   canPlan(itemId: string): boolean {
     const turn = this.#byItem.get(itemId);
@@ -589,14 +595,19 @@ function sortedTurns(sorted: readonly Turn[], moved: ReadonlySet<Turn>): Turn[] 
   return turns;
 }
 
-/** Numbers the turns: a copy that was rejected goes to the front of its priority. */
+/** Numbers the turns. */
 function numbered(ready: readonly Turn[]): readonly Turn[] {
-  const isFront = ({ front }: Turn) => front > 0;
-  const order = ready.some(isFront)
-    ? ready.toSorted((one, other) => other.priority - one.priority || Number(isFront(other)) - Number(isFront(one)))
-    : ready;
+  const order = frontFirst(ready);
   for (let at = 0; at < order.length; at++) (order[at] as Turn).position = at;
   return order;
+}
+
+/** The sorted turns in their order: a copy that was rejected goes to the front of its priority. */
+function frontFirst(sorted: readonly Turn[]): readonly Turn[] {
+  const isFront = ({ front }: Turn) => front > 0;
+  return sorted.some(isFront)
+    ? sorted.toSorted((one, other) => other.priority - one.priority || Number(isFront(other)) - Number(isFront(one)))
+    : sorted;
 }
 
 /** Number of prints that may start now. */

@@ -476,55 +476,71 @@ export class Reservations {
   }
 }
 
+/** The present order of the items that can be planned, and the one that they would have with other ranks. */
+interface PlannedOrder {
+  order: readonly string[];
+  orderWith: (ranks: ReadonlyMap<string, string>) => readonly string[];
+}
+
 /**
- * New ranks of moved items, by item: among those of their priority, as an item never passes one of a higher priority.
- * `order`: the items that can be planned. Throws QUEUE_ITEM_NOT_FOUND and INVALID_INPUT.
+ * New ranks of moved items, by item: among those of their priority, as an item never passes one of a higher priority. Throws
+ * QUEUE_ITEM_NOT_FOUND, INVALID_INPUT, and NOT_ACCEPTED if an item would not stand where it is wanted, as ranks do not decide alone.
  */
 export function movedRanks(
   moved: readonly ItemRecord[],
   all: readonly ItemRecord[],
-  order: readonly string[],
+  { order, orderWith }: PlannedOrder,
   to: { position: number } | { before: string },
 ): Map<string, string> {
   const ranks = new Map<string, string>();
+  const planned = new Set(order);
+  /** By priority, the order that is wanted. */
+  const wanted: string[][] = [];
   for (const priority of new Set(moved.map((item) => item.priority))) {
     const own = moved.filter((item) => item.priority === priority).sort(byRank);
     const peers = all
       .filter((item) => item.priority === priority && item.endedAt === null && !own.includes(item))
       .sort(byRank);
-    const at =
-      'before' in to ? placeBefore(to.before, peers, all) : placeAt(to.position, peers, { all, order, priority });
+    const places = new Map(peers.map(({ itemId }, at) => [itemId, at]));
+    const others = order.filter((itemId) => places.has(itemId));
+    const higher = all.filter((item) => item.priority > priority && planned.has(item.itemId)).length;
+    // A position is one of the whole plan, 1 is next.
+    const next = 'before' in to ? neighbour(to.before, peers, all) : others[Math.max(0, to.position - 1 - higher)];
+    const at = next === undefined ? peers.length : (places.get(next) ?? peers.length);
     let before = peers[at - 1]?.rank ?? null;
     const after = peers[at]?.rank ?? null;
     for (const { itemId } of own) {
       before = rankBetween(before, after);
       ranks.set(itemId, before);
     }
+    const ids = own.map(({ itemId }) => itemId).filter((itemId) => planned.has(itemId));
+    const place = next === undefined ? others.length : others.indexOf(next);
+    if (place >= 0 && ids.length > 0) wanted.push(others.toSpliced(place, 0, ...ids));
   }
+  if (wanted.length > 0) checkPlaces(orderWith(ranks), wanted);
   return ranks;
 }
 
-function placeBefore(itemId: string, peers: readonly ItemRecord[], all: readonly ItemRecord[]): number {
-  const at = peers.findIndex((item) => item.itemId === itemId);
-  if (at >= 0) return at;
+/** Throws NOT_ACCEPTED unless the items stand in these orders. */
+function checkPlaces(order: readonly string[], wanted: readonly (readonly string[])[]): void {
+  for (const ids of wanted) {
+    const among = new Set(ids);
+    const found = order.filter((itemId) => among.has(itemId));
+    if (!ids.every((itemId, at) => itemId === found[at]))
+      throw new PrintingError(
+        'NOT_ACCEPTED',
+        phrase`The order of the queue leaves the item where it is: change its priority instead of moving it.`,
+      );
+  }
+}
+
+function neighbour(itemId: string, peers: readonly ItemRecord[], all: readonly ItemRecord[]): string {
+  if (peers.some((item) => item.itemId === itemId)) return itemId;
   if (!all.some((item) => item.itemId === itemId)) throw itemNotFound();
   throw new PrintingError(
     'INVALID_INPUT',
     phrase`An item can only be moved among waiting items of the same priority: choose another msg.before.`,
   );
-}
-
-/** Place of a position of the whole plan, 1 is next, among the items of one priority. */
-function placeAt(
-  position: number,
-  peers: readonly ItemRecord[],
-  { all, order, priority }: { all: readonly ItemRecord[]; order: readonly string[]; priority: number },
-): number {
-  const planned = new Set(order);
-  const higher = all.filter((item) => item.priority > priority && planned.has(item.itemId)).length;
-  const plannable = peers.filter(({ itemId }) => planned.has(itemId));
-  const neighbour = plannable[Math.max(0, position - 1 - higher)];
-  return neighbour ? peers.indexOf(neighbour) : peers.length;
 }
 
 const byRank = (one: ItemRecord, other: ItemRecord): number =>

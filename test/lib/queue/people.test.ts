@@ -416,6 +416,42 @@ describe('queue/people', () => {
     );
   });
 
+  it('moves items that the rule of the queue leaves equal, and refuses a move that this rule would undo', async () => {
+    for (const [id, seconds] of Object.entries({ short: 60, long: 600 }))
+      all.farm.metadata.set(id, { print: { estimated_time: seconds } });
+    one = await all.begin({ sort: 'shortest' });
+    await one.pause();
+    for (const key of ['long 1', 'long 2', 'long 3', 'short']) await one.add(key, { jobId: key.split(' ')[0] ?? '' });
+    const shown = async () => (await one.list()).map((item) => item.queueKey).join(', ');
+    const move = async (queueKey: string, to: { position: number } | { before: string }) => {
+      await one.ask((queue, deadline) => queue.move({ queueKey }, to, deadline));
+      return shown();
+    };
+    const first = { before: (await one.item('short')).itemId };
+    for (const to of [{ position: 1 }, first])
+      await assert.rejects(move('long 3', to), { code: 'NOT_ACCEPTED', message: /change its priority/ });
+    await assert.rejects(move('short', { position: 9 }), { code: 'NOT_ACCEPTED' });
+    assert.equal(await shown(), 'short, long 1, long 2, long 3');
+    assert.equal(await move('long 3', { position: 2 }), 'short, long 3, long 1, long 2');
+    assert.equal(await move('long 1', { position: 9 }), 'short, long 3, long 2, long 1');
+    assert.equal(await move('short', { position: 1 }), 'short, long 3, long 2, long 1');
+  });
+
+  it('moves no item in front of a copy that a verdict owes, and others to their positions behind it', async () => {
+    one = await all.begin({ gate: 'confirm', printers: ['C1'] });
+    for (const key of ['a', 'b', 'c']) await one.add(key);
+    await one.ask((queue, deadline) => queue.move({ queueKey: 'b' }, { position: 2 }, deadline));
+    await all.pass(70);
+    await one.pause();
+    await one.clear(false);
+    const move = async (queueKey: string, position: number) => {
+      await one.ask((queue, deadline) => queue.move({ queueKey }, { position }, deadline));
+      return (await one.list()).map((item) => item.queueKey).join(' ');
+    };
+    await assert.rejects(move('b', 1), { code: 'NOT_ACCEPTED' });
+    assert.equal(await move('c', 2), 'a c b');
+  });
+
   it('replaces the alternatives of an item by those that an update names', async () => {
     for (const [id, name] of [
       ['job', 'X5'],
