@@ -394,13 +394,13 @@ export class QueueView {
   }
 
   /** Items that a new forecast expects to end after their deadlines, even if everything unknown turns out to be short. */
-  async lateItems(): Promise<string[]> {
+  async lateItems(): Promise<ItemRecord[]> {
     const input = this.#forecastInput();
     const lateIn = ({ items }: QueueForecast, among: readonly ItemRecord[]) =>
       among.filter(({ itemId, deadline }) => deadline !== null && (items.get(itemId)?.endAt ?? -Infinity) > deadline);
     let late = lateIn(await this.#forecast.make(() => input), this.#source.data.items.all);
     if (late.length > 0) late = lateIn(await runForecast(input, this.#source.clock, SHORT_SECONDS), late);
-    return late.map(({ itemId }) => itemId);
+    return late;
   }
 
   #forecastInput(): ForecastInput {

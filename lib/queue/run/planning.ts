@@ -12,6 +12,7 @@ import {
   pastCorrected,
   platesFollowed,
 } from '../model/queue-record';
+import type { ItemRecord } from '../model/types';
 import { FactsReader } from '../records/facts';
 import { PLANNER } from '../records/records';
 import { FORECAST_SHARE } from '../view';
@@ -169,10 +170,12 @@ export class Planning {
   async #recordPlan(): Promise<void> {
     const { data, view, rules } = this.#queue;
     const context = this.#context;
-    const { isBusy, toBlock, toUnblock } = view.overview;
+    const { toBlock, toUnblock } = view.overview;
     const overdue = data.withDeadline.all.filter(({ deadline }) => (deadline ?? Infinity) < context.now);
     const state = () =>
       data.state.change((before) => {
+        // Items may have come since.
+        const { isBusy } = view.overview;
         const followed = isBusy === null ? before : busyFollowed(before, isBusy, context);
         const corrected = pastCorrected(followed, context.now);
         const { all, unknownOrders } = data.items;
@@ -183,16 +186,13 @@ export class Planning {
         return view.refusals.savedIn(listed);
       }, PLANNER);
     const changes = [
-      ...[...toBlock, ...toUnblock].map(
-        ({ itemId, blocked }) =>
-          () =>
-            data.items.change(itemId, (now) => withBlocked(now, !blocked.is, context), PLANNER),
-      ),
-      ...overdue.map(
-        ({ itemId }) =>
-          () =>
-            this.#overdue(itemId),
-      ),
+      ...[...toBlock, ...toUnblock].map((record) => () => {
+        // A person may have changed it while the records before it were written.
+        const isSame = () => data.items.get(record.itemId) === record;
+        const change = (now: ItemRecord) => (isSame() ? withBlocked(now, !record.blocked.is, context) : now);
+        return data.items.change(record.itemId, change, PLANNER);
+      }),
+      ...overdue.map((record) => () => this.#overdue(record)),
       // An order is told as finished once all of its items were seen.
       ...(data.unseen ? [] : [state]),
     ];
@@ -226,7 +226,7 @@ export class Planning {
     this.#isForecasting = true;
     const startedAt = clock.monotonic();
     try {
-      await eachInTurn(await view.lateItems(), (itemId) => this.#overdue(itemId));
+      await eachInTurn(await view.lateItems(), (record) => this.#overdue(record));
     } catch (thrown) {
       this.#failed(thrown);
     }
@@ -246,12 +246,11 @@ export class Planning {
     return isWanted ? Math.max(0, this.#forecastDueAt - clock.monotonic()) : Infinity;
   }
 
-  async #overdue(itemId: string): Promise<void> {
-    await this.#queue.data.items.change(
-      itemId,
-      (record) => (mayBeLate(record) ? overdue(record, this.#context) : record),
-      PLANNER,
-    );
+  /** Records that an item misses its deadline, unless it has another one by now. */
+  async #overdue({ itemId, deadline }: ItemRecord): Promise<void> {
+    const isLate = (now: ItemRecord) => mayBeLate(now) && now.deadline === deadline;
+    const change = (now: ItemRecord) => (isLate(now) ? overdue(now, this.#context) : now);
+    await this.#queue.data.items.change(itemId, change, PLANNER);
   }
 
   /** Arms the next round. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { QueueEvent } from '../../../lib/queue/model/types';
+import { Deadline } from '../../../lib/time/deadline';
 import { QueueFarm, type Runtime } from '../../helpers/queue-farm';
 
 const MINUTE = 60_000;
@@ -169,6 +170,61 @@ describe('queue/events', () => {
     all.kill(one);
     one = await all.begin(rules);
     assert.deepEqual(ended(), []);
+  });
+
+  it('report nothing of an item that a person has changed while the records before it were written', async () => {
+    all.farm.metadata.set('job', { machine_variant: 'Maker', print: { estimated_time: 60 } });
+    one = await all.begin({ printers: ['C1'] });
+    const given = { require: { tags: ['none'] }, held: true, orderId: 'order' };
+    const ids: string[] = [];
+    for (const key of ['first', 'blocked', 'late'])
+      ids.push((await one.add(key, key === 'late' ? { held: true } : given)).item.itemId);
+    const hour = all.clock.now() + 60 * MINUTE;
+    let isHeldUp = false;
+    one.beforeUpdates(async ([kind, ...words]) => {
+      if (!isHeldUp || kind !== 'queue-item' || words.at(-1) !== ids[0]) return;
+      isHeldUp = false;
+      const deadline = new Deadline(all.clock, { ms: MINUTE });
+      await one.queue.remove({ queueKey: 'blocked' }, deadline);
+      await one.queue.update({ queueKey: 'late' }, { deadlineAt: hour }, deadline);
+      deadline.end();
+    });
+    await one.update('late', { deadlineAt: all.clock.now() + 20_000 });
+    all.clock.set(all.clock.now() + 30_000);
+    // The two of the order are blocked and the third is overdue in one round.
+    await one.ask(async (queue, deadline) => {
+      const released = await queue.release({ orderId: 'order' }, deadline);
+      isHeldUp = true;
+      return released;
+    });
+    await all.pass(30);
+    const told = (itemKey: string) =>
+      one.events.flatMap(({ type, item }) => (item?.queueKey === itemKey ? [type] : [])).slice(1);
+    assert.deepEqual(['first', 'blocked', 'late'].map(told), [['item.blocked'], ['item.cancelled'], []]);
+  });
+
+  it('report no idle queue because of an item that is blocked, if another one comes before that is written', async () => {
+    all.farm.metadata.set('job', { machine_variant: 'Maker', print: { estimated_time: 60 } });
+    one = await all.begin({ printers: ['C1'] });
+    await one.pause();
+    const { itemId } = (await one.add('blocked')).item;
+    await all.pass(10);
+    let isHeldUp = false;
+    const more = { source: null, jobId: 'job', jobName: '', queueKey: 'more', onProgress: () => undefined };
+    one.beforeUpdates(async ([kind, ...words]) => {
+      if (!isHeldUp || kind !== 'queue-item' || words.at(-1) !== itemId) return;
+      isHeldUp = false;
+      const deadline = new Deadline(all.clock, { ms: MINUTE });
+      await one.queue.add({ ...more, deadline });
+      deadline.end();
+    });
+    await one.ask(async (queue, deadline) => {
+      const updated = await queue.update({ itemId }, { require: { tags: ['none'] } }, deadline);
+      isHeldUp = true;
+      return updated;
+    });
+    await all.pass(10);
+    assert.deepEqual(one.types().slice(1), ['item.queued', 'item.blocked']);
   });
 
   it('report an item overdue whose deadline can’t be met by the forecast, or has passed', async () => {
