@@ -29,7 +29,7 @@ export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<t
   };
 
   const upload = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {
-    const name = (await readText(RED, this, ofMessage('jobName'), msg)) ?? '';
+    const name = (from === 'payload' && (await readText(RED, this, ofMessage('jobName'), msg))) || '';
     const source = await readSource(RED, this, { kind: from, file }, msg, name);
     const mediaType = readMediaType(msg.mediaType);
     const onStage = (stage: UploadStage, progress: UploadProgress) => show(stageText(stage, progress));

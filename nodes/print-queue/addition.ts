@@ -17,8 +17,9 @@ export async function readAddition(
   msg: NodeMessage,
 ): Promise<Omit<AddRequest, 'deadline' | 'onProgress'>> {
   const { source: kind, file } = settings;
-  const jobName = (await readText(RED, node, settings.jobName, msg)) ?? '';
   const isStored = kind === 'stored';
+  // The form hides it for a stored job, so that nobody could correct it.
+  const jobName = (!isStored && (await readText(RED, node, settings.jobName, msg))) || '';
   const jobId = isStored ? wordsIn(msg, 'jobId') : null;
   const queueKey = await readGivenText(RED, node, settings.queueKey, msg);
   if (isStored && !jobId) throw noFile(phrase`The message names no stored job: set msg.jobId.`);

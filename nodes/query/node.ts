@@ -52,15 +52,14 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
 
   /** Reads a print, with its printer, or a stored job. */
   const readPreviewOf = async (msg: NodeMessage): Promise<PreviewOf> => {
-    const [chosen, ofMessage, jobId] = await Promise.all([
-      readText(RED, this, { ...item, message: null }, msg),
-      readText(RED, this, { ...item, value: '', message: 'clusterJobId' }, msg),
-      readText(RED, this, { ...item, value: '', message: 'jobId' }, msg),
-    ]);
+    const chosen = await readText(RED, this, { ...item, message: null }, msg);
     if (chosen !== undefined)
       return PRINT_ID.test(chosen) ? { clusterId: await readCluster(msg), clusterJobId: chosen } : { jobId: chosen };
+    const named = (property: string) => readText(RED, this, { ...item, value: '', message: property }, msg);
+    const ofMessage = await named('clusterJobId');
     const clusterId = await readText(RED, this, cluster, msg);
     if (ofMessage !== undefined && clusterId !== undefined) return { clusterId, clusterJobId: ofMessage };
+    const jobId = await named('jobId');
     if (jobId !== undefined) return { jobId };
     if (ofMessage !== undefined) return { clusterId: await readCluster(msg), clusterJobId: ofMessage };
     throw invalid(phrase`Choose a print job or a stored job in the node, or set msg.clusterJobId or msg.jobId.`);

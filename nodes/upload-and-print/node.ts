@@ -119,12 +119,14 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       send([message, null]);
     };
     const readRequest = async () => {
-      const jobName = (await readText(RED, this, settings.jobName, msg)) ?? '';
+      // The form hides what does not apply, so that nobody could correct it.
+      const isUploaded = settings.source !== 'stored';
+      const jobName = (isUploaded && (await readText(RED, this, settings.jobName, msg))) || '';
       return {
         source: () => readPrintSource(RED, this, settings, msg, jobName),
         jobName,
-        mediaType: settings.source === 'stored' ? undefined : readMediaType(msg.mediaType),
-        printKey: (await readGivenText(RED, this, settings.printKey, msg)) ?? '',
+        mediaType: isUploaded ? readMediaType(msg.mediaType) : undefined,
+        printKey: (print && (await readGivenText(RED, this, settings.printKey, msg))) || '',
         startNow: settings.startNow,
         waitFor: settings.waitFor === 'finished' ? ('finished' as const) : ('dispatched' as const),
         compress: settings.compress,

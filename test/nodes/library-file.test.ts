@@ -89,6 +89,13 @@ describe('nodes/library-file', () => {
       assert.equal(stored(message).contentType, 'application/pdf');
     });
 
+    it('does not read msg.jobName for a file from disk', async () => {
+      const path = join(folder, 'named.pdf');
+      await writeFile(path, 'a document');
+      await deploy({ source: 'file' });
+      assert.equal(stored(await done({ filename: path, jobName: { no: 'text' } })).name, 'named.pdf');
+    });
+
     it('reads a stream, and the name from msg.jobName', async () => {
       await deploy();
       const message = await done({

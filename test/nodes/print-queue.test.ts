@@ -128,7 +128,7 @@ describe('nodes/print-queue', () => {
 
     it('adds a stored job without a source', async () => {
       await deploy({ source: 'stored' });
-      await one({ jobId: 'stored-1', filename: '/no-such' });
+      await one({ jobId: 'stored-1', filename: '/no-such', jobName: { no: 'text' } });
       const [, { source, jobId }] = queue.calls[0] as [string, Record<string, unknown>];
       assert.deepEqual([source, jobId], [undefined, 'stored-1']);
       await failed({ filename: '/no-such' }, 'INVALID_INPUT', /msg\.jobId/);

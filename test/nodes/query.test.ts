@@ -157,7 +157,8 @@ describe('nodes/query', () => {
         await deploy({ query: 'preview' });
         const { jobId, clusterJobId } = await printed(0, 'cube.ufp');
         const before = simulator.requests.list().length;
-        const ofPrint = await ask({ clusterId: clusterId(), clusterJobId, jobId });
+        const unused = { no: 'text' };
+        const ofPrint = await ask({ clusterId: clusterId(), clusterJobId, jobId: unused });
         assert.deepEqual(pluck(simulator.requests.list().slice(before), 'endpoint'), ['printJob', 'previewGet']);
         assert.ok(isPng(ofPrint.payload));
         const { message, raw } = ofPrint;
@@ -176,10 +177,10 @@ describe('nodes/query', () => {
         await deploy();
         const { jobId, clusterJobId } = await printed(0, 'cube.ufp');
         await deploy({ query: 'preview', item: jobId, itemType: 'str' });
-        assert.equal((await ask({ clusterId: clusterId() })).message.jobId, jobId);
+        assert.equal((await ask({ clusterId: clusterId(), clusterJobId: { no: 'text' } })).message.jobId, jobId);
         const preview = { query: 'preview', item: clusterJobId, itemType: 'str' };
         await deploy({ ...preview, cluster: clusterId(), clusterType: 'str' });
-        assert.equal((await ask({ jobId: 'other' })).message.clusterJobId, clusterJobId);
+        assert.equal((await ask({ jobId: { no: 'text' } })).message.clusterJobId, clusterJobId);
         await deploy(preview);
         await failed({}, 'INVALID_INPUT', /msg\.clusterId/);
       });

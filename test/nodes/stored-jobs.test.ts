@@ -65,6 +65,12 @@ describe('nodes/upload-and-print with a stored job', () => {
     assert.deepEqual([got.jobName, got.reusedUpload, got.printed], ['part.gcode', true, true]);
   });
 
+  it('does not read the name of an upload', async () => {
+    assert.equal(result(await printed(wish(stored('a.gcode'), { jobName: { no: 'text' } }))).jobName, 'a.gcode');
+    await deploy({ jobName: 'order.name', jobNameType: 'msg' });
+    assert.equal(result(await printed(wish(stored('b.gcode'), { order: { name: 7n } }))).jobName, 'b.gcode');
+  });
+
   describe('is NOT_FOUND and prints nothing', () => {
     const other = () => simulator.users[0]?.organizations[1]?.organizationId ?? '';
     const missing: [name: string, jobId: () => string, cure: RegExp][] = [

@@ -257,6 +257,13 @@ describe('nodes/upload-and-print', () => {
       assert.equal(count('print'), 0);
     });
 
+    it('does not read the print key of a message that it only uploads', async () => {
+      await deploy({ print: false });
+      assert.equal(result(await printed(payload({ printKey: { no: 'text' } }))).status, 'uploaded');
+      await deploy({ print: false, printKey: 'order.id', printKeyType: 'msg' });
+      assert.equal(result(await printed(payload())).status, 'uploaded');
+    });
+
     it('compresses the upload when set to do so', async () => {
       await deploy({ compress: true });
       const got = result(await printed(payload()));
