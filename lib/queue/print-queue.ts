@@ -1,9 +1,9 @@
 import { asPrintingError, PrintingError } from '../service/errors';
-import { EVENT_PRINTS } from '../rules/limits';
+import { EVENT_PRINTS, EXPLAINED } from '../rules/limits';
 import { amount, record as readRecord, text } from '../service/json-readers';
 import type { StateStore } from '../state/store';
 import { isoTime } from '../time/clock';
-import { eachInTurn } from '../time/concurrency';
+import { eachInTurn, Turns } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { guard } from '../time/guard';
 import { factsOfFile, factsOfMetadata } from '../toolpath/read-facts';
@@ -198,16 +198,19 @@ export class PrintQueue implements api.QueueApi {
       .filter((record) => orderId === undefined || record.orderId === orderId)
       .filter((record) => owner === undefined || record.owner === owner)
       .filter((record) => state === undefined || itemStateOf(record, view.canBePlanned(record)) === state);
-    return view
-      .listed(found)
-      .slice(from, from + limit)
-      .map((record) => view.item(record));
+    return this.#inTurns(view.listed(found).slice(from, from + limit), (record) => view.item(record));
   }
 
   async explain(target: api.ItemTarget): Promise<api.ExplainedItem[]> {
     const { data, view } = await this.#runtime.ready();
     await view.renewForecast();
-    return (await this.#find(data, target)).map((record) => view.explained(record));
+    let reasons = 0;
+    return this.#inTurns(await this.#find(data, target), (record) => {
+      const explained = view.explained(record);
+      reasons += explained.waitingFor.length;
+      if (reasons > EXPLAINED) throw tooManyReasons();
+      return explained;
+    });
   }
 
   async explainQueue(): Promise<api.QueueExplanation> {
@@ -289,7 +292,18 @@ export class PrintQueue implements api.QueueApi {
       const work = data.items.change(itemId, (record) => change(record, data));
       changed.push(await this.#runtime.written(deadline.wait(work)));
     });
-    return changed.map((record) => view.item(record));
+    return this.#inTurns(changed, (record) => view.item(record));
+  }
+
+  /** Shows records, among which the event loop turns: each may have thousands of prints, or of reasons. */
+  async #inTurns<Shown>(records: readonly ItemRecord[], show: (record: ItemRecord) => Shown): Promise<Shown[]> {
+    const turns = new Turns(this.#parts.clock);
+    const all: Shown[] = [];
+    for (const record of records) {
+      await turns.next();
+      all.push(show(record));
+    }
+    return all;
   }
 
   async #closeGates(
@@ -531,6 +545,12 @@ class AwaitedEnds {
     this.check(null);
   }
 }
+
+const tooManyReasons = () =>
+  new PrintingError(
+    'INVALID_INPUT',
+    phrase`The explanation of the order has more than ${EXPLAINED} reasons: name single items by msg.itemId, or use the action list.`,
+  );
 
 const NOT_LOADED: api.QueueFigures = {
   waiting: 0,

@@ -132,6 +132,9 @@ export const COPIES = 10_000;
 /** Prints of an item that an event of the queue shows, the newest; a message of the queue shows all. */
 export const EVENT_PRINTS = 20;
 
+/** Reasons in the explanation of an order. Each of its items has one for every printer, and each becomes a record. */
+export const EXPLAINED = 200_000;
+
 /** Bytes of a picture, unless a node sets another limit. */
 export const PICTURE = 20 * 1024 * 1024;
 

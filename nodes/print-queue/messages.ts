@@ -10,6 +10,23 @@ export function answerFields(RED: NodeAPI, payload: unknown, simulated: boolean)
   return { ...ids, payload: withTexts(RED, payload), ...(simulated && { simulated }) };
 }
 
+/** The same for an answer that may list many items: the event loop turns meanwhile. */
+export async function listFields(
+  RED: NodeAPI,
+  payload: unknown,
+  simulated: boolean,
+  clock: Pick<Clock, 'monotonic'>,
+): Promise<NodeMessage> {
+  if (!Array.isArray(payload)) return answerFields(RED, payload, simulated);
+  const turns = new Turns(clock);
+  const list: unknown[] = [];
+  for (const entry of payload as unknown[]) {
+    await turns.next();
+    list.push(withTexts(RED, entry));
+  }
+  return { payload: list, ...(simulated && { simulated }) };
+}
+
 /** Message of output 2 (reference 3.6). */
 export function eventMessage(RED: NodeAPI, event: QueueEvent, simulated: boolean): NodeMessage {
   const { type, item, print, clusterId } = event;

@@ -17,7 +17,7 @@ import { workNode, type WorkContext } from '../shared/work-node';
 import { actOn, readAction } from './actions';
 import { readAddition } from './addition';
 import { definition } from './definition';
-import { answerFields, BoardMessages, eventMessage } from './messages';
+import { answerFields, BoardMessages, eventMessage, listFields } from './messages';
 import { queueText } from './queue-text';
 
 export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
@@ -134,7 +134,11 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
     const queue = await deadline.wait(open());
     if (action === 'board')
       return send([Object.assign(msg, { payload: await board(msg, queue, context) }, context.marks), null]);
-    if (action !== 'add') return answer(await actOn(queue.api, action, msg, deadline));
+    if (action !== 'add') {
+      const done = await actOn(queue.api, action, msg, deadline);
+      const fields = await deadline.wait(listFields(RED, done, client.simulated, deadline.clock));
+      return send([Object.assign(msg, fields), null]);
+    }
     const { item, duplicate } = await add(msg, queue, context);
     if (settings.waitFor !== 'finished') return answer(item, { duplicate });
     const deliver = ({ item: ended, error }: ItemEnd) => (error ? undefined : answer(ended, { duplicate }));
