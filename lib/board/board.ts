@@ -7,14 +7,14 @@ import type { ClusterView } from '../queue/records/statuses';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
-import { Turns } from '../time/concurrency';
+import { SharedRead, Turns } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import type { Watcher } from '../watch/watcher';
 import { phrase, type Sentence } from '../words/sentence';
 import { AccountState, type SeenCluster } from './account-state';
 import { type BoardView, changeTo, documentOf, isOpen, printerId, shownItem, type Translate } from './document';
 import { Farm } from './farm';
-import { historyOf, PAGE } from './history';
+import { PAGE, PastPrints } from './history';
 import { Notices } from './notices';
 import { isAllowed } from './permission';
 import { type Picture, Pictures, type Subject } from './pictures';
@@ -61,6 +61,8 @@ export class Board {
   readonly #account: AccountState;
   readonly #pictures: Pictures;
   readonly #presses: Presses;
+  /** Pages that ask at the same time share a read, which may be long. */
+  readonly #past = new SharedRead(() => this.#readPast());
   readonly #completed = new WeakMap<BoardPrinter<Sentence>, BoardPrinter<Sentence>>();
   #last: BoardState<Sentence> | null = null;
   /** The queue's board while pages are open. */
@@ -216,15 +218,24 @@ export class Board {
 
   /** Prints that have ended, the newest first; `page` counts from 0, null: all. */
   async history(page: number | null): Promise<{ total: number; prints: PastPrint<Sentence>[] }> {
-    const { queue } = this.#options;
-    const items: BoardItem<Sentence>[] = [];
+    const prints = await this.#past.read();
+    return { total: prints.length, prints: page === null ? prints : prints.slice(page * PAGE, (page + 1) * PAGE) };
+  }
+
+  async #readPast(): Promise<PastPrint<Sentence>[]> {
+    const { queue, clock } = this.#options;
+    const past = new PastPrints<Sentence>(new Turns(clock));
+    /** An item may move while the event loop turns. */
+    const read = new Set<string>();
     for (let from = 0, isMore = queue !== null; isMore && queue; from += LISTED) {
       const listed = await queue.list({ from, limit: LISTED });
-      items.push(...listed.map((item) => ({ ...item, sentence: phrase`` })));
+      for (const item of listed) {
+        if (!read.has(item.itemId)) await past.add(item);
+        read.add(item.itemId);
+      }
       isMore = listed.length === LISTED;
     }
-    const prints = historyOf(items);
-    return { total: prints.length, prints: page === null ? prints : prints.slice(page * PAGE, (page + 1) * PAGE) };
+    return past.sorted();
   }
 
   /** Details of one printer from its last status; null if it was never read. */

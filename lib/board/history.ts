@@ -1,24 +1,51 @@
 import { TEXT } from '../rules/limits';
+import type { Turns } from '../time/concurrency';
 import type { BoardItem, PastPrint } from './shapes';
 
 /** Prints of a page of the history. */
 export const PAGE = 50;
 
-/** The prints of all items that have ended, the newest first. */
-export function historyOf<Words>(items: readonly BoardItem<Words>[]): PastPrint<Words>[] {
-  const past = items.flatMap(({ itemId, name, orderId, owner, prints }) =>
-    prints.flatMap((print): PastPrint<Words>[] => {
-      const { copy, attempt, endedAt, clusterName: printer, state: result, reason } = print;
-      if (endedAt === null) return [];
+/** Members of an item that its past prints show. */
+type PastItem<Words> = Pick<BoardItem<Words>, 'itemId' | 'name' | 'orderId' | 'owner' | 'prints'>;
+
+/**
+ * The prints that have ended of all items, the newest first. A farm has some hundred thousand of them in 90 days, so they are
+ * sorted hour by hour, and the event loop turns meanwhile.
+ */
+export class PastPrints<Words> {
+  readonly #byHour = new Map<string, PastPrint<Words>[]>();
+
+  constructor(private readonly turns: Turns) {}
+
+  async add({ itemId, name, orderId, owner, prints }: PastItem<Words>): Promise<void> {
+    for (const { copy, attempt, endedAt, clusterName: printer, state: result, reason, ...print } of prints) {
+      if (endedAt === null) continue;
+      await this.turns.next();
       const { startedAt, seconds, cost, goodParts = null, used } = print;
       const ids = { id: `${itemId} ${copy} ${attempt}`, itemId, item: name, orderId, owner, copy, attempt };
-      return [
-        { ...ids, printer, result, reason, startedAt, endedAt, seconds, weight: weightOf(used), cost, goodParts },
-      ];
-    }),
-  );
-  return past.sort((one, other) => (one.endedAt < other.endedAt ? 1 : one.endedAt > other.endedAt ? -1 : 0));
+      const figures = { startedAt, endedAt, seconds, weight: weightOf(used), cost, goodParts };
+      const hour = endedAt.slice(0, HOUR);
+      const here = this.#byHour.get(hour) ?? [];
+      this.#byHour.set(hour, here);
+      here.push({ ...ids, printer, result, reason, ...figures });
+    }
+  }
+
+  async sorted(): Promise<PastPrint<Words>[]> {
+    const all: PastPrint<Words>[] = [];
+    for (const hour of [...this.#byHour.keys()].sort().reverse()) {
+      await this.turns.next();
+      for (const print of (this.#byHour.get(hour) ?? []).sort(newestFirst)) all.push(print);
+    }
+    return all;
+  }
 }
+
+/** Characters of a time up to its hour. */
+const HOUR = '2026-01-01T00'.length;
+
+const newestFirst = ({ endedAt: one }: PastPrint<unknown>, { endedAt: other }: PastPrint<unknown>): number =>
+  one < other ? 1 : one > other ? -1 : 0;
 
 /** Null where a part is unknown. */
 function weightOf(used: readonly { weight: number | null }[] | undefined): number | null {
@@ -31,10 +58,23 @@ const COLUMNS = [
   ...['startedAt', 'seconds', 'weight', 'cost', 'goodParts'],
 ] as const;
 
-/** RFC 4180, with a byte order mark, without which a table program reads UTF-8 as another encoding. */
-export function csvOf(prints: readonly PastPrint<unknown>[]): string {
-  const rows = prints.map((print) => COLUMNS.map((name) => cell(print[name as keyof PastPrint<unknown>])));
-  return `\ufeff${[COLUMNS, ...rows].map((row) => row.join(',')).join('\r\n')}\r\n`;
+/** RFC 4180, with a byte order mark, without which a table program reads UTF-8 as another encoding. `show`: of a reason. */
+export async function csvOf<Words>(
+  prints: readonly PastPrint<Words>[],
+  show: (reason: Words) => string,
+  turns: Turns,
+): Promise<string> {
+  const lines = [COLUMNS.join(',')];
+  for (const print of prints) {
+    await turns.next();
+    lines.push(lineOf(print, show));
+  }
+  return `\ufeff${lines.join('\r\n')}\r\n`;
+}
+
+export function lineOf<Words>({ reason, ...print }: PastPrint<Words>, show: (reason: Words) => string): string {
+  const shown: Partial<Record<string, unknown>> = { ...print, reason: reason && show(reason) };
+  return COLUMNS.map((name) => cell(shown[name])).join(',');
 }
 
 /** A table program runs a cell that begins so, also after blanks; the apostrophe makes it text. */

@@ -168,6 +168,31 @@ export class Rerun {
   }
 }
 
+/** Does one read at a time. All who ask during a read share the next one, since that shows what was there when they asked. */
+export class SharedRead<Result> {
+  readonly #read: () => Promise<Result>;
+  #reading: Promise<Result> | null = null;
+  #next: Promise<Result> | null = null;
+
+  constructor(read: () => Promise<Result>) {
+    this.#read = read;
+  }
+
+  read(): Promise<Result> {
+    if (!this.#reading) return this.#begin();
+    const begin = () => this.#begin();
+    return (this.#next ??= this.#reading.then(begin, begin));
+  }
+
+  #begin(): Promise<Result> {
+    this.#next = null;
+    const end = () => void (this.#reading = this.#next);
+    this.#reading = this.#read();
+    this.#reading.then(end, end);
+    return this.#reading;
+  }
+}
+
 /** Resolves in the next turn of the event loop, after pending timers and sockets. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

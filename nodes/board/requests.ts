@@ -11,6 +11,7 @@ import type { Sink } from '../../lib/board/streams';
 import type { BoardToken } from '../../lib/board/token';
 import { asPrintingError, PrintingError } from '../../lib/service/errors';
 import type { Clock } from '../../lib/time/clock';
+import { Turns } from '../../lib/time/concurrency';
 import { type Deadline, underDeadline } from '../../lib/time/deadline';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { inLanguage, languageOf } from '../shared/language';
@@ -172,14 +173,14 @@ const ROUTES: Readonly<Record<string, Route>> = {
   'GET /printer': (asked) => sendJson(asked, asked.board.printer(asked.query('id'))),
   'GET /history': async (asked) =>
     sendJson(asked, await asked.board.history(Math.max(0, Math.floor(Number(asked.query('page'))) || 0))),
-  'GET /history.csv': async ({ board, response, language }) => {
+  'GET /history.csv': async ({ board, clock, response, language }) => {
     const { prints } = await board.history(null);
-    const inWords = prints.map((print) => ({ ...print, reason: print.reason && inLanguage(language, print.reason) }));
+    const csv = await csvOf(prints, (reason) => inLanguage(language, reason), new Turns(clock));
     response.set({
       'Content-Type': 'text/csv; charset=utf-8',
       'Content-Disposition': 'attachment; filename="prints.csv"',
     });
-    response.send(csvOf(inWords));
+    response.send(csv);
   },
   'PUT /file': addFile,
 };

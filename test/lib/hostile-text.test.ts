@@ -15,9 +15,9 @@ import { isKnownHost, nameIn, readHosts, refusalOf } from '../../lib/web/access'
 import { parseMessage, replyTo } from '../../lib/assistant/protocol';
 import { plainArguments, readArguments } from '../../lib/assistant/schema';
 import { TOOLS } from '../../lib/assistant/tools';
-import { csvOf, historyOf } from '../../lib/board/history';
+import { lineOf } from '../../lib/board/history';
 import { readPress } from '../../lib/board/permission';
-import type { BoardItem } from '../../lib/board/shapes';
+import type { PastPrint } from '../../lib/board/shapes';
 import { BoardToken } from '../../lib/board/token';
 import { compare, describedCalls, statusSays } from '../../lib/connection/paths-check';
 import { checkClock } from '../../lib/connection/user-checks';
@@ -336,18 +336,10 @@ const membershipOf = prepared((words: string) => {
   return { id: 'a', members, holders: () => Promise.resolve(holdings) } as unknown as Membership;
 });
 
-/** An item of a queue with a print that has ended. */
-const pastItem = (words: string): BoardItem<string> => ({
-  ...{ itemId: words, name: words, orderId: words, owner: words, state: 'finished', held: false, priority: 0 },
-  ...{ position: null, createdAt: words, deadline: null, endedAt: words, eta: null, sentence: words },
-  copies: { total: 1, waiting: 0, active: 0, good: 1, failed: 0, held: 0 },
-  estimate: { seconds: null, cost: null },
-  prints: [
-    {
-      ...{ copy: 1, attempt: 1, clusterId: words, clusterName: words, printerId: null, clusterJobId: words },
-      ...{ state: words, reason: words, startedAt: words, endedAt: words, seconds: 1, cost: 1 },
-    },
-  ],
+/** A print of a queue that has ended. */
+const pastPrint = (words: string): PastPrint<string> => ({
+  ...{ id: words, itemId: words, item: words, orderId: words, owner: words, copy: 1, attempt: 1, printer: words },
+  ...{ result: words, reason: words, startedAt: words, endedAt: words, seconds: 1, weight: 1, cost: 1, goodParts: 1 },
 });
 
 const described = (document: unknown) => describedCalls(document, 'api', '/connect/v1', new Turns(systemClock));
@@ -763,7 +755,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   ],
   'web/access.nameIn': (words) => nameIn(words),
   'web/access.isKnownHost': (words) => isKnownHost(words, { hosts: [words], machine: [words] }),
-  'board/history.csvOf': (words) => csvOf(historyOf([pastItem(words)])),
+  'board/history.lineOf': (words) => lineOf(pastPrint(words), (reason) => reason),
   'board/permission.readPress': (words) => readPress({ key: words, action: words, properties: {} }),
   'board/token.BoardToken': (words) => [new BoardToken('t', 'b').isIn(words), new BoardToken('t', 'b').isRight(words)],
   'rules/topics.readTopicPrefix': (words) => readTopicPrefix(words),
@@ -1072,7 +1064,8 @@ const OTHERS: Record<string, string> = {
   'board/board.*': 'works by the functions of other files',
   'board/document.*': 'gets boards that were read',
   'board/farm.*': 'gets statuses that were read',
-  'board/history.historyOf': 'gets items of the queue',
+  'board/history.PastPrints': 'gets items of the queue',
+  'board/history.csvOf': 'joins lines',
   'board/notices.*': 'truncates its texts by `shown`',
   'board/permission.isAllowed': 'compares words',
   'board/pictures.*': 'keeps pictures',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { eachInTurn, settledWithin, Rerun, SingleFlight, Turns } from '../../../lib/time/concurrency';
+import { eachInTurn, settledWithin, Rerun, SharedRead, SingleFlight, Turns } from '../../../lib/time/concurrency';
 import type { Deadline } from '../../../lib/time/deadline';
 import { limit } from '../../helpers/limits';
 import { ManualClock, settle } from '../../helpers/manual-clock';
@@ -96,6 +96,38 @@ describe('time/concurrency Rerun', () => {
     assert.equal(runs, 2);
     await rerun.request();
     assert.equal(runs, 3);
+  });
+});
+
+describe('time/concurrency SharedRead', () => {
+  it('does one read at a time, and shows all who ask during one what the next one finds', async () => {
+    const ends: ((result: number) => void)[] = [];
+    const shared = new SharedRead(() => new Promise<number>((end) => ends.push(end)));
+    const first = shared.read();
+    const others = [shared.read(), shared.read()];
+    assert.equal(ends.length, 1);
+    ends[0]?.(1);
+    assert.equal(await first, 1);
+    await settle();
+    const late = shared.read();
+    assert.equal(ends.length, 2);
+    ends[1]?.(2);
+    assert.deepEqual(await Promise.all(others), [2, 2]);
+    await settle();
+    ends[2]?.(3);
+    assert.equal(await late, 3);
+    await settle();
+    void shared.read();
+    assert.equal(ends.length, 4);
+  });
+
+  it('reads again after a read that failed', async () => {
+    const outcomes = [Promise.reject(new Error('broken')), Promise.resolve(2)];
+    const shared = new SharedRead(() => outcomes.shift() ?? Promise.resolve(3));
+    const first = shared.read();
+    const next = shared.read();
+    await assert.rejects(first, /broken/);
+    assert.deepEqual([await next, await shared.read()], [2, 3]);
   });
 });
 
