@@ -14,7 +14,7 @@ import { phrase, type Sentence } from '../words/sentence';
 import { AccountState, type SeenCluster } from './account-state';
 import { type BoardView, changeTo, documentOf, isOpen, printerId, shownItem, type Translate } from './document';
 import { Farm } from './farm';
-import { PAGE, PastPrints } from './history';
+import { csvOf, PAGE, PastPrints } from './history';
 import { Notices } from './notices';
 import { isAllowed } from './permission';
 import { type Picture, Pictures, type Subject } from './pictures';
@@ -61,8 +61,12 @@ export class Board {
   readonly #account: AccountState;
   readonly #pictures: Pictures;
   readonly #presses: Presses;
-  /** Pages that ask at the same time share a read, which may be long. */
+  /** Of all requests together: each of many that come at the same time would take its own time before the event loop turns. */
+  readonly #turns: Turns;
+  /** Requests that come at the same time share a read, which may be long. */
   readonly #past = new SharedRead(() => this.#readPast());
+  /** The same for texts, by what they contain. */
+  readonly #texts = new Map<string, SharedRead<string>>();
   readonly #completed = new WeakMap<BoardPrinter<Sentence>, BoardPrinter<Sentence>>();
   #last: BoardState<Sentence> | null = null;
   /** The queue's board while pages are open. */
@@ -75,6 +79,7 @@ export class Board {
     const watch = queue ? () => this.#watch(queue) : undefined;
     this.streams = new Streams({ clock, read: () => this.view(), translate, watch });
     this.notices = new Notices(clock, changed);
+    this.#turns = new Turns(clock);
     this.#pictures = new Pictures({ clock, take: options.takePicture, changed });
     this.#presses = new Presses(store, boardId);
     this.#account = new AccountState(clock);
@@ -134,10 +139,24 @@ export class Board {
   }
 
   /** The whole board as one message, for a page without a stream. */
-  async whole(language: string): Promise<string> {
+  whole(language: string): Promise<string> {
     const { translate, clock } = this.#options;
-    const whole = await documentOf(await this.view(), translate(language), new Turns(clock));
-    return changeTo(whole, null, clock.now()) ?? '{}';
+    return this.#text(`whole ${language}`, async () => {
+      const whole = await documentOf(await this.view(), translate(language), this.#turns);
+      return changeTo(whole, null, clock.now()) ?? '{}';
+    });
+  }
+
+  /** All prints that have ended, as CSV. */
+  csv(language: string): Promise<string> {
+    const show = this.#options.translate(language);
+    return this.#text(`csv ${language}`, async () => csvOf(await this.#past.read(), show, this.#turns));
+  }
+
+  #text(name: string, read: () => Promise<string>): Promise<string> {
+    const shared = this.#texts.get(name) ?? new SharedRead(read);
+    this.#texts.set(name, shared);
+    return shared.read();
   }
 
   /** Some page shows these printers just now. */
@@ -216,15 +235,15 @@ export class Board {
     return item?.waitingFor ?? [];
   }
 
-  /** Prints that have ended, the newest first; `page` counts from 0, null: all. */
-  async history(page: number | null): Promise<{ total: number; prints: PastPrint<Sentence>[] }> {
+  /** Prints that have ended, the newest first; `page` counts from 0. */
+  async history(page: number): Promise<{ total: number; prints: PastPrint<Sentence>[] }> {
     const prints = await this.#past.read();
-    return { total: prints.length, prints: page === null ? prints : prints.slice(page * PAGE, (page + 1) * PAGE) };
+    return { total: prints.length, prints: prints.slice(page * PAGE, (page + 1) * PAGE) };
   }
 
   async #readPast(): Promise<PastPrint<Sentence>[]> {
-    const { queue, clock } = this.#options;
-    const past = new PastPrints<Sentence>(new Turns(clock));
+    const { queue } = this.#options;
+    const past = new PastPrints<Sentence>(this.#turns);
     /** An item may move while the event loop turns. */
     const read = new Set<string>();
     for (let from = 0, isMore = queue !== null; isMore && queue; from += LISTED) {

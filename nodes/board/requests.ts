@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { type Access, contentPolicy, nameIn, refusalOf } from '../../lib/web/access';
 import { type Board } from '../../lib/board/board';
-import { csvOf } from '../../lib/board/history';
 import { readPress } from '../../lib/board/permission';
 import type { Pressed } from '../../lib/board/presses';
 import type { Outcome } from '../../lib/board/shapes';
@@ -11,7 +10,6 @@ import type { Sink } from '../../lib/board/streams';
 import type { BoardToken } from '../../lib/board/token';
 import { asPrintingError, PrintingError } from '../../lib/service/errors';
 import type { Clock } from '../../lib/time/clock';
-import { Turns } from '../../lib/time/concurrency';
 import { type Deadline, underDeadline } from '../../lib/time/deadline';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { inLanguage, languageOf } from '../shared/language';
@@ -173,9 +171,8 @@ const ROUTES: Readonly<Record<string, Route>> = {
   'GET /printer': (asked) => sendJson(asked, asked.board.printer(asked.query('id'))),
   'GET /history': async (asked) =>
     sendJson(asked, await asked.board.history(Math.max(0, Math.floor(Number(asked.query('page'))) || 0))),
-  'GET /history.csv': async ({ board, clock, response, language }) => {
-    const { prints } = await board.history(null);
-    const csv = await csvOf(prints, (reason) => inLanguage(language, reason), new Turns(clock));
+  'GET /history.csv': async ({ board, response, language }) => {
+    const csv = await board.csv(language);
     response.set({
       'Content-Type': 'text/csv; charset=utf-8',
       'Content-Disposition': 'attachment; filename="prints.csv"',

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { Board, type BoardOptions } from '../../../lib/board/board';
+import type { BoardItem } from '../../../lib/board/shapes';
+import type { Sentence } from '../../../lib/words/sentence';
+import { phrase } from '../../../lib/words/sentence';
+import { ManualClock } from '../../helpers/manual-clock';
+
+const item = (itemId: string): BoardItem<Sentence> => ({
+  ...{ itemId, name: itemId, orderId: null, owner: null, state: 'finished', held: false, priority: 0, position: null },
+  ...{ createdAt: '', deadline: null, endedAt: null, eta: null, sentence: phrase`done` },
+  copies: { total: 1, waiting: 0, active: 0, good: 1, failed: 0, held: 0 },
+  estimate: { seconds: null, cost: null },
+  prints: [
+    {
+      ...{ copy: 1, attempt: 1, clusterId: 'c', clusterName: 'Printer', printerId: null, clusterJobId: itemId },
+      ...{ state: 'failed', reason: phrase`jam`, startedAt: null, endedAt: '2026-11-26T10:00:00.000Z', seconds: 60 },
+      cost: null,
+    },
+  ],
+});
+
+describe('lib/board/board', () => {
+  let read: string[];
+  let items: BoardItem<Sentence>[];
+  let board: Board;
+
+  beforeEach(() => {
+    [read, items] = [[], [item('a')]];
+    board = new Board({
+      ...{
+        boardId: 'b',
+        clock: new ManualClock(),
+        store: {},
+        service: {},
+        signIn: { onChange: () => () => undefined },
+      },
+      watcher: { clusterList: { last: new Map() }, hold: () => () => undefined, onObservation: () => () => undefined },
+      queue: {
+        board: async () => {
+          read.push('board');
+          await new Promise(setImmediate);
+          return { at: '', printers: [], items: [], orders: [], todo: [], counts: {}, forecast: null };
+        },
+        list: async ({ from, limit }: { from: number; limit: number }) => {
+          read.push('list');
+          await new Promise(setImmediate);
+          return items.slice(from, from + limit);
+        },
+      },
+      facts: { version: '1', title: 'Board', allow: 'look', hasQueue: true, currency: null },
+      takePicture: () => Promise.reject(new Error('no camera')),
+      act: () => Promise.resolve(),
+      translate: (language: string) => (sentence: Sentence) => `${language} ${String(sentence)}`,
+    } as unknown as BoardOptions);
+  });
+  afterEach(() => board.close());
+
+  const many = <T>(ask: () => Promise<T>) => Promise.all(Array.from({ length: 50 }, ask));
+
+  it('reads itself twice at most for many requests that come at the same time', async () => {
+    const texts = await many(() => board.whole('en'));
+    assert.equal(new Set(texts).size, 1);
+    assert.match(texts[0] ?? '', /"title":"Board"/);
+    assert.deepEqual(read, ['board', 'board']);
+  });
+
+  it('reads the history twice at most for many requests that come at the same time', async () => {
+    const pages = await many(() => board.history(0));
+    assert.ok(pages.every(({ total, prints }) => total === 1 && prints[0]?.id === 'a 1 1'));
+    assert.deepEqual(read, ['list', 'list']);
+  });
+
+  it('reads the history twice at most for a table in each of several languages', async () => {
+    const [english, french] = await Promise.all([many(() => board.csv('en')), many(() => board.csv('fr'))]);
+    assert.ok(english.every((csv) => csv.includes(',failed,en jam,')));
+    assert.ok(french.every((csv) => csv.includes(',failed,fr jam,')));
+    assert.ok(read.length <= 4, read.join(' '));
+  });
+
+  it('shows a print that has ended since the last read began', async () => {
+    const before = board.history(0);
+    items = [item('b'), ...items];
+    const after = board.history(0);
+    assert.deepEqual([(await before).total > 0, (await after).total], [true, 2]);
+  });
+
+  it('lists a print once though its item moves during the read', async () => {
+    items = Array.from({ length: 1_000 }, (_, nth) => item(`i${nth}`));
+    const asked = board.history(0);
+    await new Promise(setImmediate);
+    items = [item('new'), ...items];
+    const { total } = await asked;
+    assert.equal(total, 1_000);
+  });
+});
