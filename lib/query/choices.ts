@@ -2,7 +2,7 @@ import { currentUser, readCurrentUser, type CurrentUser } from '../account/curre
 import type { ApiClient } from '../account/api-client';
 import { type ListedJob, listStoredJobs } from '../library/stored-jobs';
 import { FORM_JOBS, PAGE } from '../rules/limits';
-import { type Cluster, readClusterStatus, statusRecord } from '../service/cluster';
+import { type Cluster, type PrinterEntry, readClusterStatus, statusRecord } from '../service/cluster';
 import type { PathOverrides } from '../service/paths';
 import { pagesOf } from '../account/pages';
 import { readPrintJob, type PrintJob } from '../service/print-job';
@@ -10,16 +10,16 @@ import type { SignInWatch } from '../sign-in/sign-in-state';
 import { isoTime, type Clock, sleep } from '../time/clock';
 import { Turns } from '../time/concurrency';
 import { underDeadline, type Deadline } from '../time/deadline';
-import { readClusters } from '../watch/polling/cluster-list';
+import { readClusters, readPrinters } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
 
 /** Timeout of an editor dialog, ms. */
 const TIMEOUT = 60_000;
 
-/** Time for which an answer serves further dialogs, ms: many may open at once. */
+/** Least time for which an answer serves further dialogs, ms: many may open at once. */
 const RECENT = 1_000;
 
-/** Entries for the editor's dialogs (reference 5). Throws the errors of the service's calls. */
+/** Entries for the editor's dialogs (reference 5), and for assistants. Throws the errors of the service's calls. */
 export class Choices {
   /** Answers by question, as long as they are recent: the list of a large farm has many megabytes. */
   readonly #recent = new Map<string, Promise<unknown>>();
@@ -40,6 +40,11 @@ export class Choices {
 
   async clusters(): Promise<Cluster[]> {
     return this.#shared('clusters', (deadline) => readClusters(this.deps.service, deadline));
+  }
+
+  /** The same as entries of the query `printers`. */
+  async printers(): Promise<PrinterEntry[]> {
+    return this.#shared('printers', (deadline) => readPrinters(this.deps.service, deadline));
   }
 
   async workspaces(): Promise<CurrentUser['organizations']> {
@@ -73,15 +78,17 @@ export class Choices {
     return [...jobs, ...history];
   }
 
-  /** Requests an answer under the timeout, at most once a second for the same question. */
+  /** Requests an answer under the timeout, at most once a second for the same question, and once at a time. */
   #shared<T>(question: string, work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const { clock, closing: parent } = this.deps;
     const recent = this.#recent.get(question) as Promise<T> | undefined;
     if (recent) return recent;
     const answer = underDeadline(clock, { ms: TIMEOUT, parent, cure: phrase`try again` }, work);
     this.#recent.set(question, answer);
-    const forgotten = sleep(clock, RECENT, parent).catch(() => undefined);
-    void forgotten.then(() => this.#recent.delete(question));
+    void Promise.allSettled([sleep(clock, RECENT, parent), answer]).then(() => {
+      // Another user may have asked meanwhile.
+      if (this.#recent.get(question) === answer) this.#recent.delete(question);
+    });
     return answer;
   }
 }

@@ -20,6 +20,28 @@ describe('query/choices', () => {
     assert.equal(service.calls.length, 2);
   });
 
+  it('requests one list at a time, however long it takes', async () => {
+    let answer = (_: object[]): void => undefined;
+    const service = new ScriptedService([() => new Promise<object[]>((resolve) => (answer = resolve))]);
+    const clock = new ManualClock();
+    const choices = new Choices({ service, clock, overrides: {}, signIn, closing: new AbortController().signal });
+    const asked = [choices.printers()];
+    for (let second = 0; second < 20; second++) {
+      await clock.advance(1_000);
+      asked.push(choices.printers());
+    }
+    assert.equal(service.calls.length, 1);
+    answer([{ cluster_id: 'c' }]);
+    assert.deepEqual(
+      (await Promise.all(asked)).map(([printer]) => printer?.clusterId),
+      Array(21).fill('c'),
+    );
+    await clock.advance(0);
+    void choices.printers();
+    await clock.advance(0);
+    assert.equal(service.calls.length, 2);
+  });
+
   it('keeps no list in memory once it serves no other dialog', async () => {
     const service = new ScriptedService([[{ cluster_id: 'c' }]]);
     const clock = new ManualClock();
