@@ -1,11 +1,10 @@
 import type { Client } from '../client';
 import type { ListedJob } from '../library/stored-jobs';
-import type { LoadedMaterial } from '../query/materials';
+import { type LoadedMaterial, sumMaterials } from '../query/materials';
 import type { QueueApi, QueueExplanation } from '../queue/model/types';
 import type { PrinterEntry } from '../service/cluster';
 import { PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
-import { readPrinterFilter } from '../service/printer-filter';
 import type { Deadline } from '../time/deadline';
 import { phrase, Sentence } from '../words/sentence';
 import { shown } from '../words/shown';
@@ -29,14 +28,9 @@ type Look = (workshop: Workshop, given: Arguments, deadline: Deadline) => Promis
 /** Work of each tool that only looks, except `read_request`. */
 export const LOOKS: Readonly<Record<string, Look>> = {
   list_printers: async ({ client, queue }, { clusterId }, deadline) => {
-    const { payload } = await client.queries.ask(
-      { query: 'printers', printers: readPrinterFilter(undefined) },
-      { deadline },
-    );
+    const listed = await deadline.wait(client.choices.printers());
     const plates = queue ? (await deadline.wait(queue.explainQueue())).printers : [];
-    const all = (payload as PrinterEntry[]).filter(
-      (printer) => clusterId === undefined || printer.clusterId === clusterId,
-    );
+    const all = listed.filter((printer) => clusterId === undefined || printer.clusterId === clusterId);
     if (all.length === 0 && clusterId !== undefined)
       throw new PrintingError('NOT_FOUND', phrase`The account has no such printer.`);
     const printers = all.slice(0, MOST).map((printer) => printerOf(printer, plates));
@@ -62,9 +56,8 @@ export const LOOKS: Readonly<Record<string, Look>> = {
     return found({ files, left: all.length - files.length }, ['print_stored_job', 'add_to_queue']);
   },
   list_materials: async ({ client }, _, deadline) => {
-    const query = { query: 'materials', printers: readPrinterFilter(undefined) } as const;
-    const { payload } = await client.queries.ask(query, { deadline });
-    const all = payload as LoadedMaterial[];
+    const printers = await deadline.wait(client.choices.printers());
+    const all = await sumMaterials(printers, [], deadline.clock);
     const materials = all.slice(0, MOST).map(materialOf);
     return found({ materials, left: all.length - materials.length }, ['list_printers']);
   },

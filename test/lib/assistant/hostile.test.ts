@@ -40,6 +40,16 @@ describe('lib/assistant: hostile requests', () => {
     time.restore();
   });
 
+  it('share one list of printers, however many come at the same time', async () => {
+    const call = (name: string) => assistant.call(name, {}, null);
+    const names = ['list_printers', 'list_materials'];
+    const results = await time.until(Promise.all(Array.from({ length: 60 }, (_, nth) => call(names[nth % 2] ?? ''))));
+    assert.ok(results.every(({ isError }) => !isError));
+    assert.equal(simulator.requests.count('clusters'), 1);
+    const [printers, materials] = results.map(({ structured }) => structured as { printers?: []; materials?: [] });
+    assert.deepEqual([printers?.printers?.length, (materials?.materials?.length ?? 0) > 0], [1, true]);
+  });
+
   it('change nothing and stop nothing, each within the limit of calls', async () => {
     const server = {
       ...{ version: '1', instructions: '', tools: () => assistant.tools() },
