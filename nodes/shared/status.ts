@@ -1,6 +1,7 @@
 import type { Node, NodeAPI, NodeStatusFill, NodeStatusShape } from 'node-red';
 import type { Obstacle, PrintingError } from '../../lib/service/errors';
 import type { SignInState } from '../../lib/sign-in/sign-in-state';
+import { systemClock } from '../../lib/time/clock';
 import { shown } from '../../lib/words/shown';
 import { SHARED } from './language';
 
@@ -75,17 +76,23 @@ export function signInText(state: SignInState, lastFigures?: number | null): Sta
     return lastFigures ? staleText(lastFigures) : { fill: 'yellow', shape: 'ring', key: 'signInUnread' };
   const missing = { fill: 'red', shape: 'ring' } as const;
   return lastFigures
-    ? { ...missing, key: 'signInSince', values: { since: clockTime(lastFigures) } }
+    ? { ...missing, key: 'signInSince', values: { since: since(lastFigures) } }
     : { ...missing, key: 'signIn' };
 }
 
-/** Text for stale figures; `since`: time of their read, ms. */
-export const staleText = (since: number): StatusText => ({
+/** Text for stale figures; `at`: time of their read, ms. */
+export const staleText = (at: number): StatusText => ({
   fill: 'red',
   shape: 'ring',
   key: 'stale',
-  values: { since: clockTime(since) },
+  values: { since: since(at) },
 });
+
+/** Formats a past moment in five characters: its time of day, or month and day of another day. */
+function since(ms: number): string {
+  const [at, now] = [new Date(ms), new Date(systemClock.now())];
+  return at.toDateString() === now.toDateString() ? clockTime(ms) : twoByTwo('-', at.getMonth() + 1, at.getDate());
+}
 
 /** Formats seconds in the two largest significant units: `40 s`, `12 min`, `1 h 5 min`. */
 export function left(seconds: number | null): string {
@@ -105,7 +112,10 @@ export function rate(bytes: number | null): string {
 /** Formats the runtime's local time of day in hours and minutes. */
 export function clockTime(ms: number): string {
   const at = new Date(ms);
-  return [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':');
+  return twoByTwo(':', at.getHours(), at.getMinutes());
 }
+
+const twoByTwo = (separator: string, ...parts: number[]): string =>
+  parts.map((part) => String(part).padStart(2, '0')).join(separator);
 
 export const percent = (value: number | null): string => (value === null ? '?' : String(Math.floor(value)));

@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict';
 import type { Node, NodeAPI, NodeStatus } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
-import { failureText, IDLE, left, percent, rate, signInText, StatusLine } from '../../../nodes/shared/status';
+import {
+  failureText,
+  IDLE,
+  left,
+  percent,
+  rate,
+  signInText,
+  staleText,
+  StatusLine,
+} from '../../../nodes/shared/status';
 import { phrase } from '../../../lib/words/sentence';
 import { pluck } from '../../helpers/pluck';
+import { TurnedTime } from '../../helpers/turned-time';
 
 describe('nodes/shared/status', () => {
   let shown: NodeStatus[];
@@ -64,6 +74,21 @@ describe('nodes/shared/status', () => {
     for (const state of ['signed-in', 'unchecked'] as const) assert.equal(signInText(state), null);
     for (const state of ['signed-out', 'sign-in-needed'] as const) assert.equal(signInText(state)?.key, 'signIn');
     assert.deepEqual([signInText('unread')?.key, signInText('unread', 1)?.key], ['signInUnread', 'stale']);
+  });
+
+  it('says since when figures are stale: by the time of today, or by the date of another day', () => {
+    const time = new TurnedTime(new Date(2026, 2, 9, 23, 59).getTime());
+    try {
+      const at = new Date(2026, 2, 9, 8, 5).getTime();
+      const said = (moment = at) =>
+        [staleText(moment), signInText('signed-out', moment)].map((one) => one?.values?.since);
+      assert.deepEqual(said(), ['08:05', '08:05']);
+      time.set(new Date(2026, 2, 10, 0, 1).getTime());
+      assert.deepEqual(said(), ['03-09', '03-09']);
+      assert.deepEqual(said(new Date(2025, 2, 10, 0, 1).getTime()), ['03-10', '03-10']);
+    } finally {
+      time.restore();
+    }
   });
 
   it('formats seconds in the significant units', () => {
