@@ -1,4 +1,5 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { copyInTurns } from '../../lib/time/concurrency';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { invalid, isBlank, readText } from '../shared/inputs';
@@ -33,10 +34,10 @@ export default function RequestNode(this: Node, RED: NodeAPI, saved: Saved<typeo
       const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, deadline };
       show({ fill: 'blue', shape: 'dot', key: 'requesting' });
       const { statusCode, headers, data } = await client.requests.run(request);
+      // Flows can't change the raw answer through the payload.
+      const raw = await deadline.wait(copyInTurns(data, deadline.clock));
       show({ fill: 'green', shape: 'dot', key: 'done' });
-      // Copies the data, so that flows can't change the raw answer through the payload.
-      const answer = { payload: data, raw: structuredClone(data), statusCode, headers };
-      send(Object.assign(msg, answer, marks));
+      send(Object.assign(msg, { payload: data, raw, statusCode, headers }, marks));
     },
   );
 }

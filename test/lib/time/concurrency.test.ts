@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
-import { eachInTurn, settledWithin, Rerun, SharedRead, SingleFlight, Turns } from '../../../lib/time/concurrency';
+import {
+  copyInTurns,
+  eachInTurn,
+  settledWithin,
+  Rerun,
+  SharedRead,
+  SingleFlight,
+  Turns,
+} from '../../../lib/time/concurrency';
+import { ANSWER } from '../../../lib/rules/limits';
+import { systemClock } from '../../../lib/time/clock';
 import type { Deadline } from '../../../lib/time/deadline';
+import { MOST } from '../../helpers/hostile-texts';
+import { nominalStand } from '../../helpers/nominal-time';
 import { limit } from '../../helpers/limits';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 
@@ -96,6 +108,22 @@ describe('time/concurrency Rerun', () => {
     assert.equal(runs, 2);
     await rerun.request();
     assert.equal(runs, 3);
+  });
+});
+
+describe('time/concurrency copyInTurns', () => {
+  it(`copies the longest list for less than ${MOST} ms at a stretch`, async () => {
+    const listOf = (nth: number) => Array.from({ length: 48 }, (_, at) => ({ [`k${at}`]: `${nth}` }));
+    const data = Array.from({ length: ANSWER.entries }, (_, nth) => ({ id: `c${nth}`, list: listOf(nth) }));
+    let copy: unknown;
+    const ms = await nominalStand(async () => (copy = await copyInTurns(data, systemClock)), MOST);
+    assert.ok(ms < MOST, `${ms} ms`);
+    assert.deepEqual(copy, data);
+    assert.notEqual(copy[0], data[0]);
+  });
+
+  it('copies anything else as it is', async () => {
+    for (const data of [null, 'text', 7, { a: [1] }]) assert.deepEqual(await copyInTurns(data, systemClock), data);
   });
 });
 
