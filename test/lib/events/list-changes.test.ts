@@ -53,6 +53,11 @@ describe('advanceList', () => {
     );
   });
 
+  it('reports one cluster as removed and another as added where both have the nil GUID as their host’s', () => {
+    const [a, b] = ['a', 'b'].map((id) => cluster(id, '00000000-0000-0000-0000-000000000000')) as [Cluster, Cluster];
+    assert.deepEqual(deliver([a], [b], [b]), [[], ['cluster.added b'], ['cluster.removed a']]);
+  });
+
   it('identifies a rebound in both directions', () => {
     const known = { since: '2026-01-01T00:00:00.000Z' };
     const late = { at: '2026-01-01T00:00:00.000Z', late: true, known };

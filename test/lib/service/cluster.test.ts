@@ -38,6 +38,11 @@ describe('readCluster', () => {
     assert.equal(cluster.online, false);
   });
 
+  it('reads no GUID of a host that has the nil one, which many share (trap 14)', () => {
+    for (const nil of ['00000000-0000-0000-0000-000000000000', '{00000000-0000-0000-0000-000000000000}'])
+      assert.equal(readCluster({ ...wire, host_guid: nil })?.hostGuid, null);
+  });
+
   it('falls back to the host printer’s model and to the host’s name', () => {
     const cluster = readCluster({ ...wire, printer_type: null, friendly_name: ' ' });
     assert.equal(cluster?.model, 'Brand Model X');
