@@ -132,7 +132,7 @@ export class Assistant {
     const request = { tool: tool.name, arguments: given, shown };
     const filed = await deadline.wait(this.#requests.file(handle, request, allow === 'ask' ? expires : null));
     if (!filed.isNew) return this.#repeat(filed, tool, given, deadline);
-    if (filed.record.state !== 'waiting') return this.#shown(await this.#awaited(filed, deadline), false);
+    if (filed.record.state !== 'waiting') return this.#shown(await this.#awaited(filed, deadline, true), false);
     await this.#send(filed);
     return this.#shown(filed, false);
   }
@@ -143,20 +143,20 @@ export class Assistant {
     const { record } = known;
     if (record.tool !== tool.name || !isSame(record.arguments, given))
       throw new PrintingError('INVALID_INPUT', phrase`The key was used for something else: use a new one.`);
-    return this.#shown(await this.#awaited(known, deadline), true);
+    return this.#shown(await this.#awaited(known, deadline, this.#options.allow === 'act'), true);
   }
 
   async #read(handle: string, deadline: Deadline): Promise<Filed> {
     const known = await deadline.wait(this.#requests.find(handle));
     if (!known)
       throw new PrintingError('NOT_FOUND', phrase`No request has this handle: use the one that a tool answered with.`);
-    return this.#awaited(known, deadline);
+    return this.#awaited(known, deadline, false);
   }
 
   /** The request after its work, or as it is at the deadline. */
-  async #awaited(filed: Filed, deadline: Deadline): Promise<Filed> {
+  async #awaited(filed: Filed, deadline: Deadline, isWanted: boolean): Promise<Filed> {
     if (filed.record.state !== 'running' && filed.record.state !== 'unknown') return filed;
-    const running = this.#carryOut(filed.handle);
+    const running = this.#carryOut(filed.handle, isWanted);
     return deadline.wait(running).catch((thrown: unknown) => {
       if (deadline.aborted) return filed;
       throw thrown;
@@ -179,7 +179,7 @@ export class Assistant {
     if (this.#options.allow === 'look')
       throw new PrintingError('INVALID_INPUT', phrase`The node only lets assistants look: its owner can allow more.`);
     const filed = await this.#requests.answer(requestId, approve);
-    if (approve) this.#carryOut(filed.handle).catch(this.#options.warn);
+    if (approve) this.#carryOut(filed.handle, true).catch(this.#options.warn);
   }
 
   /** Goes on with what a restart interrupted. */
@@ -187,7 +187,7 @@ export class Assistant {
     for (const filed of await this.#requests.open()) {
       if (this.#options.signal.aborted) return;
       if (filed.record.state === 'waiting') await this.#send(filed);
-      else this.#carryOut(filed.handle).catch(this.#options.warn);
+      else this.#carryOut(filed.handle, false).catch(this.#options.warn);
     }
   }
 
@@ -196,9 +196,12 @@ export class Assistant {
     await Promise.allSettled(this.#running.values());
   }
 
-  /** Does the work of a request, once; of one whose outcome is unknown, looks again. */
-  #carryOut(handle: string): Promise<Filed> {
-    const running = this.#running.get(handle) ?? this.#requests.alone(handle, () => this.#doOnce(handle));
+  /**
+   * Does the work of a request, once; of one whose outcome is unknown, looks again.
+   * @param isWanted whether somebody asks for the work right now, or approves it
+   */
+  #carryOut(handle: string, isWanted: boolean): Promise<Filed> {
+    const running = this.#running.get(handle) ?? this.#requests.alone(handle, () => this.#doOnce(handle, isWanted));
     if (!this.#running.has(handle)) {
       this.#running.set(handle, running);
       const end = () => this.#running.delete(handle);
@@ -207,7 +210,7 @@ export class Assistant {
     return running;
   }
 
-  async #doOnce(handle: string): Promise<Filed> {
+  async #doOnce(handle: string, isWanted: boolean): Promise<Filed> {
     const { clock, signal } = this.#options;
     const filed = await this.#requests.find(handle);
     if (!filed) throw new PrintingError('NOT_FOUND', phrase`The request is not known any more.`);
@@ -216,6 +219,8 @@ export class Assistant {
     const { record } = filed;
     if (record.state !== 'running' && record.state !== 'unknown') return filed;
     const hadBegun = record.hasBegun;
+    if (!hadBegun && !this.#mayBegin(filed, isWanted))
+      return this.#requests.change(handle, (now) => ({ ...now, state: 'expired' }));
     // From here on, a crash leaves open whether it was done.
     if (!hadBegun) await this.#requests.change(handle, (now) => ({ ...now, hasBegun: true }));
     const work = (deadline: Deadline) => this.#outcomeOf(handle, record, hadBegun, deadline);
@@ -224,6 +229,13 @@ export class Assistant {
     return this.#requests
       .change(handle, (now) => ({ ...now, ...outcome }), true)
       .catch(() => ({ handle, record: { ...record, ...outcome } }));
+  }
+
+  /** Whether the node still permits work that has not begun, and the wish or the OK for it is not too old. */
+  #mayBegin({ handle, record }: Filed, isWanted: boolean): boolean {
+    const { allow } = this.#options;
+    const isPermitted = allow === 'act' || (allow === 'ask' && record.requestId !== null);
+    return isPermitted && (isWanted || !this.#requests.isOver(handle, record, WORK));
   }
 
   async #outcomeOf(

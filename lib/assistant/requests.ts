@@ -73,7 +73,7 @@ export class AssistantRequests {
   /** The request, with its end if it has expired. */
   async find(handle: string): Promise<Filed | null> {
     const record = await this.#options.store.get<RequestRecord>(await this.#key(handle));
-    if (record?.state !== 'waiting' || !this.#isOver(handle, record)) return record ? { handle, record } : null;
+    if (record?.state !== 'waiting' || !this.isOver(handle, record)) return record ? { handle, record } : null;
     return this.change(handle, (now) => (now.state === 'waiting' ? { ...now, state: 'expired' } : now));
   }
 
@@ -116,7 +116,7 @@ export class AssistantRequests {
     if (filed?.record.requestId !== requestId) throw new PrintingError('INVALID_INPUT', NOBODY_ASKED);
     const answer = { isTaken: false };
     const changed = await this.change(handle, (record) => {
-      answer.isTaken = record.state === 'waiting' && !this.#isOver(handle, record);
+      answer.isTaken = record.state === 'waiting' && !this.isOver(handle, record);
       return answer.isTaken ? { ...record, state: isApproved ? 'running' : 'refused' } : record;
     });
     if (!answer.isTaken) throw new PrintingError('INVALID_INPUT', OVER);
@@ -155,12 +155,15 @@ export class AssistantRequests {
     return ['assistant-request', ...(await this.#options.scope()), this.#options.nodeId, handle];
   }
 
-  /** In doubt, such as with a clock that was set back, it has expired. */
-  #isOver(handle: string, { askedAt, expiresAt }: RequestRecord): boolean {
+  /**
+   * Whether the time of a request is over. In doubt, such as with a clock that was set back, it is.
+   * @param unasked that of a request about which nobody is asked, ms
+   */
+  isOver(handle: string, { askedAt, expiresAt }: RequestRecord, unasked = Infinity): boolean {
     const { clock } = this.#options;
     const now = clock.now();
-    if (expiresAt === null) return false;
-    return now >= expiresAt || now < askedAt || clock.monotonic() >= (this.#ends.get(handle) ?? Infinity);
+    const isLate = now >= (expiresAt ?? askedAt + unasked) || now < askedAt;
+    return isLate || clock.monotonic() >= (this.#ends.get(handle) ?? Infinity);
   }
 }
 

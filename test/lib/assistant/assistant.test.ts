@@ -260,6 +260,65 @@ describe('lib/assistant/assistant', () => {
     assert.equal(dispatches(), 1);
   });
 
+  /** Leaves a request that was to begin, and whose beginning could not be written down. */
+  const leave = async (allow: Allow, key: string): Promise<Told> => {
+    let writes = 0;
+    const last = allow === 'act' ? 1 : 3;
+    const faulty = new FaultyStore(
+      store,
+      (kind, [name]) =>
+        kind === 'write' && name === 'assistant-request' && ++writes > last ? 'unwritable' : undefined,
+      () => undefined,
+    );
+    const assistant = start({ allow, on: faulty });
+    const wish = wishFor(`${key}.gcode`, key);
+    await call(assistant, 'print_stored_job', wish);
+    if (allow === 'ask') await time.until(assistant.answer(id(), true));
+    await time.pass(10);
+    closing.abort();
+    return wish;
+  };
+
+  it('begins nothing after a restart that was asked for, or approved, too long ago', async () => {
+    for (const [allow, seconds] of [
+      ['act', 130],
+      ['ask', 600],
+    ] as const) {
+      const wish = await leave(allow, allow);
+      await time.pass(seconds);
+      const successor = start({ allow });
+      await time.pass(60);
+      assert.equal((await call(successor, 'print_stored_job', wish)).state, 'expired', allow);
+    }
+    assert.equal(dispatches(), 0);
+  });
+
+  it('begins nothing that its node does not permit any more', async () => {
+    for (const [before, now] of [
+      ['act', 'look'],
+      ['ask', 'look'],
+      ['act', 'ask'],
+    ] as const) {
+      await leave(before, `${before} ${now}`);
+      start({ allow: now });
+      await time.pass(60);
+      start({ allow: before });
+      await time.pass(60);
+    }
+    assert.equal(dispatches(), 0);
+  });
+
+  it('goes on after a restart with what was asked for a moment ago, or approved in time', async () => {
+    for (const allow of ['act', 'ask'] as const) {
+      const wish = await leave(allow, allow);
+      await time.pass(60);
+      const successor = start({ allow });
+      await time.pass(60);
+      assert.equal((await call(successor, 'print_stored_job', wish)).state, 'done', allow);
+    }
+    assert.equal(dispatches(), 2);
+  });
+
   it('looks whether an action was done that a crash cut off, and does not repeat it', async () => {
     const { uuid } = simulator.world.printLocally(1, { name: 'local.gcode', seconds: 36_000 });
     simulator.world.advance(600);
