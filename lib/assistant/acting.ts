@@ -1,5 +1,11 @@
 import { costOf, type Prices } from '../queue/model/rules';
-import type { ItemTarget, PlateJudgement, QueueItem } from '../queue/model/types';
+import {
+  type ItemTarget,
+  type PlateJudgement,
+  printerKey,
+  type PrinterTarget,
+  type QueueItem,
+} from '../queue/model/types';
 import { PrintingError } from '../service/errors';
 import { record } from '../service/json-readers';
 import type { PrintJob } from '../service/print-job';
@@ -35,8 +41,8 @@ interface Estimate {
 }
 
 interface Act {
-  /** Throws if it can't be done. Changes nothing. */
-  preview: (workshop: ActingWorkshop, given: Arguments, deadline: Deadline) => Promise<Preview>;
+  /** Throws if it can't be done. Changes nothing. `isDry`: nothing follows. */
+  preview: (workshop: ActingWorkshop, given: Arguments, deadline: Deadline, isDry: boolean) => Promise<Preview>;
   /** Does it. `key` makes a repeat harmless, where the tool `repeats`. */
   run: (workshop: ActingWorkshop, given: Arguments, key: string, deadline: Deadline) => Promise<object>;
   /** Whether running it again with the same key finds what was done before, and does nothing twice. */
@@ -68,7 +74,7 @@ const onPrint = (
   isDone: async (workshop, given, deadline) => ended.includes((await printOf(workshop, given, deadline)).state),
 });
 
-type ShownItem = Pick<QueueItem, 'name' | 'itemId' | 'held' | 'position'>;
+type ShownItem = Pick<QueueItem, 'name' | 'itemId' | 'held' | 'position' | 'endedAt'>;
 
 /** A change of an item. */
 const onItem = (
@@ -77,11 +83,11 @@ const onItem = (
   sentence: (name: string, given: Arguments) => Sentence,
 ): Act => ({
   preview: async (workshop, given, deadline) => {
-    const { name, itemId } = await itemOf(workshop, given, deadline);
+    const { name, itemId } = await openItemOf(workshop, given, deadline);
     return { sentence: sentence(name ?? itemId, given), estimate: null };
   },
   run: async (workshop, given, _key, deadline) => {
-    const itemId = word(given, 'itemId');
+    const { itemId } = await openItemOf(workshop, given, deadline);
     await change(workshop, { itemId }, given, deadline);
     return { itemId };
   },
@@ -141,17 +147,28 @@ export const ACTS: Readonly<Record<string, Act>> = {
   },
   plate_cleared: {
     ...repeating,
-    preview: async (workshop, given, deadline) => {
-      needQueue(workshop.queue);
-      judgementOf(given);
-      const printer = await workshop.nameOf(word(given, 'clusterId'), deadline);
+    preview: async (workshop, given, deadline, isDry) => {
+      const queue = needQueue(workshop.queue);
+      const place = placeOf(given);
+      const trial = { ...judgementOf(given), isTrial: true };
+      const { printers } = await deadline.wait(
+        isDry ? queue.plateCleared(place, given.good === true, deadline, trial) : queue.explainQueue(),
+      );
+      const member =
+        place.printerId === null ? undefined : printers.find((one) => printerKey(one) === printerKey(place));
+      const printer = member?.printerName ?? (await workshop.nameOf(place.clusterId, deadline));
+      if (given.good && given.goodParts !== undefined) {
+        const parts = Number(given.goodParts);
+        const sentence = phrase`Say that the plate of ${printer} is clear, good parts of its last print: ${parts}. The next print starts.`;
+        return { sentence, estimate: null };
+      }
       const sentence = given.good
         ? phrase`Say that the plate of ${printer} is clear and that its last print is good: the next print starts.`
         : phrase`Say that the plate of ${printer} is clear and that its last print is bad: the next print starts.`;
       return { sentence, estimate: null };
     },
     run: async ({ queue }, given, _key, deadline) => {
-      const printer = { clusterId: word(given, 'clusterId'), printerId: word(given, 'printerId') || null };
+      const printer = placeOf(given);
       await needQueue(queue).plateCleared(printer, given.good === true, deadline, judgementOf(given));
       return printer;
     },
@@ -216,6 +233,21 @@ async function itemOf({ queue }: Workshop, given: Arguments, deadline: Deadline)
   if (!item) throw new PrintingError('QUEUE_ITEM_NOT_FOUND', phrase`The queue has no such item.`);
   return item;
 }
+
+/** The same; throws NOT_ACCEPTED if it has ended, as nothing of it can be held, moved or released. */
+async function openItemOf(workshop: Workshop, given: Arguments, deadline: Deadline): Promise<ShownItem> {
+  const item = await itemOf(workshop, given, deadline);
+  if (item.endedAt === null) return item;
+  throw new PrintingError(
+    'NOT_ACCEPTED',
+    phrase`The item has ended, so nothing of it waits: add it anew to print it again.`,
+  );
+}
+
+const placeOf = (given: Arguments): PrinterTarget => ({
+  clusterId: word(given, 'clusterId'),
+  printerId: word(given, 'printerId') || null,
+});
 
 /** A stored file, and what one print of it takes. */
 async function fileOf(

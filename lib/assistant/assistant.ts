@@ -123,7 +123,7 @@ export class Assistant {
       const known = await deadline.wait(this.#requests.find(handle));
       if (known) return this.#repeat(known, tool, given, deadline);
     }
-    const preview = await deadline.wait(actOf(tool.name).preview(workshop, given, deadline));
+    const preview = await deadline.wait(actOf(tool.name).preview(workshop, given, deadline, dryRun === true));
     if (dryRun === true) {
       const structured = { ...this.#dry(preview), state: 'done', dryRun: true, next: [tool.name] };
       return { structured, isError: false, state: 'done', code: null };

@@ -166,7 +166,7 @@ export class PrintQueue implements api.QueueApi {
     printer: api.PrinterTarget,
     good: boolean,
     deadline: Deadline,
-    { goodParts, print, judges }: api.PlateJudgement = {},
+    { goodParts, print, judges, isTrial }: api.PlateJudgement = {},
   ): Promise<api.QueueExplanation> {
     const { data, view } = await this.#runtime.ready(deadline);
     if (!good && (goodParts ?? 0) > 0)
@@ -176,7 +176,8 @@ export class PrintQueue implements api.QueueApi {
     const own = item && known ? namesOf(this.#parts.queueId, item.itemId, known) : [];
     const names = judges === undefined ? own : [judges].filter((name) => !print || own.includes(name));
     const verdict = { good, parts: goodParts, names: print || judges !== undefined ? names : null };
-    await this.#runtime.written(deadline.wait(data.plates.confirm(printer, verdict, (id) => judgedPrint(data, id))));
+    const judged = (id: string) => judgedPrint(data, id);
+    await this.#runtime.written(deadline.wait(data.plates.confirm(printer, verdict, judged, isTrial)));
     return view.explanation();
   }
 

@@ -129,6 +129,8 @@ export interface PlateJudgement {
   print?: { itemId: string; copy: number; attempt: number } | undefined;
   /** The same, by what `explain` gives as `judges`. */
   judges?: string | undefined;
+  /** Only finds out whether it is taken. */
+  isTrial?: boolean;
 }
 
 export interface Pause {

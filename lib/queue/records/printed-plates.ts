@@ -186,16 +186,18 @@ export class PrintedPlates {
    * Records a clear plate and a verdict on its last print, also while the printer is offline. Throws NOT_FOUND for an unknown
    * printer, and NOT_ACCEPTED for a verdict on another print.
    * @param judged what the queue knows of a print, by its id
+   * @param isTrial whether nothing is recorded
    */
   async confirm(
     target: PrinterTarget,
     verdict: Judgement,
     judged: (id: string) => Omit<JudgedPrint, 'known'>,
+    isTrial = false,
   ): Promise<void> {
     const now = this.#clock.now();
     const gate = this.#awaitingUnseen(target, now) ?? this.#meantBy(target);
     if (this.#records.isNewer(gate.gateId)) throw newerValue('queue-plate');
-    await this.#records.update(gate.gateId, (current) => {
+    const change = (current: PlateGate | undefined) => {
       const before = current ?? gate;
       const id = before.ended?.id ?? '';
       // One print may have closed several gates, but only a print that has a name of its own.
@@ -203,7 +205,9 @@ export class PrintedPlates {
       const others = judgesOf(before) === id ? all.filter(({ gateId }) => gateId !== before.gateId) : [];
       const known = verdictOn(id, [before, ...others]);
       return confirmed(before, verdict, { ...judged(id), known }, now);
-    });
+    };
+    if (isTrial) change(this.#records.get(gate.gateId));
+    else await this.#records.update(gate.gateId, change);
   }
 
   /** A gate for a print that waits for its verdict, at a machine whose gate was lost, and that was not seen since. */
