@@ -67,7 +67,8 @@ export const LOOKS: Readonly<Record<string, Look>> = {
       ...{ itemId, name, state, position, copies, startAt: eta?.startAt ?? null, endAt: eta?.endAt ?? null },
       waitsFor: waitingFor.map(({ text }) => text),
     }));
-    return found({ items: short, left: null }, ['explain_item', 'queue_forecast']);
+    const all = items.length < MOST ? items.length : await deadline.wait(needQueue(queue).count());
+    return found({ items: short, left: Math.max(0, all - items.length) }, ['explain_item', 'queue_forecast']);
   },
   explain_item: async ({ queue }, { itemId }, deadline) => {
     const [item] = await deadline.wait(needQueue(queue).explain({ itemId: String(itemId) }));
@@ -81,7 +82,8 @@ export const LOOKS: Readonly<Record<string, Look>> = {
   queue_forecast: async ({ queue }, _, deadline) => {
     const { at, items, orders, idleAt, materials } = await deadline.wait(needQueue(queue).forecast());
     const short = items.slice(0, MOST);
-    return found({ forecast: { at, items: short, orders: orders.slice(0, MOST), idleAt, materials } }, ['list_queue']);
+    const forecast = { at, items: short, orders: orders.slice(0, MOST), idleAt, materials };
+    return found({ forecast, left: items.length - short.length }, ['list_queue']);
   },
 };
 

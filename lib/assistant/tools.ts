@@ -181,7 +181,7 @@ export const TOOLS: readonly Tool[] = [
     'Tells when each item of the print queue will print, when the queue ends, and which plastic will run out.',
     {
       queue: true,
-      output: { forecast: { type: 'object' } },
+      output: { forecast: { type: 'object' }, left: NUMBER },
     },
   ),
   act(

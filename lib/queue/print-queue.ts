@@ -202,6 +202,10 @@ export class PrintQueue implements api.QueueApi {
     return this.#inTurns(view.listed(found).slice(from, from + limit), (record) => view.item(record));
   }
 
+  async count(): Promise<number> {
+    return (await this.#runtime.ready()).data.items.size;
+  }
+
   async explain(target: api.ItemTarget): Promise<api.ExplainedItem[]> {
     const { data, view } = await this.#runtime.ready();
     await view.renewForecast();

@@ -136,6 +136,7 @@ export class ScriptedQueue implements QueueApi {
   pause = (pause: Pause) => this.#answer('pause', [pause], EXPLANATION);
   resume = (printer: PrinterTarget | null) => this.#answer('resume', [printer], EXPLANATION);
   list = (filter: ListFilter) => this.#answer('list', [filter], this.items);
+  count = () => Promise.resolve(this.items.length);
   explain = (target: ItemTarget): Promise<ExplainedItem[]> => {
     const waitingFor = [
       { clusterId: 'c1', printerId: null, clusterName: 'Left', code: 'BUSY' as const, text: phrase`no status` },

@@ -31,6 +31,8 @@ export interface QueueApi {
   resume(printer: PrinterTarget | null, deadline: Deadline): Promise<QueueExplanation>;
   /** From memory, also while the store is unreachable. */
   list(filter: ListFilter): Promise<QueueItem[]>;
+  /** Number of the items that `list` has without a filter. */
+  count(): Promise<number>;
   explain(target: ItemTarget): Promise<ExplainedItem[]>;
   explainQueue(): Promise<QueueExplanation>;
   forecast(): Promise<Forecast>;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { Assistant } from '../../../lib/assistant/assistant';
+import type { Client } from '../../../lib/client';
 import { MemoryStore } from '../../helpers/memory-store';
 import { QueueFarm, type Runtime, SCOPE } from '../../helpers/queue-farm';
 
@@ -21,19 +22,22 @@ describe('lib/assistant/acting, on a queue', () => {
         scope: () => Promise.resolve(SCOPE),
       },
       clock: one.memory.clock,
-      workshop: {
-        client: {} as never,
-        queue: one.queue,
-        prices: null,
-        nameOf: (id) => Promise.resolve(`Printer ${id}`),
-      },
+      workshop: { client, queue: one.queue, prices, nameOf: (id) => Promise.resolve(`Printer ${id}`) },
       ...{ signal: new AbortController().signal, translate: String, warn: () => undefined },
       ...{ ask: () => undefined, report: () => undefined },
     });
   };
   let keys = 0;
-  const call = async (tool: string, given: object): Promise<Told> =>
-    (await one.ask(() => assistant.call(tool, { key: `key ${++keys}`, ...given }, null))).structured as Told;
+  const look = async (tool: string, given: object = {}): Promise<Told> =>
+    (await one.ask(() => assistant.call(tool, given, null))).structured as Told;
+  const call = (tool: string, given: object) => look(tool, { key: `key ${++keys}`, ...given });
+
+  const material = { material: 'PLA', weight: 1.1 };
+  const extruders = [{ extruder_index: 0, estimated_material_volume: 900, material }];
+  const raw = { metadata: { extruders, print: { estimated_time: 600 } } };
+  const stored = { payload: { name: 'part.gcode', status: 'uploaded' }, raw };
+  const client = { queries: { ask: () => Promise.resolve(stored) } } as unknown as Client;
+  const prices = { currency: 'EUR', hour: 6.6, kilogram: { '*': 0 } };
 
   beforeEach(() => void (all = new QueueFarm()));
   afterEach(() => all.close());
@@ -83,5 +87,18 @@ describe('lib/assistant/acting, on a queue', () => {
       (await call('plate_cleared', given)).sentence,
       `Say that the plate of Printer ${printerId} is clear, good parts of its last print: 0. The next print starts.`,
     );
+  });
+
+  it('says how many entries of the queue and of its forecast it leaves out', async () => {
+    await begin();
+    await one.add('a');
+    assert.equal((await look('list_queue')).left, 0);
+    for (let more = 0; more < 102; more++) await one.add(`item ${more}`);
+    const { items, left } = await look('list_queue');
+    assert.deepEqual([(items as []).length, left], [100, 3]);
+    const foretold = await look('queue_forecast');
+    const { length } = (await one.ask((queue) => queue.forecast())).items;
+    assert.ok(length > 100);
+    assert.equal(foretold.left, length - 100);
   });
 });
