@@ -1,4 +1,4 @@
-import { costOf, type Prices } from '../queue/model/rules';
+import { costOf, type Prices, roundedCost } from '../queue/model/rules';
 import {
   type ItemTarget,
   type PlateJudgement,
@@ -267,7 +267,7 @@ async function fileOf(
 
 /** Time, material and money for several prints. */
 function times({ seconds, grams, cost, currency }: Estimate, prints: number): Estimate {
-  const all = (amount: number | null) => (amount === null ? null : amount * prints);
+  const all = (amount: number | null) => (amount === null ? null : roundedCost(amount * prints));
   return { seconds: all(seconds), grams: grams.map(all), cost: all(cost), currency };
 }
 

@@ -101,4 +101,10 @@ describe('lib/assistant/acting, on a queue', () => {
     assert.ok(length > 100);
     assert.equal(foretold.left, length - 100);
   });
+
+  it('tells what several prints take and cost without the traces of binary fractions', async () => {
+    await begin();
+    const told = await call('add_to_queue', { jobId: 'job', copies: 3, dryRun: true });
+    assert.deepEqual(told.estimate, { seconds: 1800, grams: [3.3], cost: 3.3, currency: 'EUR' });
+  });
 });
