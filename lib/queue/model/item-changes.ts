@@ -578,6 +578,12 @@ export const withoutFile = (record: ItemRecord, file: number): ItemRecord => ({
   files: record.files.map((one, at) => (at === file ? { ...one, isGone: true } : one)),
 });
 
+/** Records that the service has a file of the item after all. */
+export const withFileBack = (record: ItemRecord, jobId: string): ItemRecord =>
+  record.files.some((file) => file.jobId === jobId && file.isGone)
+    ? { ...record, files: record.files.map((file) => (file.jobId === jobId ? { ...file, isGone: false } : file)) }
+    : record;
+
 /** Records the service's facts about a file. */
 export const withFacts = (record: ItemRecord, jobId: string, facts: FileFacts): ItemRecord => ({
   ...record,

@@ -4,9 +4,9 @@ import type { Clock } from '../../time/clock';
 import type { Deadline } from '../../time/deadline';
 import { waitBefore } from '../../time/retry';
 import { factsOfMetadata } from '../../toolpath/read-facts';
-import { readStored } from '../../upload/send';
+import { isUploaded, readStored } from '../../upload/send';
 import type { ItemIndex } from '../model/item';
-import { withFacts } from '../model/item-changes';
+import { withFacts, withFileBack } from '../model/item-changes';
 import type { ItemFile, ItemRecord } from '../model/types';
 import type { ItemStore } from './items';
 import { PLANNER } from './records';
@@ -21,6 +21,8 @@ const MOST = 12;
 const MOST_OF_KNOWN = 3;
 /** Age up to which the facts of an item may still come, ms. */
 const PENDING_FOR = (MOST + 1) * EVERY;
+/** Pauses between two reads of a file that is gone, ms: a service that is being repaired may know none of its files for a while. */
+const OF_GONE = { first: EVERY, longest: 3_600_000 };
 /** Timeout of a read, ms. */
 const READ_FOR = 30_000;
 
@@ -37,12 +39,14 @@ export const isModelPending = ({ createdLived = 0, files, require }: ItemRecord,
 export const isUnread = ({ endedAt, files }: ItemRecord): boolean => endedAt === null && files.some(isFileUnread);
 
 const isFileUnread = ({ jobId, facts, isGone }: ItemFile): boolean =>
-  jobId !== null && !isGone && facts?.source !== 'service';
+  jobId !== null && (isGone || facts?.source !== 'service');
 
-/** A stored job without metadata so far: its items, and whether all of them know the file's own facts. */
+/** A stored job without metadata so far, or that is gone: its items, and whether all of them know the file's own facts. */
 interface Unread {
+  jobId: string;
   itemIds: string[];
   isKnown: boolean;
+  isGone: boolean;
 }
 
 /** The parts of a queue that the reader needs. */
@@ -56,7 +60,7 @@ interface FactsQueue {
 /** Reads the service's facts about the files, which precede the files' own (print queue, 6). */
 export class FactsReader {
   readonly #queue: FactsQueue;
-  /** Reads so far, and when the next one is due, monotonic ms, by stored job. */
+  /** Reads so far, and when the next one is due, monotonic ms, by stored job and whether it is gone. */
   readonly #tries = new Map<string, { count: number; dueAt: number }>();
   readonly #deadline: Deadline;
   #isReading = false;
@@ -79,34 +83,38 @@ export class FactsReader {
     this.#isReading = true;
     const unread = new Map<string, Unread>();
     for (const { itemId, files } of this.#queue.data.unread.all)
-      for (const { jobId, facts } of files.filter(isFileUnread)) {
+      for (const { jobId, facts, isGone } of files.filter(isFileUnread)) {
         if (jobId === null) continue;
-        const about = unread.get(jobId) ?? { itemIds: [], isKnown: true };
+        const key = `${isGone}/${jobId}`;
+        const about = unread.get(key) ?? { jobId, itemIds: [], isKnown: true, isGone };
         about.itemIds.push(itemId);
         about.isKnown &&= facts !== null;
-        unread.set(jobId, about);
+        unread.set(key, about);
       }
-    for (const jobId of this.#tries.keys()) if (!unread.has(jobId)) this.#tries.delete(jobId);
-    for (const [jobId, about] of unread) if (this.#isDue(jobId, about)) await this.#readOne(jobId, about);
+    for (const key of this.#tries.keys()) if (!unread.has(key)) this.#tries.delete(key);
+    for (const [key, about] of unread) if (this.#isDue(key, about)) await this.#readOne(key, about);
     this.#isReading = false;
   }
 
-  #isDue(jobId: string, { isKnown }: Unread): boolean {
+  #isDue(key: string, about: Unread): boolean {
     const now = this.#queue.clock.monotonic();
-    const known = this.#tries.get(jobId);
+    const known = this.#tries.get(key);
     if (known) return known.dueAt <= now;
-    this.#tries.set(jobId, { count: 0, dueAt: now + pause(0, isKnown) });
+    this.#tries.set(key, { count: 0, dueAt: now + pause(0, about) });
     return false;
   }
 
-  async #readOne(jobId: string, { itemIds, isKnown }: Unread): Promise<void> {
+  async #readOne(key: string, about: Unread): Promise<void> {
+    const { jobId, itemIds, isKnown, isGone } = about;
     const { service, clock, data, failed } = this.#queue;
     const limit = this.#deadline.within(READ_FOR);
-    const count = (this.#tries.get(jobId)?.count ?? 0) + 1;
-    const dueAt = count < (isKnown ? MOST_OF_KNOWN : MOST) ? clock.monotonic() + pause(count, isKnown) : Infinity;
-    this.#tries.set(jobId, { count, dueAt });
+    const count = (this.#tries.get(key)?.count ?? 0) + 1;
+    const most = isGone ? Infinity : isKnown ? MOST_OF_KNOWN : MOST;
+    this.#tries.set(key, { count, dueAt: count < most ? clock.monotonic() + pause(count, about) : Infinity });
     try {
       const stored = await readStored(service, { kind: 'job', id: jobId }, { deadline: limit });
+      if (isGone && isUploaded(stored))
+        for (const itemId of itemIds) await data.items.change(itemId, (record) => withFileBack(record, jobId), PLANNER);
       const facts = factsOfMetadata(stored.metadata);
       // Without the model, the service knows no more than the file states.
       if (facts && (facts.model !== null || !isKnown))
@@ -121,5 +129,5 @@ export class FactsReader {
 }
 
 /** Pause before the next read of a stored job that was read `count` times, ms. */
-const pause = (count: number, isKnown: boolean): number =>
-  isKnown ? EVERY : waitBefore(count, { first: SOON, longest: EVERY });
+const pause = (count: number, { isKnown, isGone }: Unread): number =>
+  isGone ? waitBefore(count, OF_GONE) : isKnown ? EVERY : waitBefore(count, { first: SOON, longest: EVERY });

@@ -105,6 +105,22 @@ describe('queue/print-queue', () => {
       await all.pass(20);
       assert.deepEqual(all.farm.sent, ['C1 job']);
     });
+
+    it('an item until the service has its file again, which it asks ever more rarely', async () => {
+      await begin({ printers: ['C1'] });
+      await one.add('a', { held: true });
+      all.farm.gone.add('job');
+      await one.does('release', 'a');
+      await all.pass(30);
+      assert.equal((await stateOf())[0], 'blocked');
+      await all.pass(1_200);
+      assert.ok(all.farm.count('storedJob') < 8);
+      assert.equal((await stateOf())[0], 'blocked');
+      all.farm.gone.clear();
+      await all.pass(1_000);
+      assert.deepEqual(all.farm.sent, ['C1 job']);
+      assert.deepEqual(one.types('item.').slice(0, 3), ['item.queued', 'item.blocked', 'item.unblocked']);
+    });
   });
 
   it('uses a printer that is connected later, where it may use every printer of the account', async () => {
