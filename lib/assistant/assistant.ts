@@ -58,6 +58,8 @@ export class Assistant {
   readonly #requests: AssistantRequests;
   readonly #rate: CallRate;
   readonly #running = new Map<string, Promise<Filed>>();
+  /** Requests about which this process has asked a person. */
+  readonly #asked = new Set<string>();
 
   constructor(options: AssistantOptions) {
     this.#options = options;
@@ -155,6 +157,8 @@ export class Assistant {
 
   /** The request after its work, or as it is at the deadline. */
   async #awaited(filed: Filed, deadline: Deadline, isWanted: boolean): Promise<Filed> {
+    // Its record may have been written only after the node had closed.
+    if (filed.record.state === 'waiting' && !filed.record.wasSent) await deadline.wait(this.#send(filed));
     if (filed.record.state !== 'running' && filed.record.state !== 'unknown') return filed;
     const running = this.#carryOut(filed.handle, isWanted);
     return deadline.wait(running).catch((thrown: unknown) => {
@@ -165,7 +169,9 @@ export class Assistant {
 
   /** Gives a question to the flow. After a crash it may come twice, with the same id. */
   async #send({ handle, record: { requestId, tool, arguments: given, shown } }: Filed): Promise<void> {
-    if (requestId === null || !shown) return;
+    const { allow, signal } = this.#options;
+    if (requestId === null || !shown || allow === 'look' || signal.aborted || this.#asked.has(handle)) return;
+    this.#asked.add(handle);
     this.#options.ask({ requestId, tool, arguments: given, ...shown });
     await this.#requests.change(handle, (record) => ({ ...record, wasSent: true })).catch(this.#options.warn);
   }
@@ -179,6 +185,7 @@ export class Assistant {
     if (this.#options.allow === 'look')
       throw new PrintingError('INVALID_INPUT', phrase`The node only lets assistants look: its owner can allow more.`);
     const filed = await this.#requests.answer(requestId, approve);
+    this.#asked.delete(filed.handle);
     if (approve) this.#carryOut(filed.handle, true).catch(this.#options.warn);
   }
 

@@ -260,6 +260,30 @@ describe('lib/assistant/assistant', () => {
     assert.equal(dispatches(), 1);
   });
 
+  it('asks a person about a request whose record is written only after the start of the next node', async () => {
+    let write: () => void = () => undefined;
+    const isAllowed = new Promise<void>((resolve) => (write = resolve));
+    const slow = Object.create(store, {
+      update: {
+        value: async (...given: Parameters<StateStore['update']>) => (await isAllowed, store.update(...given)),
+      },
+    }) as StateStore;
+    const dying = start({ on: slow });
+    const wish = wishFor();
+    const cut = dying.call('print_stored_job', wish, null);
+    await time.pass(5);
+    closing.abort();
+    await time.until(cut);
+    const successor = start();
+    await time.pass(1);
+    write();
+    await time.pass(1);
+    const told = await Promise.all([0, 1].map(() => call(successor, 'print_stored_job', wish)));
+    assert.deepEqual([told.map(({ state }) => state), asked.length], [['waiting', 'waiting'], 1]);
+    await time.until(successor.answer(id(), true));
+    assert.equal((await call(successor, 'read_request', { handle: told[0]?.handle })).state, 'done');
+  });
+
   /** Leaves a request that was to begin, and whose beginning could not be written down. */
   const leave = async (allow: Allow, key: string): Promise<Told> => {
     let writes = 0;
