@@ -80,6 +80,9 @@ const CONTRADICT = 60_000;
 /** Intervals without a status after which another runtime may have published the printer. */
 const GAP = 1.5;
 
+/** Time within which another node of the process receives the same command, ms. */
+const DOUBLE = 10_000;
+
 /** Age of a list that suffices to find the printer of a command, ms. */
 const LIST_AGE = 60_000;
 
@@ -110,6 +113,8 @@ export class Bridge {
   /** Whether the node that publishes is connected; null: nothing tells. */
   #isConnected: boolean | null = null;
   readonly #turns: CommandTurns;
+  /** Commands that were done of late, each with the other nodes that have received it. */
+  #done: { topic: string; command: Command; at: number; receivers: Set<Bridge> }[] = [];
   /** Null: not read yet. */
   #strays: Strays | null = null;
   /** The last list that lacked the only printer of the node. */
@@ -206,8 +211,28 @@ export class Bridge {
     if (clusterId === null) throw new PrintingError('NOT_FOUND', phrase`There is no printer with the topic ${topic}.`);
     const command = COMMANDS.find((one) => one === payload);
     if (!command) throw new PrintingError('INVALID_INPUT', phrase`The command must be one of ${COMMANDS.join(', ')}.`);
+    const takers = this.#others.filter(({ takesCommands }) => takesCommands);
+    if (!controls && (await this.#isOfAnother(id, topic, takers))) return;
     if (!controls) throw new PrintingError('INVALID_INPUT', phrase`The node takes no commands: switch its buttons on.`);
+    if (takers.some((other) => other.hasDone(topic, command, this))) return;
+    const at = this.#options.clock.monotonic();
+    const isRecent = (one: { at: number }) => at - one.at < DOUBLE;
+    this.#done = [...this.#done.filter(isRecent), { topic, command, at, receivers: new Set() }];
     await act(clusterId, command);
+  }
+
+  get takesCommands(): boolean {
+    return this.#options.controls;
+  }
+
+  /** Whether it has just done a command that another node receives now. Of two equal commands, each counts once for that node. */
+  hasDone(topic: string, command: Command, receiver: Bridge): boolean {
+    const now = this.#options.clock.monotonic();
+    const done = this.#done.find(
+      (one) => one.topic === topic && one.command === command && now - one.at < DOUBLE && !one.receivers.has(receiver),
+    );
+    done?.receivers.add(receiver);
+    return done !== undefined;
   }
 
   /**
@@ -448,8 +473,8 @@ export class Bridge {
     return [...this.#options.bridges].filter((bridge) => bridge !== this);
   }
 
-  async #isOfAnother(id: string, topic: string): Promise<boolean> {
-    const unused = await this.#unused(id, [topic], this.#others).catch(() => null);
+  async #isOfAnother(id: string, topic: string, others = this.#others): Promise<boolean> {
+    const unused = await this.#unused(id, [topic], others).catch(() => null);
     return unused?.length === 0;
   }
 

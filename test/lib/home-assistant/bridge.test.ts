@@ -47,6 +47,7 @@ interface RuntimeOptions {
   topics?: Topics;
   only?: string | null;
   nodeId?: string;
+  controls?: boolean;
   /** Open bridges of its process. */
   bridges?: Set<Bridge>;
 }
@@ -75,6 +76,7 @@ class Runtime {
       topics = new Topics('homeassistant', 'p'),
       only = null,
       nodeId = 'node',
+      controls = true,
       bridges = new Set(),
     }: RuntimeOptions = {},
   ) {
@@ -99,7 +101,7 @@ class Runtime {
         nodeId,
         topics,
         only,
-        controls: true,
+        controls,
         bridges,
         picture,
         interval: 10,
@@ -229,6 +231,35 @@ describe('lib/home-assistant/bridge', () => {
     }
     assert.deepEqual([one.acts, two.acts], [[['a', 'pause']], [['b', 'abort']]]);
     for (const each of [one, two]) await assert.rejects(each.command('host-c'), { code: 'NOT_FOUND' });
+  });
+
+  describe('a command for a printer of two nodes of the process', () => {
+    let nodes: Runtime[];
+    const command = async () => {
+      await Promise.all(nodes.map((each) => each.command('host-a')));
+      return nodes.flatMap(({ acts }) => acts).length;
+    };
+    const start = (changes: RuntimeOptions = {}) => {
+      const bridges = new Set<Bridge>();
+      nodes = [runtime({ ...changes, id: null, bridges }), runtime({ id: null, bridges, nodeId: 'other', only: 'a' })];
+    };
+
+    it('is done once, and once more when it comes again', async () => {
+      start();
+      assert.equal(await command(), 1);
+      assert.equal(await command(), 2);
+      nodes.reverse();
+      assert.equal(await command(), 3);
+      await clock.advance(60_000);
+      assert.equal(await command(), 4);
+    });
+
+    it('is done by the one that takes commands, without an error of the other', async () => {
+      start({ controls: false });
+      assert.equal(await command(), 1);
+      nodes.reverse();
+      assert.equal(await command(), 2);
+    });
   });
 
   it('says once a minute that it is there, if another runtime may have said otherwise', async () => {
