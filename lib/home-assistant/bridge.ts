@@ -16,7 +16,7 @@ import { type Announcement, Announcements } from './announcements';
 import { CommandTurns } from './command-turns';
 import { type Command, COMMANDS, discoveryOf } from './discovery';
 import { Handovers } from './handovers';
-import { HeldEvents } from './held-events';
+import { type HeldEvent, HeldEvents } from './held-events';
 import { deviceId, Topics } from './identity';
 import type { Input } from './input';
 import { type Picture, PrintPictures } from './pictures';
@@ -128,7 +128,7 @@ export class Bridge {
     this.#announcements = new Announcements(store, nodeId);
     this.#turns = new CommandTurns(clock, this.#closing.signal);
     this.#remnants = new Remnants(store, nodeId);
-    this.#held = new HeldEvents(store, nodeId);
+    this.#held = new HeldEvents(store, nodeId, watcher.membership !== null);
     this.#handovers = watcher.membership && new Handovers({ store, nodeId, clock, membership: watcher.membership });
     this.#pictures =
       picture > 0
@@ -252,7 +252,7 @@ export class Bridge {
     this.#cancel?.();
     this.#pictures?.close();
     await this.#work;
-    await this.#held.save().catch(() => undefined);
+    await this.#held.save();
     await this.#handovers?.settled();
   }
 
@@ -500,10 +500,12 @@ export class Bridge {
 
   async #tellHeld(): Promise<void> {
     if (this.#isConnected === false) return;
-    for (const event of this.#held.take()) await this.#tell(event);
+    const isDue = ({ type, clusterId }: HeldEvent) =>
+      type === 'cluster.removed' || Boolean(this.#devices.get(clusterId)?.status);
+    for (const event of await this.#held.take(isDue)) await this.#tell(event);
   }
 
-  async #tell(event: PrintEvent): Promise<void> {
+  async #tell(event: HeldEvent): Promise<void> {
     const { topics } = this.#options;
     if (event.type === 'cluster.removed') return this.#remove(event.clusterId);
     const device = this.#devices.get(event.clusterId);

@@ -1,5 +1,7 @@
 import type { PrintEvent } from '../events/print-event';
+import type { PrintJob } from '../service/print-job';
 import type { StateStore } from '../state/store';
+import { Rerun } from '../time/concurrency';
 
 /** Most events that wait; the oldest are dropped. */
 const MOST = 500;
@@ -7,48 +9,82 @@ const MOST = 500;
 const KEPT = 90 * 24 * 60 * 60 * 1000;
 const VERSION = 1;
 
-/** Events that wait; saved under `['home-assistant-held', nodeId]` by a close. */
+/** An event with what is published of its job. */
+export type HeldEvent = Omit<PrintEvent, 'job'> & { job: Pick<PrintJob, 'name' | 'state'> | null };
+
+/** Events that wait; saved under `['home-assistant-held', nodeId]`. */
 interface HeldRecord {
   version: number;
-  events: PrintEvent[];
+  events: HeldEvent[];
 }
 
-/** Events that wait until their printer is announced and the broker connected, as a broker does not retain them. */
+/**
+ * Events that wait until their printer is announced and the broker connected, as a broker does not retain them. The store has
+ * them until they are told: the watch, which has delivered them, does so only once.
+ */
 export class HeldEvents {
-  #events: PrintEvent[] = [];
+  #events: HeldEvent[] = [];
+  readonly #stored = new WeakSet<HeldEvent>();
+  readonly #saving = new Rerun(() => this.#save().catch(() => undefined));
+  #saved = Promise.resolve();
 
   constructor(
     private readonly store: StateStore,
     private readonly nodeId: string,
+    /** Whether other runtimes share the store. */
+    private readonly isShared: boolean,
   ) {}
 
-  add(event: PrintEvent): void {
-    this.#events = [...this.#events, event].slice(-MOST);
+  add({ job, ...event }: HeldEvent): void {
+    this.#hold([...this.#events, { ...event, job: job && { name: job.name, state: job.state } }]);
+    this.#saved = this.#saving.request();
   }
 
-  /** All that wait, the oldest first; they wait no more. */
-  take(): PrintEvent[] {
-    const events = this.#events;
-    this.#events = [];
-    return events;
+  /** Those that can be told now, the oldest first; they wait no more. Leaves out what another runtime has taken from the store. */
+  async take(isDue: (event: HeldEvent) => boolean): Promise<HeldEvent[]> {
+    if (!this.#events.some(isDue)) return [];
+    await this.#saved;
+    const due = this.#events.filter(isDue);
+    const ids = new Set(due.map(({ id }) => id));
+    this.#events = this.#events.filter(({ id }) => !ids.has(id));
+    if (!due.some((event) => this.#stored.has(event))) return due;
+    let left = ids;
+    const remove = (known: HeldRecord | undefined): HeldRecord | undefined => {
+      if (known && known.version !== VERSION) return known;
+      left = new Set(known?.events.map(({ id }) => id));
+      const events = known?.events.filter(({ id }) => !ids.has(id)) ?? [];
+      return events.length > 0 ? { version: VERSION, events } : undefined;
+    };
+    await this.store.update<HeldRecord>(this.#key, remove, { keepFor: KEPT, insist: true }).catch(() => undefined);
+    return this.isShared ? due.filter((event) => !this.#stored.has(event) || left.has(event.id)) : due;
   }
 
-  /** Takes those of an earlier close out of the store. Rejects if that is not possible now. */
+  /** Adds those in the store, of an earlier process. Rejects if they can't be read now. */
   async read(): Promise<void> {
     const record = await this.store.get<HeldRecord>(this.#key);
     if (record?.version !== VERSION) return;
-    await this.store.delete(this.#key, { insist: true });
-    this.#events = [...record.events, ...this.#events].slice(-MOST);
+    for (const event of record.events) this.#stored.add(event);
+    this.#hold([...record.events, ...this.#events]);
   }
 
-  /** Saves those that wait, after those in the store that could not be read. */
-  async save(): Promise<void> {
-    if (this.#events.length === 0) return;
-    const add = (known: HeldRecord | undefined): HeldRecord => ({
-      version: VERSION,
-      events: [...(known?.version === VERSION ? known.events : []), ...this.#events].slice(-MOST),
-    });
-    await this.store.update<HeldRecord>(this.#key, add, { keepFor: KEPT, insist: true });
+  /** Resolves when those that wait are saved, or can't be saved now. */
+  save(): Promise<void> {
+    return (this.#saved = this.#saving.request());
+  }
+
+  #hold(events: HeldEvent[]): void {
+    this.#events = events.slice(-MOST);
+  }
+
+  async #save(): Promise<void> {
+    const added = this.#events.filter((event) => !this.#stored.has(event));
+    if (added.length === 0) return;
+    const add = (known: HeldRecord | undefined): HeldRecord =>
+      known && known.version !== VERSION
+        ? known
+        : { version: VERSION, events: [...(known?.events ?? []), ...added].slice(-MOST) };
+    const record = await this.store.update<HeldRecord>(this.#key, add, { keepFor: KEPT, insist: true });
+    if (record?.version === VERSION) for (const event of added) this.#stored.add(event);
   }
 
   get #key() {

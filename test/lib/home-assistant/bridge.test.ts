@@ -671,6 +671,61 @@ describe('lib/home-assistant/bridge', () => {
     assert.deepEqual(counts(), [1, 2]);
   });
 
+  describe('an event that waits for a connection', () => {
+    const event = () => [...new Set(runtimes)].reduce((sum, one) => sum + one.count('p/host-a/event'), 0);
+    const start = async (isConnected: boolean, id: string | null = null) => {
+      const one = runtime({ id });
+      one.bridge.connection(isConnected);
+      await one.see(statusOf('a', 'HOST-A'));
+      return one;
+    };
+
+    it('is told once by the next process, although those before were killed', async () => {
+      const one = await start(false);
+      one.bridge.tell([eventOf('job.finished', 'a')]);
+      await clock.advance(1_000);
+      await start(false);
+      await clock.advance(1_000);
+      assert.equal(event(), 0);
+      for (let count = 0; count < 3; count++) {
+        await start(true);
+        await clock.advance(1_000);
+        assert.equal(event(), 1);
+      }
+    });
+
+    it('is told once by one of two runtimes that wait for it', async () => {
+      const one = await start(false, 'one');
+      one.bridge.tell([eventOf('job.finished', 'a')]);
+      await clock.advance(1_000);
+      const two = await start(false, 'two');
+      for (const each of [two, one]) {
+        each.bridge.connection(true);
+        await clock.advance(1_000);
+        assert.equal(event(), 1);
+      }
+    });
+
+    it('is told without a store that can be written', async () => {
+      const one = await start(false);
+      store.update = () => Promise.reject(new Error('full'));
+      one.bridge.tell([eventOf('job.finished', 'a')]);
+      await clock.advance(1_000);
+      one.bridge.connection(true);
+      await clock.advance(1_000);
+      assert.equal(event(), 1);
+    });
+
+    it('leaves alone what another version has saved', async () => {
+      const key = ['home-assistant-held', 'node'] as const;
+      await store.put(key, { version: 2, waiting: [] });
+      const one = await start(false);
+      one.bridge.tell([eventOf('job.finished', 'a')]);
+      await one.bridge.close();
+      assert.deepEqual(await store.get(key), { version: 2, waiting: [] });
+    });
+  });
+
   it('sends everything again for the printers that it polls, and no others', async () => {
     const one = runtime();
     await one.see(statusOf('a', 'HOST-A'), statusOf('b', null));
