@@ -74,7 +74,8 @@ export interface SentState {
  * that was sent, so that an equal JSON means that nothing which is shown has changed.
  */
 export function deviceState(status: ClusterStatus, before: SentState | null): SentState {
-  const { current, printers, online, stale, jobs, receivedAt } = status;
+  const { current, online, stale, jobs, receivedAt } = status;
+  const printers = inOrder(status.printers, ({ printerId, name }) => `${printerId} ${name}`);
   const problems = printers.flatMap(problemsOf);
   const print = current?.clusterJobId ?? null;
   const moves = current !== null && MOVING.includes(current.state);
@@ -132,9 +133,9 @@ function figuresOf(printer: Printer, sent: DeviceState | null): Partial<DeviceSt
     figures[`material_left_${index + 1}`] = material && whole(left === null ? null : left * 100);
   };
   if (printer.slots.length > 0)
-    printer.slots.forEach(({ index, material, remaining }: Slot) => load(index, material, remaining));
-  else printer.extruders.forEach((extruder) => load(extruder.index, extruder.material, shareOf(extruder)));
-  for (const { index, temperature } of printer.extruders)
+    byIndex(printer.slots).forEach(({ index, material, remaining }: Slot) => load(index, material, remaining));
+  else byIndex(printer.extruders).forEach((extruder) => load(extruder.index, extruder.material, shareOf(extruder)));
+  for (const { index, temperature } of byIndex(printer.extruders))
     if (isPlace(index)) warm(`temperature_${index + 1}`, temperature);
   if (printer.buildPlate) warm('plate_temperature', printer.buildPlate.temperature);
   if (printer.chamber) warm('chamber_temperature', printer.chamber.temperature);
@@ -169,9 +170,19 @@ const firmwareOf = (printer: Printer | undefined): DeviceState['firmware'] => {
     : { installed_version: installed, ...(latest !== null && { latest_version: latest }) };
 };
 
-/** Members of a group; the service lists them in no fixed order. */
+/** The service lists the members of a group, and the parts of a printer, in no fixed order. Another one is no change. */
+function inOrder<T>(listed: readonly T[], keyOf: (one: T) => string | number): readonly T[] {
+  const compare = (one: string | number, other: string | number) => (one < other ? -1 : one > other ? 1 : 0);
+  return listed.length < 2 ? listed : [...listed].sort((one, other) => compare(keyOf(one), keyOf(other)));
+}
+
+const byIndex = <T extends { index: number | null }>(parts: readonly T[]): readonly T[] =>
+  inOrder(parts, ({ index }) => index ?? -1);
+
 const memberOf = ({ name, status, extruders, slots }: Printer) => ({
   name: short(name),
   status,
-  materials: (slots.length > 0 ? slots : extruders).map(({ material }) => short(wordsOf(material))),
+  materials: byIndex<Slot | Extruder>(slots.length > 0 ? slots : extruders).map(({ material }) =>
+    short(wordsOf(material)),
+  ),
 });

@@ -170,6 +170,21 @@ describe('lib/home-assistant/state', () => {
     assert.equal('material_1' in state, false);
   });
 
+  it('is the same whatever order the members, the extruders and the slots come in', () => {
+    const slot = (slot_index: number) => ({ slot_index, material: { material: `PLA ${slot_index}` } });
+    const parts = { configuration: [extruder(), extruder({ extruder_index: 1 })] };
+    const station = { material_station: { material_slots: [slot(0), slot(1), slot(2)] } };
+    const turned = (wire: Json): Json =>
+      JSON.parse(JSON.stringify(wire), (_, value: unknown) => (Array.isArray(value) ? value.reverse() : value)) as Json;
+    const one = printer({ ...parts, firmware_version: '1' });
+    for (const printers of [
+      [one],
+      [printer({ ...parts, ...station })],
+      [one, printer({ ...station, uuid: 'two', firmware_version: '2' })],
+    ])
+      assert.equal(JSON.stringify(stateOf(turned({ printers }))), JSON.stringify(stateOf({ printers })));
+  });
+
   it('gives versions of the firmware as they are known', () => {
     const versions = (changes: Json) => stateOf({ printers: [printer(changes)] }).firmware;
     assert.equal(versions({}), null);
