@@ -320,8 +320,10 @@ export class Bridge {
     const now = clock.monotonic();
     if (this.#handovers && now - device.seenAt > GAP * interval * 1000) await this.#takeOver(device, this.#handovers);
     device.seenAt = now;
-    device.status = status;
-    await this.#publish(device, status);
+    // The cluster is fine, and shows no printers for some polls (wire facts, trap 17).
+    const showsNone = status.online === true && status.printers.length === 0;
+    device.status = showsNone ? { ...status, printers: device.status?.printers ?? [] } : status;
+    await this.#publish(device, device.status);
     if (!status.stale)
       this.#pictures?.see(clusterId, status.online !== false && status.current !== null && isUnderWay(status.current));
     await this.#tellHeld();

@@ -726,6 +726,20 @@ describe('lib/home-assistant/bridge', () => {
     });
   });
 
+  it('keeps the state of a printer that an online cluster does not show for some polls', async () => {
+    const one = runtime({ id: null });
+    const state = (wire: Json) => one.see(statusOf('a', 'HOST-A', wire)).then(() => one.count('p/host-a/state'));
+    const updating = {
+      uuid: 'p',
+      firmware_update_status: 'update_in_progress',
+      configuration: [{ extruder_index: 0 }],
+    };
+    assert.equal(await state({ printers: [updating] }), 1);
+    for (let poll = 0; poll < 3; poll++) assert.equal(await state({ printers: [] }), 1);
+    assert.equal(await state({ printers: [updating] }), 1);
+    assert.equal(await state({ is_online: false, printers: [] }), 2);
+  });
+
   it('sends everything again for the printers that it polls, and no others', async () => {
     const one = runtime();
     await one.see(statusOf('a', 'HOST-A'), statusOf('b', null));
