@@ -681,6 +681,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'watch/polling/types.readJobRecord': (words) => readJobRecord(service(words), 'c', words, LIMITS.deadline),
   'watch/views/rounds.ChangeFilter': (words) => {
     const filter = new ChangeFilter();
+    filter.recordSent(seen(words).status);
     return [filter.isChange(seen(words).status), filter.isChange(seen(`${words}x`).status)];
   },
   'watch/views/outages.nameFor': (words) => [nameFor('c', words), nameFor(words, null)],

@@ -202,6 +202,8 @@ export class GroupRounds implements Rounds {
   add(result: PollResult): void {
     const { status, clusterId } = result;
     const isSent = status && isChange(this.watch.changeFilter, status);
+    // An earlier change that is undone by now may still wait in the group.
+    if (!isSent) this.#batch.refresh(result);
     this.#batch.add(isSent ? result : { ...result, status: null });
     this.#awaited.delete(clusterId);
     if (this.#sendsWhenComplete && this.#isListKnown && this.#awaited.size === 0) this.#send();
@@ -407,15 +409,13 @@ export class ChangeFilter {
     this.#sent = sent;
   }
 
-  /** Returns whether the status has changed; records it as sent if so. */
+  /** Whether the status differs from the last one that was sent. */
   isChange(status: ClusterStatus): boolean {
     const before = this.#sent.get(status.clusterId);
-    if (before && !changed(JSON.parse(before.stable), status)) return false;
-    this.recordSent(status);
-    return true;
+    return !before || changed(JSON.parse(before.stable), status);
   }
 
-  /** Records a status that was sent in any case. */
+  /** Call when a status goes out: one that waits in a group may still be lost by a deploy. */
   recordSent(status: ClusterStatus): void {
     const texts = this.#sent.get(status.clusterId) ?? new PackedTexts();
     texts.set(JSON.stringify(status), '');

@@ -132,7 +132,11 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
     this.clusters = new WatchedClusters(clock);
     this.#isKnown = key !== undefined && memory.watches.get(key) === clusterId;
     this.changeFilter = options.onlyChanges ? new ChangeFilter(this.#sentBefore()) : null;
-    if (key !== undefined) memory.watches.set(key, clusterId);
+    if (key !== undefined) {
+      memory.watches.set(key, clusterId);
+      // What it sends from now on is not recorded.
+      if (!this.changeFilter) memory.sent.delete(key);
+    }
     this.#startedAt = clock.monotonic();
     this.paused = options.paused ?? false;
     this.#list = clusterId === null ? pollers.list : null;
@@ -194,8 +198,9 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
       // A requested poll counts as fresh, however long the other polls take.
       isOld: () => false,
       deliver: (round) => {
-        for (const { status } of round.results) if (status) this.changeFilter?.recordSent(status);
-        if (!this.#isClosed) deliver(round);
+        if (this.#isClosed) return;
+        this.#recordSent(round);
+        deliver(round);
       },
     });
   }
@@ -296,7 +301,14 @@ export class NodeWatch implements Watch, Subscriber, ListSubscriber, NoticeRecei
   }
 
   emit(round: Round): void {
-    if (this.isActive) this.context.guard(() => this.options.onRound(round));
+    if (!this.isActive) return;
+    this.#recordSent(round);
+    this.context.guard(() => this.options.onRound(round));
+  }
+
+  #recordSent({ results }: Round): void {
+    const { changeFilter } = this;
+    if (changeFilter) for (const { status } of results) if (status) changeFilter.recordSent(status);
   }
 
   deliverAll(events: PrintEvent[]): boolean {

@@ -6,7 +6,7 @@ import { held } from '../../helpers/held';
 import { settle } from '../../helpers/manual-clock';
 import { answer, at, job, minute, type Wire } from '../events/observations';
 import { NodeWatch, type WatchOptions } from '../../../lib/watch/views/watch';
-import { broken, limited, notFound, ScriptedAccount } from './scripted-account';
+import { broken, limited, notFound, ScriptedAccount, type Witness } from './scripted-account';
 import { pluck } from '../../helpers/pluck';
 
 const jobs = (...print_jobs: Wire[]) => answer({ print_jobs });
@@ -1171,6 +1171,49 @@ describe('Watcher', () => {
           // The first gap leads from the poll at the deploy to the cluster's own turn.
           assert(gap <= 66_000 && gap >= (index < 2 ? 10_000 : 54_000), `${clusterId} ${gap}`);
         });
+    });
+
+    describe('of watches that send changes alone', () => {
+      /** Progress of the job in each status that was sent. */
+      const sent = ({ rounds }: Witness) =>
+        rounds.flatMap(({ results }) => results.flatMap(({ status }) => status?.jobs.map(({ state }) => state) ?? []));
+      const deployed = async (before: Witness, clusterId: string | null, more = {}) => {
+        before.close();
+        await account.watcher.close();
+        account.deploy();
+        const after = keyed(clusterId, { onlyChanges: true, ...more });
+        await settle();
+        return after;
+      };
+
+      it('loses no change that had not been sent yet', async () => {
+        service.cluster('C2', jobs(at('a', 'printing', 10)));
+        const first = keyed(null, { onlyChanges: true });
+        await clock.advance(2 * MINUTE);
+        service.cluster('C2', jobs(at('a', 'paused', 10)));
+        while (!first.delivered().includes('job.paused a')) await clock.advance(1_000);
+        assert.deepEqual(sent(first), ['printing']);
+        const second = await deployed(first, null);
+        assert.deepEqual(sent(second), ['paused']);
+        await clock.advance(3 * MINUTE);
+        assert.deepEqual(sent(second), ['paused']);
+      });
+
+      it('compares with nothing that was sent before each status went out', async () => {
+        service.cluster('C1', jobs(at('a', 'printing', 10)));
+        const first = keyed('C1', { onlyChanges: true });
+        await settle();
+        const second = await deployed(first, 'C1', { onlyChanges: false });
+        service.cluster('C1', jobs(at('a', 'paused', 10)));
+        await clock.advance(MINUTE);
+        assert.equal(sent(second).at(-1), 'paused');
+        service.cluster('C1', jobs(at('a', 'printing', 10)));
+        await account.watch('C1', { paused: true }).poll();
+        assert.equal(sent(second).at(-1), 'paused');
+        const third = await deployed(second, 'C1');
+        await clock.advance(2 * MINUTE);
+        assert.deepEqual(sent(third), ['printing']);
+      });
     });
 
     it('loses no event of a poll that ends after the last watch has closed', async () => {
