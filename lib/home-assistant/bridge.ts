@@ -140,7 +140,6 @@ export class Bridge {
           })
         : null;
     this.#contradictOn();
-    this.#later(() => this.#held.read().catch(() => undefined));
     options.bridges.add(this);
   }
 

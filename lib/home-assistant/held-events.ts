@@ -24,6 +24,8 @@ interface HeldRecord {
  */
 export class HeldEvents {
   #events: HeldEvent[] = [];
+  /** Whether those of an earlier process were read. */
+  #isRead = false;
   readonly #stored = new WeakSet<HeldEvent>();
   readonly #saving = new Rerun(() => this.#save().catch(() => undefined));
   #saved = Promise.resolve();
@@ -42,6 +44,7 @@ export class HeldEvents {
 
   /** Those that can be told now, the oldest first; they wait no more. Leaves out what another runtime has taken from the store. */
   async take(isDue: (event: HeldEvent) => boolean): Promise<HeldEvent[]> {
+    if (!this.#isRead) await this.#read().catch(() => undefined);
     if (!this.#events.some(isDue)) return [];
     await this.#saved;
     const due = this.#events.filter(isDue);
@@ -59,14 +62,6 @@ export class HeldEvents {
     return this.isShared ? due.filter((event) => !this.#stored.has(event) || left.has(event.id)) : due;
   }
 
-  /** Adds those in the store, of an earlier process. Rejects if they can't be read now. */
-  async read(): Promise<void> {
-    const record = await this.store.get<HeldRecord>(this.#key);
-    if (record?.version !== VERSION) return;
-    for (const event of record.events) this.#stored.add(event);
-    this.#hold([...record.events, ...this.#events]);
-  }
-
   /** Resolves when those that wait are saved, or can't be saved now. */
   save(): Promise<void> {
     return (this.#saved = this.#saving.request());
@@ -74,6 +69,17 @@ export class HeldEvents {
 
   #hold(events: HeldEvent[]): void {
     this.#events = events.slice(-MOST);
+  }
+
+  /** Adds those in the store, of an earlier process. Rejects if they can't be read now. */
+  async #read(): Promise<void> {
+    const record = await this.store.get<HeldRecord>(this.#key);
+    this.#isRead = true;
+    if (record?.version !== VERSION) return;
+    const own = new Set(this.#events.map(({ id }) => id));
+    const others = record.events.filter(({ id }) => !own.has(id));
+    for (const event of others) this.#stored.add(event);
+    this.#hold([...others, ...this.#events]);
   }
 
   async #save(): Promise<void> {

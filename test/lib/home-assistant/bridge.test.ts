@@ -706,6 +706,22 @@ describe('lib/home-assistant/bridge', () => {
       }
     });
 
+    it('is told once the store can be read again', async () => {
+      const one = await start(false);
+      one.bridge.tell([eventOf('job.finished', 'a')]);
+      await one.bridge.close();
+      const get = store.get.bind(store);
+      store.get = () => Promise.reject(new Error('away'));
+      const two = await start(true);
+      two.bridge.tell([eventOf('job.started', 'a')]);
+      await clock.advance(1_000);
+      assert.equal(event(), 1);
+      store.get = get;
+      await two.see(statusOf('a', 'HOST-A'));
+      await clock.advance(1_000);
+      assert.equal(event(), 2);
+    });
+
     it('is told without a store that can be written', async () => {
       const one = await start(false);
       store.update = () => Promise.reject(new Error('full'));
