@@ -4,6 +4,7 @@ import {
   blockingFault,
   type Extruder,
   type Fault,
+  inOrder,
   type Material,
   type Printer,
   type Slot,
@@ -169,12 +170,6 @@ const firmwareOf = (printer: Printer | undefined): DeviceState['firmware'] => {
     ? null
     : { installed_version: installed, ...(latest !== null && { latest_version: latest }) };
 };
-
-/** The service lists the members of a group, and the parts of a printer, in no fixed order. Another one is no change. */
-function inOrder<T>(listed: readonly T[], keyOf: (one: T) => string | number): readonly T[] {
-  const compare = (one: string | number, other: string | number) => (one < other ? -1 : one > other ? 1 : 0);
-  return listed.length < 2 ? listed : [...listed].sort((one, other) => compare(keyOf(one), keyOf(other)));
-}
 
 const byIndex = <T extends { index: number | null }>(parts: readonly T[]): readonly T[] =>
   inOrder(parts, ({ index }) => index ?? -1);

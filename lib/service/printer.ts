@@ -93,6 +93,12 @@ export function refusalOf(printer: Printer): 'disabled' | 'fault' | 'maintenance
   return firmware.updateStatus === UPDATING ? 'updating' : null;
 }
 
+/** The service lists the printers of a group, and the parts of a printer, in no fixed order. Another one is no change. */
+export function inOrder<T>(listed: readonly T[], keyOf: (one: T) => string | number): readonly T[] {
+  const compare = (one: string | number, other: string | number) => (one < other ? -1 : one > other ? 1 : 0);
+  return listed.length < 2 ? listed : [...listed].sort((one, other) => compare(keyOf(one), keyOf(other)));
+}
+
 /** Reads a printer object (wire facts 6.1). */
 export function readPrinter(wire: Json): Printer {
   const plate = record(wire.build_plate);

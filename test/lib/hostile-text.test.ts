@@ -804,6 +804,7 @@ const OTHERS: Record<string, string> = {
   'service/material.usedOf': 'compares amounts',
   'service/printer.blockingFault': 'gets a printer that was read',
   'service/printer.refusalOf': 'gets a printer that was read',
+  'service/printer.inOrder': 'gets parts that were read',
   'service/errors.checkFew': 'gets a number',
   'service/errors.NewerValueError': 'gets a kind of the pack’s own',
   'state/records.setAside': 'gets a sentence',

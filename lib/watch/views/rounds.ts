@@ -1,5 +1,6 @@
 import type { ClusterStatus } from '../../service/cluster';
 import type { PrintingError } from '../../service/errors';
+import { inOrder } from '../../service/printer';
 import type { Clock } from '../../time/clock';
 import { nextTurn } from '../../time/concurrency';
 import { PackedTexts } from '../checkpoints/memory';
@@ -429,6 +430,18 @@ const isChange = (filter: ChangeFilter | null, status: ClusterStatus): boolean =
 /** Properties that change all the time, so their change alone is no change (reference 3.1, `send`). */
 const FLEETING = new Set(['timeElapsed', 'timeTotal', 'timeRemaining', 'temperature', 'generatedAt', 'receivedAt']);
 
+/** Lists whose order means nothing, with what identifies their entries. */
+const UNORDERED = new Map([
+  ['printers', 'printerId'],
+  ['extruders', 'index'],
+  ['slots', 'index'],
+]);
+
+const ordered = (value: unknown, id: string | undefined): unknown =>
+  id !== undefined && Array.isArray(value)
+    ? inOrder(value as Record<string, string | number | null>[], (one) => one[id] ?? '')
+    : value;
+
 /** Whether two plain values differ in more than times, temperatures and less than a whole percent of progress. */
 export function changed(before: unknown, now: unknown): boolean {
   if (!isObject(before) || !isObject(now)) return !Object.is(before, now);
@@ -436,7 +449,8 @@ export function changed(before: unknown, now: unknown): boolean {
   if (Array.isArray(before) && before.length !== (now as unknown as unknown[]).length) return true;
   return [...new Set([...Object.keys(before), ...Object.keys(now)])].some((key) => {
     if (FLEETING.has(key)) return false;
-    const [a, b] = [before[key], now[key]];
+    const id = UNORDERED.get(key);
+    const [a, b] = [ordered(before[key], id), ordered(now[key], id)];
     if (key === 'progress' && typeof a === 'number' && typeof b === 'number') return Math.abs(a - b) >= 1;
     return changed(a, b);
   });

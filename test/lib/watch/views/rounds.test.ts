@@ -61,6 +61,15 @@ describe('watch/views/rounds, a change of a status', () => {
     assert(!changed(status(10, plate(60)), status(10.9, plate(65), 3)));
   });
 
+  it('ignores the order of printers and of their parts, and no other one', () => {
+    const parts = [{ extruder_index: 0 }, { extruder_index: 1, print_core_id: 'BB 0.4' }];
+    const printers = [{ uuid: 'P1', configuration: parts }, { uuid: 'P2' }];
+    const turned = [{ uuid: 'P2' }, { uuid: 'P1', configuration: parts.toReversed() }];
+    assert(!changed(status(10, { printers }), status(10, { printers: turned })));
+    const print_jobs = [at('a', 'queued', 0), at('b', 'queued', 0)];
+    assert(changed(status(10, { print_jobs }), status(10, { print_jobs: print_jobs.toReversed() })));
+  });
+
   it('detects a whole percent, a state, a new job, a fault and an outage', () => {
     const before = status(10);
     assert(changed(before, status(11)));
