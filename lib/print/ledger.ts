@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { asPrintingError, PrintingError } from '../service/errors';
+import { asPrintingError, type Ids, PrintingError } from '../service/errors';
 import { list, record, text } from '../service/json-readers';
 import type { PrintJob } from '../service/print-job';
 import { type Lock, LockLostError } from '../state/membership';
@@ -295,12 +295,7 @@ export class Ledger {
   async find(key: KeyOf): Promise<Entry | undefined> {
     const entry = await this.read(key);
     if (entry !== 'damaged') return entry;
-    const { clusterId } = key;
-    throw new PrintingError(
-      'PRINT_OUTCOME_UNKNOWN',
-      phrase`The saved print key is damaged: check whether the printer has printed, then print with another key.`,
-      { outcome: 'unknown', ids: { clusterId } },
-    );
+    throw damagedKey({ clusterId: key.clusterId });
   }
 
   /** The same; `damaged`: it has another shape. */
@@ -319,8 +314,10 @@ export class Ledger {
   }
 
   /** The cluster that was chosen last for a print key. */
-  choice(printKey: string): Promise<string | undefined> {
-    return this.#store.get<string>(this.#choiceKey(printKey));
+  async choice(printKey: string): Promise<string | undefined> {
+    const stored = await this.#store.get<unknown>(this.#choiceKey(printKey));
+    if (stored === undefined || typeof stored === 'string') return stored;
+    throw damagedKey();
   }
 
   /** Writes the chosen cluster before the call, so that a repeat finds the entry there. If it throws, nothing may be sent. */
@@ -437,6 +434,13 @@ export class Ledger {
 
   #key = ({ clusterId, printKey }: KeyOf) => ['print-key', ...this.scope, clusterId, printKey] as const;
 }
+
+const damagedKey = (ids?: Ids): PrintingError =>
+  new PrintingError(
+    'PRINT_OUTCOME_UNKNOWN',
+    phrase`The saved print key is damaged: check whether the printer has printed, then print with another key.`,
+    { outcome: 'unknown', ids },
+  );
 
 /** The keys of a stored index; an entry of another shape is left out. */
 const readKeys = (stored: unknown): KeyOf[] =>

@@ -111,6 +111,16 @@ describe('print/chosen-print', () => {
     assert.deepEqual([other.duplicate, other.clusterId], [false, clusterId(2)]);
   });
 
+  for (const odd of [null, 5, {}])
+    it(`prints no more with a key whose choice is saved as ${JSON.stringify(odd)}`, async () => {
+      await run({ printKey: 'k' });
+      const { entries } = await store.list(['print-choice'], { limit: 2 });
+      for (const { key } of entries) await store.put(key, odd);
+      const { error } = await run({ printKey: 'k' });
+      assert.deepEqual([entries.length, error?.code, printings()], [1, 'PRINT_OUTCOME_UNKNOWN', 1]);
+      assert.match(error?.message ?? '', /print key is damaged/);
+    });
+
   it('prints once for two messages with one key at the same time', async () => {
     const both = await time.until(Promise.all([start({ printKey: 'k' }), start({ printKey: 'k' })]));
     assert.deepEqual(both.map(({ result }) => result.duplicate).sort(), [false, true]);
