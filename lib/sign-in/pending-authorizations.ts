@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { TEXT } from '../rules/limits';
+import { record } from '../service/json-readers';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { underDeadline } from '../time/deadline';
@@ -45,6 +46,13 @@ interface Stored {
   pending: Pending[];
   /** The one begun last, until it succeeds. */
   latest: { state: string; why: Sentence | null; at: number } | null;
+}
+
+/** Whether a stored value has the shape of an account's pending sign-ins. */
+export function isSignIns(value: unknown): boolean {
+  const { pending, latest } = record(value) ?? {};
+  const isNamed = (one: unknown) => typeof record(one)?.state === 'string';
+  return Array.isArray(pending) && pending.every(isNamed) && (latest === null || isNamed(latest));
 }
 
 /** Lifetime of a state: a redirect comes back within minutes or not at all. */

@@ -1,5 +1,6 @@
 import type { NodeAPI } from 'node-red';
 import { isGrants } from '../../lib/sign-in/grant';
+import { isSignIns } from '../../lib/sign-in/pending-authorizations';
 import { FileStore, notLasting } from '../../lib/state/file-store';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import { MemoryStore } from '../../lib/state/memory-store';
@@ -40,8 +41,14 @@ const PASSING = ['sign-in'];
 /** Whether a value is the index of a node's waits (`PendingWaits`). */
 const isIndex = (value: unknown): boolean =>
   Array.isArray(value) && value.every((wait) => typeof record(wait)?.id === 'string');
+/** Whether a value is the list of the rows that reports have delivered (`withDeliveredRows`). */
+const isRows = (value: unknown): boolean => Array.isArray(value) && value.every((row) => typeof row === 'string');
+const isRecord = (value: unknown): boolean => record(value) !== null;
 /** Checks of the values whose users rely on their shape. */
-const SHAPES = { grant: isGrants, 'kept-waits': isIndex };
+const SHAPES = {
+  ...{ grant: isGrants, 'sign-in': isSignIns, 'kept-waits': isIndex, 'report-rows': isRows },
+  ...{ 'assistant-request': isRecord, 'home-assistant-remnant': isRecord },
+};
 /**
  * Longest wait between retries of a write, ms: shorter than the grace period that others allow after a lost connection
  * (ADR 12).

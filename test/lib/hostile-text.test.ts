@@ -907,6 +907,7 @@ const OTHERS: Record<string, string> = {
   'sign-in/refresh-pause.*': 'keeps errors as they are',
   'sign-in/grant.SavedGrant': 'keeps grants as they are',
   'sign-in/grant.isGrants': 'looks at types only',
+  'sign-in/pending-authorizations.isSignIns': 'looks at types only',
   'sign-in/grant.grantKey': 'gets the id of a node',
   'sign-in/grant.serviceOf': 'gets checked settings',
   'sign-in/grant.withGrant': 'gets checked settings',

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeAPI } from 'node-red';
 import { savedState } from '../../../nodes/shared/saved-state';
+import { AssistantRequests } from '../../../lib/assistant/requests';
+import { Remnants } from '../../../lib/home-assistant/remnants';
 import { PendingWaits, type WaitOwner } from '../../../lib/print/pending-waits';
+import { withDeliveredRows } from '../../../lib/report/delivered-rows';
+import { PendingAuthorizations } from '../../../lib/sign-in/pending-authorizations';
+import type { Key, Scope, StateStore } from '../../../lib/state/store';
+import { underDeadline } from '../../../lib/time/deadline';
 import { NO_PEERS } from '../../../lib/watch/replication/peers';
 import { systemClock } from '../../../lib/time/clock';
 import type { Sentence } from '../../../lib/words/sentence';
@@ -29,6 +35,60 @@ describe('savedState in a folder', () => {
       assert.deepEqual((await waits.adopt(owner)).waits, [{ id: 'a', since: 0 }]);
       assert.deepEqual(warnings, ['The saved kept-waits is damaged; it was set aside and is treated as missing.']);
       await waits.close();
+    });
+});
+
+describe('savedState with a value of another shape', () => {
+  const SCOPE: Scope = ['account', 'service', 'workspace'];
+  const signIn = { authUrl: 'https://a.b', clientId: 'c', clientSecret: 's', scope: '' };
+  /** Users of a value, each with its key and some odd shapes. */
+  const users: Record<string, { key: Key; odd: unknown[]; use: (store: StateStore) => Promise<unknown> }> = {
+    report: {
+      key: ['report-rows', ...SCOPE, 'node'],
+      odd: [5, {}, [null]],
+      use: (store) =>
+        underDeadline(systemClock, { ms: 10_000 }, (deadline) =>
+          withDeliveredRows(store, { scope: SCOPE, name: 'node', deadline }, async (rows) => rows.add([{ uuid: '1' }])),
+        ),
+    },
+    'sign-in': {
+      key: ['sign-in', 'account'],
+      odd: [null, 5, {}, { pending: [null], latest: null }, { pending: [], latest: 5 }],
+      use: async (store) => {
+        const signIns = new PendingAuthorizations(store, systemClock);
+        await signIns.known('account', () => true);
+        const beginning = { accountId: 'account', settings: signIn, redirectUri: 'https://c.d/', organizationId: '' };
+        assert.ok(await signIns.use(await signIns.begin(beginning)));
+      },
+    },
+    assistant: {
+      key: ['assistant-request', ...SCOPE, 'node', 'handle'],
+      odd: [null, 5],
+      use: (store) =>
+        new AssistantRequests({ store, clock: systemClock, nodeId: 'node', scope: async () => SCOPE }).open(),
+    },
+    'printer that left Home Assistant': {
+      key: ['home-assistant-remnant', 'node', 'printer'],
+      odd: [null, 5],
+      use: (store) => new Remnants(store, 'node').all(),
+    },
+  };
+  let folder: string;
+  beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'state-'))));
+  afterEach(() => rm(folder, { recursive: true }));
+
+  for (const [name, { key, odd, use }] of Object.entries(users))
+    it(`sets it aside, and goes on without it: ${name}`, async () => {
+      for (const value of odd) {
+        const warnings: string[] = [];
+        const log = { warn: (text: Sentence) => warnings.push(String(text)), info: () => undefined };
+        const RED = { settings: { get: () => undefined } } as unknown as NodeAPI;
+        const { store } = savedState(RED, { folder, clock: systemClock, log });
+        await store.put(key, value);
+        await use(store);
+        assert.deepEqual(warnings, [`The saved ${key[0]} is damaged; it was set aside and is treated as missing.`]);
+        await store.delete(key);
+      }
     });
 });
 
