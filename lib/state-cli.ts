@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { asPrintingError } from './service/errors';
 import { systemClock } from './time/clock';
 import { Database } from './postgres/database';
@@ -18,6 +18,14 @@ const quiet = { clock: systemClock, sealedKinds: [], secrets: () => [], warn: ()
 
 const isAddress = (name: string): boolean => /^postgres(ql)?:/.test(name);
 
+function isFolder(name: string): boolean {
+  try {
+    return statSync(name).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
 function place(name: string): Movable & { close(): Promise<void> } {
   if (!isAddress(name))
     return Object.assign(new FileStore({ ...quiet, folder: name }), { close: () => Promise.resolve() });
@@ -27,11 +35,13 @@ function place(name: string): Movable & { close(): Promise<void> } {
 
 async function main([from, to, ...more]: string[]): Promise<void> {
   if (from === undefined || to === undefined || more.length > 0) return print(HELP, 2);
-  if (!isAddress(from) && !existsSync(from)) return print(`There is no folder ${from}.\n`, 1);
+  if (!isAddress(from) && !isFolder(from)) return print(`There is no folder ${from}.\n`, 1);
   const [source, target] = [place(from), place(to)];
   try {
     const { copied, leftOut } = await moveState(source, target);
-    print(`${copied} values copied.\n`);
+    // A wrong name, such as that of the user directory, must not look like a success.
+    if (copied === 0) print('Nothing copied: there is no saved state in the first place.\n', 1);
+    else print(`${copied} values copied.\n`);
     if (leftOut > 0) print(`${leftOut} values were left out: they are no records of this version.\n`, 1);
   } catch (error) {
     print(`Copying stopped: ${asPrintingError(error).message}\n`, 1);

@@ -129,6 +129,16 @@ describe('remote-printing-state', () => {
     assert.deepEqual({ code, said }, { code: 1, said: 'There is no folder postgres-state/none.\n' });
   });
 
+  it('reports a source that holds no saved state, such as the user directory, or that is a file', async () => {
+    const nothing = 'Nothing copied: there is no saved state in the first place.\n';
+    const empty = await server.fresh();
+    for (const from of [folder, empty])
+      assert.deepEqual(await move(from, join(folder, 'new')), { code: 1, said: nothing });
+    const file = join(folder, 'file');
+    await writeFile(file, '');
+    assert.deepEqual(await move(file, join(folder, 'new')), { code: 1, said: `There is no folder ${file}.\n` });
+  });
+
   it('refuses a target that contains anything else', async () => {
     const address = await server.fresh();
     await fill(files(folder));
