@@ -91,7 +91,8 @@ async function get(
     const { location } = answer.headers;
     if (answer.status < 300 || answer.status > 399 || location === undefined || redirects === MOST_REDIRECTS)
       return answer;
-    await answer.body.dump().catch(() => undefined);
+    // Its body may trickle for ever.
+    answer.body.on('error', () => undefined).destroy();
     at = safeAddress(URL.canParse(location, at) ? new URL(location, at).href : location, what, http.isLocal);
   }
 }

@@ -231,6 +231,13 @@ describe('http/download', () => {
       await fails(all(), 'SERVICE_ERROR');
       assert.equal(seen.length, 2);
     });
+    it('waits for no body of a redirect', async () => {
+      respond = ({ url }, response) =>
+        url === '/end'
+          ? response.end('there')
+          : response.writeHead(302, { location: '/end', 'content-length': '100' }).write('<');
+      assert.equal((await all()).bytes, 'there');
+    }).timeout(10_000);
     it('stops after five', async () => {
       to('/again');
       await fails(all(), 'SERVICE_ERROR');
