@@ -1,5 +1,6 @@
 import { TABLE, TEXT } from '../rules/limits';
 import { PrintingError } from '../service/errors';
+import { isEndDecided, stateOf } from '../service/job-words';
 import { duration, time } from '../service/json-readers';
 import { phrase } from '../words/sentence';
 import type { Row } from './csv';
@@ -46,8 +47,8 @@ export class Summary {
       const time = this.#timeOf(row);
       this.#prints++;
       this.#time += time;
-      const status = row.status?.trim().toLowerCase();
-      if (status === 'finished' || status === 'failed' || status === 'aborted') this.#ends[status]++;
+      const end = endOf(row);
+      if (end) this.#ends[end]++;
       if (row.printer_name) count(this.#printers, row.printer_name, time);
       for (const name of new Set(materials.map((column) => row[column]))) if (name) count(this.#materials, name, time);
     }
@@ -80,6 +81,13 @@ export class Summary {
     const seconds = elapsed ? elapsed : (momentOf(to) - momentOf(from)) / 1000;
     return 1000 * (duration(seconds) ?? 0);
   }
+}
+
+/** How the print of a row has ended, by its status, in any of the service's words (wire facts 12.2); null if it doesn't say. */
+function endOf({ status = '' }: Row): 'finished' | 'failed' | 'aborted' | null {
+  const words = { status: status.slice(0, TEXT.matched).trim().toLowerCase(), serviceState: null };
+  const state = isEndDecided(words) ? stateOf(words, null) : null;
+  return state === 'finished' || state === 'failed' || state === 'aborted' ? state : null;
 }
 
 function count(counted: Counted, words: string, time: number): void {

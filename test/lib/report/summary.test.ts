@@ -55,6 +55,15 @@ describe('lib/report/summary', () => {
     });
   });
 
+  it('counts an end in every word that names it, and no other', () => {
+    const aborted = ['aborted_post_print', 'aborted_wait_user_action', 'aborted_wait_cleanup', 'aborted_anyhow'];
+    const failed = ['failed_post_print', 'failed_wait_cleanup', 'error', ' Error '];
+    const others = ['aborting', 'wait_cleanup', 'printing', 'constructor'];
+    const rows = [...aborted, ...failed, ...others].map((status) => ({ status }));
+    const { finished, ...ends } = summed(rows);
+    assert.deepEqual([finished, ends.failed, ends.aborted], [0, 4, 4]);
+  });
+
   it('has null for what the report lacks, and no time for dates that make no sense', () => {
     const nothing = { finished: null, failed: null, aborted: null, printers: null, materials: null };
     assert.deepEqual(summed([{ a: '1' }]), { ...nothing, prints: 1, hours: null });
