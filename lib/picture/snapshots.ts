@@ -40,7 +40,7 @@ interface Snapshot {
   actionId: string | null;
   /** Time at which the service reported the picture, ISO 8601 UTC. */
   takenAt: string;
-  /** The action's `data`, unchanged. It holds the signed URL. */
+  /** The action's `data`, unchanged. It holds the signed URL. A copy, too. */
   raw: unknown;
 }
 
@@ -92,7 +92,7 @@ export class Snapshots {
         (shared, reportAll) => this.#picture(clusterId, printer, maxBytes, shared, reportAll),
         { deadline, onProgress: report },
       );
-      return { ...picture, image: Buffer.from(picture.image) };
+      return { ...picture, image: Buffer.from(picture.image), raw: structuredClone(picture.raw) };
     } catch (thrown) {
       throw withIds(atLimit(asPrintingError(thrown), status, WHAT), ids);
     }

@@ -102,7 +102,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.deepEqual([flow.statuses('camera').at(-1)?.fill, flow.statuses('camera').at(-1)?.shape], ['green', 'dot']);
     });
 
-    it('is shared by simultaneous messages, each with its own bytes', async () => {
+    it('is shared by simultaneous messages, each with its own bytes and data', async () => {
       for (let n = 0; n < 20; n++) flow.send('camera', here({ n }));
       await bench.completed.at(19);
       assert.equal(asked(), 1);
@@ -114,6 +114,8 @@ describe('nodes/webcam-snapshot', () => {
       const [one, other] = bench.sent.all as [NodeMessage, NodeMessage];
       bytesOf(one).fill(0);
       assert.equal(bytesOf(other).subarray(0, 8).toString('hex'), PNG);
+      (one.raw as { status: string }).status = 'changed by a flow';
+      assert.equal((other.raw as { status: string }).status, 'success');
       assert.equal(bench.caught.all.length, 0);
       await taken(here());
       assert.equal(asked(), 2);
