@@ -56,7 +56,8 @@ export async function* pagesOf(
         phrase`The service has more of ${options.what} than can be read: ask for less, or try again later.`,
         { outcome: 'unknown' },
       );
-    if (!Array.isArray(data) && !record(data))
+    // An empty object is no list of one: it would become an entry that nobody knows.
+    if (!Array.isArray(data) && Object.keys(record(data) ?? {}).length === 0)
       throw new PrintingError(
         'SERVICE_ERROR',
         phrase`The service answered ${options.what} with something unexpected: try again later.`,

@@ -162,9 +162,7 @@ export class Queries {
   async #printJob(clusterId: string, clusterJobId: string, limits: Limits): Promise<QueryAnswer> {
     const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
     const { data } = await this.deps.service.call('printJob', { ids, what: phrase`the print job`, ...limits });
-    const [wire] = records(data);
-    if (!wire) throw unexpectedAnswer(phrase`the print job`);
-    const job = readPrintJob(wire, clusterId);
+    const job = readPrintJob(recordIn(data, phrase`the print job`), clusterId);
     const payload = { ...job, clusterJobId: job.clusterJobId ?? clusterJobId };
     return { payload, raw: data, ids: { clusterId, clusterJobId, ...(job.jobId && { jobId: job.jobId }) } };
   }
@@ -177,9 +175,7 @@ export class Queries {
 
   async #currentUser({ deadline }: Limits): Promise<QueryAnswer> {
     const { data } = await readCurrentUser(this.deps.service, this.deps.overrides, deadline);
-    const [wire] = records(data);
-    if (!wire) throw unexpectedAnswer(phrase`the user`);
-    return { payload: currentUser(wire), raw: data, ids: {} };
+    return { payload: currentUser(recordIn(data, phrase`the user`)), raw: data, ids: {} };
   }
 
   async #maintenance(clusterId: string, limits: Limits): Promise<QueryAnswer> {
@@ -211,6 +207,13 @@ class EachOnce {
     if (clusterJobId !== null) this.#seen.add(clusterJobId);
     this.all.push(job);
   }
+}
+
+/** The record in an answer. Throws SERVICE_ERROR for an empty one. */
+function recordIn(data: unknown, what: Sentence): Json {
+  const [wire = {}] = records(data);
+  if (Object.keys(wire).length > 0) return wire;
+  throw unexpectedAnswer(what);
 }
 
 const unexpectedAnswer = (what: Sentence) =>

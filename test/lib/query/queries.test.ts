@@ -144,6 +144,12 @@ describe('query/queries', () => {
     assert.equal(((await ask({ query: 'maintenance', clusterId: 'c' }, { is_due: true })) as unknown[]).length, 1);
   });
 
+  for (const query of all.filter(({ query: kind }) => kind !== 'cluster-status' && kind !== 'preview'))
+    it(`makes nothing of an empty object in answer to ${query.query}`, async () => {
+      const { queries } = open(() => ({}));
+      assert.equal((await fails(queries.ask(query, within()))).code, 'SERVICE_ERROR');
+    });
+
   it('adds what the service found in the file to a stored job, and to no library file', async () => {
     const ask = async (query: 'stored-job' | 'library-file', data: unknown) =>
       (await open(() => data).queries.ask({ query, id: 'a' }, within())).payload as Record<string, unknown>;
