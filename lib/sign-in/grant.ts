@@ -18,6 +18,8 @@ export interface Grant {
   /** Milliseconds from arrival to expiry. */
   lifetime: number;
   scope: string | null;
+  /** Scope that the sign-in asked for, which every refresh repeats: a wider one would be refused. Missing in early grants. */
+  askedScope?: string | undefined;
   /**
    * The API host at the time of the sign-in, if known. Until the account is deployed, its tokens are sent to that host
    * only.

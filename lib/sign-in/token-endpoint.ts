@@ -72,8 +72,8 @@ export class TokenEndpoint {
       oauth.nopkce,
       { ...options, additionalParameters: { scope: settings.scope } },
     );
-    const { apiUrl } = settings;
-    const begun = { redirectUri, refreshToken: null, signedInAt: this.clock.now(), apiUrl };
+    const { apiUrl, scope: askedScope } = settings;
+    const begun = { redirectUri, refreshToken: null, signedInAt: this.clock.now(), apiUrl, askedScope };
     return this.#grant(settings, begun, readToken, () =>
       oauth.processAuthorizationCodeResponse(server, client, response),
     );
@@ -91,7 +91,7 @@ export class TokenEndpoint {
     const { server, client, secret, options } = await this.#prepare(settings, deadline, fence);
     const response = await oauth.refreshTokenGrantRequest(server, client, secret, grant.refreshToken ?? '', {
       ...options,
-      additionalParameters: { redirect_uri: grant.redirectUri, scope: settings.scope },
+      additionalParameters: { redirect_uri: grant.redirectUri, scope: grant.askedScope ?? settings.scope },
     });
     const { user, organizationId } = holderOf(grant);
     const holder = (token: string) => ({ user: readToken(token).user ?? user, organizationId });
@@ -133,7 +133,7 @@ export class TokenEndpoint {
 
   async #grant(
     settings: SignInSettings,
-    kept: Pick<Grant, 'redirectUri' | 'refreshToken' | 'signedInAt' | 'apiUrl'>,
+    kept: Pick<Grant, 'redirectUri' | 'refreshToken' | 'signedInAt' | 'apiUrl' | 'askedScope'>,
     holderIn: (accessToken: string) => ReturnType<typeof holderOf>,
     read: () => Promise<{ access_token: string; refresh_token?: string; expires_in?: number; scope?: string }>,
   ): Promise<Grant> {
@@ -159,6 +159,7 @@ export class TokenEndpoint {
       holder: { user, organizationId },
       signedInAt: kept.signedInAt ?? 0,
       ...(kept.apiUrl && { apiUrl: kept.apiUrl }),
+      ...(kept.askedScope !== undefined && { askedScope: kept.askedScope }),
     };
   }
 }

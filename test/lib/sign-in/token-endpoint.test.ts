@@ -85,8 +85,18 @@ describe('sign-in/token-endpoint', () => {
     assert.deepEqual(await exchange(), {
       ...{ authUrl: SETTINGS.authUrl, clientId: SETTINGS.clientId, redirectUri: REDIRECT, accessToken: 'access-2' },
       ...{ refreshToken: 'refresh-2', expiresAt: clock.now() + 600_000, lifetime: 600_000, scope: 'one' },
-      ...{ holder: { user: null, organizationId: null }, signedInAt: clock.now() },
+      ...{ holder: { user: null, organizationId: null }, signedInAt: clock.now(), askedScope: SETTINGS.scope },
     });
+  });
+
+  it('asks in each refresh for the scope of the sign-in, whatever was deployed since', async () => {
+    answer(200, GOOD);
+    let signedIn = await exchange();
+    for (const scope of ['one two three', 'one', '']) {
+      answer(200, GOOD);
+      signedIn = await endpoint.refresh({ ...SETTINGS, scope }, signedIn, limit());
+      assert.equal(forms.at(-1)?.get('scope'), SETTINGS.scope);
+    }
   });
 
   it('keeps the old refresh token if the answer has none', async () => {
