@@ -45,11 +45,20 @@ function share(body: Body, name: string): number {
   return value;
 }
 
+/** Most printers of a group. The memory of the process, which may be Node-RED, must hold them. */
+const MOST_PRINTERS = 1_000;
+
+function group(body: Body, name: string): number {
+  const count = whole(body, name);
+  if (count > MOST_PRINTERS) throw wrong(name, `a whole number from 0 to ${MOST_PRINTERS}`);
+  return count;
+}
+
 const NEW_CLUSTER: Record<keyof NewCluster | 'organizationId', Reader> = {
   name: text,
   model: (body, name) => choice(body, name, MODEL_IDS),
   variant: text,
-  printers: whole,
+  printers: group,
   station: flag,
   slots: list(orNull(slot)),
   materials: list(orNull(material)),

@@ -104,7 +104,10 @@ describe('simulator: a farm', () => {
       ],
     );
     assert.equal(cluster.mismatch, 'ignored');
-    for (const wrong of [{ materials: 'ABS' }, { materials: ['a b c'] }, { cleaning: 'never' }, { colour: 'Red' }])
+    for (const wrong of [
+      ...[{ materials: 'ABS' }, { materials: ['a b c'] }, { cleaning: 'never' }, { colour: 'Red' }],
+      ...[{ printers: 1_001 }, { printers: -1 }, { printers: '2' }],
+    ])
       assert.equal((await add(wrong)).status, 400, JSON.stringify(wrong));
   });
 });
