@@ -252,7 +252,10 @@ export class Client {
     const { clusterId = null, deadline } = request;
     // A queue that can't be paused is no reason to let its prints go on.
     const paused = this.#made.queues?.pause(clusterId, deadline).catch(asPrintingError);
-    const results = await stopJobs(this.service, this.#statusReader, this.jobControl, { ...request, quiet: paused });
+    const { dispatcher } = this.#made;
+    const mayShow = dispatcher && ((...of: Parameters<Dispatcher['mayShow']>) => dispatcher.mayShow(...of));
+    const limited = { ...request, quiet: paused, mayShow };
+    const results = await stopJobs(this.service, this.#statusReader, this.jobControl, limited);
     const unpaused = await paused;
     return { results, failure: firstFailure(results) ?? (unpaused instanceof PrintingError ? unpaused : undefined) };
   }

@@ -10,11 +10,16 @@ import { readPrinters } from '../watch/polling/cluster-list';
 import type { StatusReader } from '../watch/polling/status-reader';
 import { type CommonActionResult, CONCURRENT, failedAction, type JobControl } from './job-control';
 
+/** Time until a printer is looked at again whose lists may lack a job, ms. */
+const LOOK_AGAIN = 1_000;
+
 export interface StopRequest {
   /** Undefined: all printers of the account. */
   clusterId: string | undefined;
   /** Resolves when nothing sends further jobs. */
   quiet?: Promise<unknown> | undefined;
+  /** Whether a printer may get a job that was sent before: its lists, which show these, need not show it yet. */
+  mayShow?: ((clusterId: string, listed: ReadonlySet<string>) => boolean) | undefined;
   deadline: Deadline;
   onStage: (stage: 'sending' | 'sent') => void;
 }
@@ -30,35 +35,60 @@ export async function stopJobs(
   jobControl: Pick<JobControl, 'run'>,
   request: StopRequest,
 ): Promise<CommonActionResult[]> {
-  const { clusterId, deadline, onStage } = request;
+  const { clusterId, mayShow, deadline, onStage } = request;
   onStage('sending');
   const printers = clusterId === undefined ? await readPrinters(service, deadline) : [{ clusterId }];
-  const results = await mapConcurrent(CONCURRENT, printers, (printer) =>
-    stopPrinter(statusReader, jobControl, { ...request, clusterId: printer.clusterId }),
-  );
-  return results.flat();
+  const stops = printers.map(({ clusterId: id }): Stop => {
+    return { clusterId: id, listed: new Set(), tried: new Set(), results: new Map(), unseen: null };
+  });
+  const isAwaited = ({ clusterId: id, listed }: Stop) => !deadline.aborted && (mayShow?.(id, listed) ?? false);
+  await mapConcurrent(CONCURRENT, stops, (stop) => stopPrinter(statusReader, jobControl, request, stop));
+  // No printer waits for the jobs that are on their way to others.
+  await mapConcurrent(CONCURRENT, stops.filter(isAwaited), async (stop) => {
+    while (isAwaited(stop)) {
+      await deadline.sleep(LOOK_AGAIN).catch(() => undefined);
+      await stopPrinter(statusReader, jobControl, request, stop);
+    }
+  });
+  return stops.flatMap(({ results, unseen }) => {
+    const all = [...results.values()];
+    // A failed result says more than the failure to look again.
+    return unseen && !all.some(({ error }) => error) ? [...all, unseen] : all;
+  });
+}
+
+/** What has become of the stop of a printer so far. */
+interface Stop {
+  clusterId: string;
+  /** Jobs that some look has shown. */
+  listed: Set<string>;
+  tried: Set<string>;
+  results: Map<string, CommonActionResult>;
+  /** The failure of the last look. */
+  unseen: CommonActionResult | null;
 }
 
 async function stopPrinter(
   statusReader: StatusReader,
   jobControl: Pick<JobControl, 'run'>,
-  { clusterId, quiet, deadline, onStage }: StopRequest & { clusterId: string },
-): Promise<CommonActionResult[]> {
-  const tried = new Set<string>();
-  const results = new Map<string, CommonActionResult>();
+  { quiet, deadline, onStage }: StopRequest,
+  stop: Stop,
+): Promise<void> {
+  const { clusterId, listed, tried, results } = stop;
   for (let isQuiet = false; ;) {
     let seen: Seen;
     try {
       seen = await look(statusReader, clusterId, deadline);
+      stop.unseen = null;
     } catch (thrown) {
-      const failed = [...results.values()];
-      // A failed result says more than the failure to look again.
-      return failed.some(({ error }) => error) ? failed : [...failed, failure('stop', clusterId, null, thrown)];
+      stop.unseen = failure('stop', clusterId, null, thrown);
+      return;
     }
+    for (const id of seen.listed) listed.add(id);
     for (const [id, result] of results)
       if (result.error && !seen.toStop.has(id)) results.set(id, { ...withoutError(result), status: 'success' });
     const next = [...seen.toStop].filter(([id, action]) => !tried.has(`${action} ${id}`));
-    if (next.length === 0 && isQuiet) return [...results.values()];
+    if (next.length === 0 && isQuiet) return;
     if (next.length === 0) {
       // A job that was just being sent shows in the next look.
       await quiet;
@@ -77,17 +107,20 @@ async function stopPrinter(
 
 /** What a printer shows: the action that stops each of its jobs. */
 interface Seen {
+  listed: readonly string[];
   toStop: ReadonlyMap<string, 'abort' | 'remove'>;
   isOnline: boolean;
 }
 
 async function look(statusReader: StatusReader, clusterId: string, deadline: Deadline): Promise<Seen> {
   const status = statusRecord(await statusReader.read(clusterId, { deadline }));
-  const toStop = readListedJobs(status, clusterId).flatMap((job) => {
+  const jobs = readListedJobs(status, clusterId);
+  const toStop = jobs.flatMap((job) => {
     const action = actionOf(job);
     return action && job.clusterJobId !== null ? [[job.clusterJobId, action] as const] : [];
   });
-  return { toStop: new Map(toStop), isOnline: flag(status?.is_online) !== false };
+  const listed = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
+  return { listed, toStop: new Map(toStop), isOnline: flag(status?.is_online) !== false };
 }
 
 /** The action that stops a job; null if it has ended, or is about to. */

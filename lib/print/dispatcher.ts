@@ -61,11 +61,21 @@ const WRITE_AGE_AFTER = 10 * 60 * 1000;
 /** Most time between two listings that counts as lived with both, ms: in a longer gap nobody looked. */
 const LONGEST_GAP = 5 * 60 * 1000;
 
+/** Time within which the lists of a printer show a print that the service has accepted, ms (wire facts 7). */
+const LISTED_WITHIN = 15_000;
+
 /** Least time allowed for saving the outcome of a print that may exist, ms. */
 const LONGEST_SAVE = 10_000;
 
 /** Least time allowed for freeing the key of a print that doesn't exist, ms. */
 const LONGEST_RELEASE = 1_000;
+
+/** A print whose call has left; `until`: the lists need not show it before, monotonic, ms. */
+interface FreshPrint {
+  clusterId: string;
+  clusterJobId: string | null;
+  until: number;
+}
 
 interface DispatcherDeps {
   service: ApiClient;
@@ -83,6 +93,7 @@ export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #ages: AttemptAges;
   readonly #underWay = new Set<Promise<unknown>>();
+  readonly #fresh = new Set<FreshPrint>();
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
@@ -112,6 +123,14 @@ export class Dispatcher {
     await Promise.allSettled(this.#underWay);
   }
 
+  /** Whether a cluster may get a print that was sent here: its lists, which show these jobs, need not show it yet. */
+  mayShow(clusterId: string, listed: ReadonlySet<string>): boolean {
+    const now = this.#deps.clock.monotonic();
+    return [...this.#fresh].some(
+      (one) => one.clusterId === clusterId && one.until > now && !listed.has(one.clusterJobId ?? ''),
+    );
+  }
+
   /** Records a new attempt and sends it, unless the listing shows the print of the attempt `before`. */
   async #recordAndSend(ledger: Ledger, request: DispatchRequest, key?: KeyOf, before?: Entry): Promise<DispatchResult> {
     const { clusterId, jobId, note, deadline, departure } = request;
@@ -130,10 +149,10 @@ export class Dispatcher {
     const listed = listing.current
       ? new Set(listing.printings.flatMap(({ clusterJobId }) => clusterJobId ?? []))
       : null;
-    if (!key) return this.#send(ledger, request, entry, listed);
+    if (!key) return this.#remember(clusterId, this.#send(ledger, request, entry, listed));
     await ledger.begin(key, entry);
     try {
-      return await this.#send(ledger, request, entry, listed, key);
+      return await this.#remember(clusterId, this.#send(ledger, request, entry, listed, key));
     } catch (thrown) {
       const isUnknown = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
       // If this can't be written, the next search lasts longer.
@@ -141,6 +160,22 @@ export class Dispatcher {
       const release = (saving: Ledger) =>
         this.#warnOnFailure(saving.release(key, entry, before), phrase`The release of a print key`);
       await (isUnknown ? this.#save(ledger, deadline, giveUp) : this.#save(ledger, deadline, release, LONGEST_RELEASE));
+      throw thrown;
+    }
+  }
+
+  /** Remembers a print until the lists of its cluster must show it. */
+  async #remember(clusterId: string, sent: Promise<DispatchResult>): Promise<DispatchResult> {
+    const { clock } = this.#deps;
+    for (const one of this.#fresh) if (one.until <= clock.monotonic()) this.#fresh.delete(one);
+    const fresh: FreshPrint = { clusterId, clusterJobId: null, until: Infinity };
+    this.#fresh.add(fresh);
+    try {
+      const result = await sent;
+      Object.assign(fresh, { clusterJobId: result.clusterJobId, until: clock.monotonic() + LISTED_WITHIN });
+      return result;
+    } catch (thrown) {
+      this.#fresh.delete(fresh);
       throw thrown;
     }
   }
