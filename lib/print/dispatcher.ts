@@ -210,7 +210,10 @@ export class Dispatcher {
     const raw = answer.data;
     const answered = single(raw);
     const status = text(answered?.status);
-    const clusterJobId = text(answered?.job_instance_uuid) ?? text(answered?.cluster_job_id);
+    const answeredId = text(answered?.job_instance_uuid) ?? text(answered?.cluster_job_id);
+    // The id of a printing that was there before the call is not that of this one.
+    const isEarlier = answeredId !== null && (attempt.known.includes(answeredId) || listed?.has(answeredId));
+    const clusterJobId = isEarlier ? null : answeredId;
     if (status === 'failed')
       throw new PrintingError(
         'PRINT_FAILED',

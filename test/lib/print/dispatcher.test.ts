@@ -330,6 +330,15 @@ describe('print/dispatcher', () => {
     assert.deepEqual(await ledger.openKeys(), []);
   });
 
+  it('finds its own printing where the answer names an earlier one', async () => {
+    await printed(dispatch('a'));
+    print = () => (accepted('p2'), { job_id: 'job', status: 'queued', job_instance_uuid: 'p1' });
+    assert.equal((await printed(dispatch('b'))).clusterJobId, 'p2');
+    print = () => ({ job_id: 'job', status: 'queued', job_instance_uuid: 'p2' });
+    assert.equal((await printed(dispatch('c'))).clusterJobId, null);
+    assert.equal((await ledger.find(key('b')))?.done?.clusterJobId, 'p2');
+  });
+
   it('removes keys without an entry from the index', async () => {
     await loseAnswer('k');
     await disk.delete(['print-key', ...SCOPE, 'cluster', 'k']);
