@@ -280,7 +280,7 @@ const isBusy = (jobs: readonly PrintJob[], own: readonly Attempt[], foreign: rea
   jobs.some(({ state }) => state === 'preparing');
 
 /** Whether a listed job is an obstacle: it has not ended, occupies the printer still, or its plate waits. */
-const isShown = (job: PrintJob): boolean => !isOver(job) || occupiesPrinter(job) || isPlateWaiting(job);
+export const isShown = (job: PrintJob): boolean => !isOver(job) || occupiesPrinter(job) || isPlateWaiting(job);
 
 /** What a busy printer does. */
 function busyWith(jobs: readonly PrintJob[], isOnline: boolean): Obstacle {

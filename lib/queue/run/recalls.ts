@@ -7,7 +7,7 @@ import { AGAIN, type Backoff, retryUntil, waitBefore, WORK_IN_PROGRESS } from '.
 import { hasBegun, isOpen } from '../model/item';
 import * as changes from '../model/item-changes';
 import { type Attempt, type ItemRecord, nameOf, type Recall } from '../model/types';
-import { configurationsOf } from '../plan/printers';
+import { configurationsOf, isShown } from '../plan/printers';
 import type { AttemptRecords } from './attempt-records';
 import type { QueueContext } from './context';
 import type { SeenPrints } from './seen-prints';
@@ -235,9 +235,13 @@ const REMOVAL = { action: 'remove', data: {}, mayBeOffline: true, onStage: () =>
 const isRefused = ({ changesRequired, state }: PrintJob): boolean =>
   changesRequired.length > 0 || state === 'attention';
 
-/** Whether a foreign print has begun on the printer before the job, which would then begin on the same plate. */
+/**
+ * Whether a foreign print has begun on the printer before the job, which would then begin on the same plate. One that has left the
+ * printer, and stays in its list, was there before the job was sent.
+ */
 const isOvertaken = ({ clusterJobId }: PrintJob, { printers, jobs }: ClusterStatus): boolean =>
-  printers.length === 1 && jobs.some((other) => other.clusterJobId !== clusterJobId && hasBegun(other));
+  printers.length === 1 &&
+  jobs.some((other) => other.clusterJobId !== clusterJobId && hasBegun(other) && isShown(other));
 
 /** Whether the job is certainly still there because its removal was refused or failed. */
 const isRefusal = ({ code, outcome, obstacle }: PrintingError): boolean =>

@@ -148,6 +148,16 @@ describe('queue/attempts', () => {
     const FAILED = 'failed: failed; 1 failed';
     const REFUSED = { ...ONE, codes: ['NO_PRINTER', 'REFUSED'] };
     const stuck = () => (requireChanges(), removal('refused')());
+    const leaveFailed = async () => {
+      const life: Life = [
+        [0, 'printing'],
+        [5, 'error'],
+      ];
+      all.farm.printByHand('C1', life);
+      answerWith({ printers: [{ uuid: 'P of C1', status: 'idle', enabled: true }] });
+      await all.pass(20);
+      await one.clear(true);
+    };
     const overtake = () => (all.farm.onPrint = () => all.farm.printByHand('C1'));
     run([
       ['is not made before the time for the start is over', { ...LATE, wait: 250 }, THERE],
@@ -201,6 +211,10 @@ describe('queue/attempts', () => {
       ['is made at once where the service asks for changes', { life: QUEUED, before: requireChanges }, BACK, REFUSED],
       ['that is refused blocks the item', { ...SOON, before: stuck }, 'blocked: dispatched; 1 active', ONE],
       ['is made at once when a print by hand begins first', { ...SOON, before: overtake }, BACK, ONE],
+      [
+        'is not made for a print that has failed before and stays with its printer',
+        ...([{ life: [...QUEUED, [15, 'printing'], [75, 'finished']], before: leaveFailed, wait: 80 }, GOOD] as const),
+      ],
       ['is made at once when the item is removed', { ...SOON, after: remove }, 'cancelled: recalled; ', ONE],
       [
         'is made of a job that fails before it begins and stays with its printer',
