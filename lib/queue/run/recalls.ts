@@ -4,6 +4,7 @@ import { isOver } from '../../service/job-words';
 import type { PrintJob } from '../../service/print-job';
 import { type Deadline, underDeadline } from '../../time/deadline';
 import { AGAIN, type Backoff, retryUntil, waitBefore, WORK_IN_PROGRESS } from '../../time/retry';
+import { isCleared } from '../model/gate';
 import { hasBegun, isOpen } from '../model/item';
 import * as changes from '../model/item-changes';
 import { type Attempt, type ItemRecord, nameOf, type Recall } from '../model/types';
@@ -50,11 +51,20 @@ export class Recalls {
   /** Recalls an attempt whose job, by a status of its printer, can't begin or should not begin any more. */
   async observe(itemId: string, attempt: Attempt, listed: PrintJob, status: ClusterStatus): Promise<void> {
     // The lists of an offline printer may be old.
-    if (status.online === false || status.stale || hasBegun(listed)) return;
-    const why = isRefused(listed) ? 'changes' : isOvertaken(listed, status) ? 'overtaken' : null;
-    if (why === null || attempt.recall) return;
+    if (status.online === false || status.stale || hasBegun(listed) || attempt.recall) return;
+    const isBehind = isOvertaken(listed, status) || this.#isOnPart(attempt, status);
+    const why = isRefused(listed) ? 'changes' : isBehind ? 'overtaken' : null;
+    if (why === null) return;
     const recall = this.#newRecall(why, why === 'changes' ? this.#configurationOf(attempt) : null);
     await this.#records.change(itemId, (record) => changes.recallWanted(record, attempt, recall));
+  }
+
+  /** Whether the part of a print lies on the printer that has ended there since the dispatch, even if nobody saw it begin. */
+  #isOnPart({ clusterId, dispatchedAt }: Attempt, { printers }: ClusterStatus): boolean {
+    const { data, rules } = this.#queue;
+    const gate = printers.length === 1 ? data.gates.of(clusterId, null) : undefined;
+    const ended = gate?.printing === null ? gate.ended : null;
+    return ended !== null && ended.at >= (dispatchedAt ?? Infinity) && !isCleared(ended, rules.gate);
   }
 
   /** Recalls the attempts whose records or waiting times demand it. */

@@ -148,6 +148,13 @@ describe('queue/attempts', () => {
     const FAILED = 'failed: failed; 1 failed';
     const REFUSED = { ...ONE, codes: ['NO_PRINTER', 'REFUSED'] };
     const stuck = () => (requireChanges(), removal('refused')());
+    const overtakeUnseen = () => {
+      const life: Life = [
+        [0, 'printing'],
+        [2, 'failed'],
+      ];
+      all.farm.onPrint = () => all.farm.printByHand('C1', life);
+    };
     const leaveFailed = async () => {
       const life: Life = [
         [0, 'printing'],
@@ -211,6 +218,10 @@ describe('queue/attempts', () => {
       ['is made at once where the service asks for changes', { life: QUEUED, before: requireChanges }, BACK, REFUSED],
       ['that is refused blocks the item', { ...SOON, before: stuck }, 'blocked: dispatched; 1 active', ONE],
       ['is made at once when a print by hand begins first', { ...SOON, before: overtake }, BACK, ONE],
+      [
+        'is made at once when a print by hand has failed first, unseen',
+        ...([{ ...SOON, before: overtakeUnseen }, BACK, ONE] as const),
+      ],
       [
         'is not made for a print that has failed before and stays with its printer',
         ...([{ life: [...QUEUED, [15, 'printing'], [75, 'finished']], before: leaveFailed, wait: 80 }, GOOD] as const),
