@@ -1,5 +1,5 @@
 import type { ApiClient } from '../account/api-client';
-import { statusRecord, type ClusterStatus } from '../service/cluster';
+import { lacksJobs, statusRecord, type ClusterStatus } from '../service/cluster';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { flag, time } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
@@ -38,7 +38,7 @@ export class JobListReader {
         ...readPrintJobs(status.print_jobs, clusterId),
         ...readPrintJobs(status.recently_completed, clusterId),
       ],
-      current: Array.isArray(status.print_jobs) && flag(status.is_online) !== false,
+      current: flag(status.is_online) !== false && !lacksJobs(status),
       at: moment(time(status.generated_time)),
     };
   }

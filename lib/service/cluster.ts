@@ -98,7 +98,7 @@ export const statusRecord = (data: unknown): Json | null => single(data) ?? (Arr
  * Whether a status record lacks the jobs of a cluster that is not offline. An empty list shows that there are none; a missing or
  * unreadable one shows nothing.
  */
-const lacksJobs = ({ is_online: online, print_jobs: jobs }: Json): boolean =>
+export const lacksJobs = ({ is_online: online, print_jobs: jobs }: Json): boolean =>
   online !== false && !(Array.isArray(jobs) ? jobs.every((entry) => record(entry)) : record(jobs));
 
 /** Reads the jobs of a status record. Throws SERVICE_ERROR if it lacks those of a cluster that is not offline. */

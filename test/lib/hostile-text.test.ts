@@ -824,6 +824,7 @@ const OTHERS: Record<string, string> = {
   'service/errors.isOfEngine': 'gets an error',
   'service/errors.newerValue': 'gets the kind of a value',
   'service/cluster.isOnPrinter': 'compares ids that were read',
+  'service/cluster.lacksJobs': 'returns no text',
   'report/attachment.*': 'gets a path and times that were read',
   'service/printer-filter.isEmptyFilter': 'gets a filter that was read',
   'connection/check.*': 'makes the request; its answer is limited by AnswerShape',

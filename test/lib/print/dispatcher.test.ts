@@ -330,6 +330,12 @@ describe('print/dispatcher', () => {
     assert.deepEqual(await ledger.openKeys(), []);
   });
 
+  it('sends nothing again while no entry of the queue can be read', async () => {
+    await loseAnswer('k');
+    status = () => ({ is_online: true, print_jobs: [null, 'p1'], recently_completed: [] });
+    assert.equal(await outcome(again('k')), 'PRINT_OUTCOME_UNKNOWN');
+  });
+
   it('finds its own printing where the answer names an earlier one', async () => {
     await printed(dispatch('a'));
     print = () => (accepted('p2'), { job_id: 'job', status: 'queued', job_instance_uuid: 'p1' });
