@@ -60,9 +60,9 @@ export async function readStored(service: ApiClient, { kind, id }: StoredRef, li
   return records(answer.data)[0] ?? {};
 }
 
-/** Whether the service no longer has a stored job; false also where it can't be asked. Never rejects. */
+/** Whether the service no longer has a stored job, for some time; false also where it can't be asked. Never rejects. */
 export const isGone = (service: ApiClient, id: string, deadline: Deadline): Promise<boolean> =>
-  readStored(service, { kind: 'job', id }, { deadline }).then(
+  pollMade(deadline, WORK_IN_PROGRESS, () => readStored(service, { kind: 'job', id }, { deadline })).then(
     () => false,
     (thrown: unknown) => asPrintingError(thrown).code === 'NOT_FOUND',
   );

@@ -84,6 +84,11 @@ describe('queue/attempts', () => {
     const dies = () => (all.farm.onRead = () => new Promise(() => undefined));
     const recover = async () => (await all.pass(190), show());
     const byHand = () => all.farm.printByHand('C1');
+    const loseFile = (seconds: number) => {
+      all.farm.onRead = () => undefined;
+      all.farm.gone.add('job');
+      all.clock.after(seconds * 1000, () => all.farm.gone.clear());
+    };
     run([
       ['prints what the service accepts', { wait: 60 }, GOOD],
       [
@@ -93,6 +98,17 @@ describe('queue/attempts', () => {
         { ...NOT_SENT, text: /Too busy/ },
       ],
       ['is owed again after another refusal', { before: refuse(400) }, WAITING, { sent: 0, codes: ['REFUSED'] }],
+      [
+        'follows answers for five seconds that the file is not there',
+        { before: () => (all.farm.onRead = () => loseFile(5)), wait: 130 },
+        GOOD,
+      ],
+      [
+        'is not made again once the file was not there for ten seconds',
+        { before: () => (all.farm.onRead = () => loseFile(15)), wait: 130 },
+        'blocked: nothing; 1 waiting',
+        { sent: 0, codes: ['UPLOAD'] },
+      ],
       [
         'follows a refusal by a minute',
         { before: refuse(409), after: () => all.farm.refusing.clear(), wait: 130 },
