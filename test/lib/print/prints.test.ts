@@ -74,6 +74,14 @@ describe('print/prints', function () {
     simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: 'always', status: 503 });
   }
 
+  it('finds the print whose answer is a redirect', async () => {
+    simulator.faults.add({ endpoint: 'print', when: 'after', status: 303 });
+    const { printed, clusterJobId } = first(await run({ printKey: 'k' }));
+    assert.deepEqual([printed, clusterJobId !== null], [true, true]);
+    assert.equal(first(await run({ printKey: 'k' })).duplicate, true);
+    assert.equal(prints(), 1);
+  });
+
   it('reports every result although the flow throws at one of them', async () => {
     const results: (string | null)[] = [];
     const { error } = await run({
