@@ -60,11 +60,12 @@ export class Recalls {
   }
 
   /** Whether the part of a print lies on the printer that has ended there since the dispatch, even if nobody saw it begin. */
-  #isOnPart({ clusterId, dispatchedAt }: Attempt, { printers }: ClusterStatus): boolean {
+  #isOnPart({ clusterId, clusterJobId, dispatchedAt }: Attempt, { printers }: ClusterStatus): boolean {
     const { data, rules } = this.#queue;
     const gate = printers.length === 1 ? data.gates.of(clusterId, null) : undefined;
     const ended = gate?.printing === null ? gate.ended : null;
-    return ended !== null && ended.at >= (dispatchedAt ?? Infinity) && !isCleared(ended, rules.gate);
+    const isOther = ended !== null && ended.id !== clusterJobId && ended.at >= (dispatchedAt ?? Infinity);
+    return isOther && !isCleared(ended, rules.gate);
   }
 
   /** Recalls the attempts whose records or waiting times demand it. */

@@ -162,6 +162,7 @@ describe('queue/attempts', () => {
     const THERE = 'active: dispatched; 1 active';
     const ONE = { removals: 1 };
     const FAILED = 'failed: failed; 1 failed';
+    const FAILED_PRINT = { uuid: 'print-1', cloud_job_id: 'job', status: 'failed', time_total: 60, time_elapsed: 30 };
     const REFUSED = { ...ONE, codes: ['NO_PRINTER', 'REFUSED'] };
     const stuck = () => (requireChanges(), removal('refused')());
     const overtakeUnseen = () => {
@@ -237,6 +238,10 @@ describe('queue/attempts', () => {
       [
         'is made at once when a print by hand has failed first, unseen',
         ...([{ ...SOON, before: overtakeUnseen }, BACK, ONE] as const),
+      ],
+      [
+        'is not made of a print that its printer lists on as queued after its end',
+        ...([{ ...SOON, after: () => answerWith({ recently_completed: [FAILED_PRINT] }) }, THERE] as const),
       ],
       [
         'is not made for a print that has failed before and stays with its printer',
