@@ -22,7 +22,13 @@ export const moving = (): Move | null => move;
 
 /** Items that the queue lists, those on demand and the results of a search included. */
 let listed: readonly BoardItem<string>[] = [];
-export const list = (items: readonly BoardItem<string>[]): void => void (listed = items);
+export function list(items: readonly BoardItem<string>[]): void {
+  listed = items;
+  // One that prints by now, or has gone, lost its button, and nobody can put it down any more.
+  if (!isUp || planned().some(({ itemId }) => itemId === move?.itemId)) return;
+  isUp = false;
+  move = null;
+}
 
 /** Items that can be moved: those of the queue's order. */
 const planned = (): BoardItem<string>[] => listed.filter(({ position }) => position !== null);
@@ -130,6 +136,10 @@ export function useDrag(itemId: string) {
     const onDown = (event: PointerEvent) => {
       if (event.button !== 0 || isUp) return;
       handle.setPointerCapture(event.pointerId);
+      const ending = new AbortController();
+      // An item that leaves its order is drawn anew, with another button: the document hears the pointer in any case.
+      const on = (type: 'pointermove' | 'pointerup' | 'pointercancel', act: (of: PointerEvent) => void) =>
+        document.addEventListener(type, (of) => of.pointerId === event.pointerId && act(of), { signal: ending.signal });
       let isBegun = false;
       const onMove = ({ clientX, clientY, movementY }: PointerEvent) => {
         if (!isBegun && movementY === 0) return;
@@ -139,13 +149,8 @@ export function useDrag(itemId: string) {
         }
         overItem(clientX, clientY);
       };
-      const stop = () => {
-        handle.removeEventListener('pointermove', onMove);
-        handle.removeEventListener('pointerup', onUp);
-        handle.removeEventListener('pointercancel', onCancel);
-      };
       const onUp = () => {
-        stop();
+        ending.abort();
         if (!isBegun) return;
         isUp = false;
         // A click follows, which would take the item up again.
@@ -153,13 +158,13 @@ export function useDrag(itemId: string) {
         end();
       };
       const onCancel = () => {
-        stop();
+        ending.abort();
         isUp = false;
         cancel();
       };
-      handle.addEventListener('pointermove', onMove);
-      handle.addEventListener('pointerup', onUp);
-      handle.addEventListener('pointercancel', onCancel);
+      on('pointermove', onMove);
+      on('pointerup', onUp);
+      on('pointercancel', onCancel);
     };
     handle.addEventListener('pointerdown', onDown);
     return () => handle.removeEventListener('pointerdown', onDown);

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import type { BoardItem } from '../../lib/board/shapes';
+import { FakeDocument, type FakeNode, load } from './dom';
+import { itemOf } from './farm';
+
+interface PageModules {
+  draw: (parent: FakeNode) => void;
+  set: (changes: object) => void;
+  current: () => { failure: string | null };
+}
+
+/** What a press sends. */
+interface Sent {
+  action: string;
+  properties: Record<string, unknown>;
+}
+
+/** Time in which the page draws a change, and begins to follow it. */
+const turn = () => new Promise((resolve) => setTimeout(resolve, 100));
+
+describe('what the page of a print board draws', () => {
+  let document: FakeDocument;
+  let page: PageModules;
+  /** Presses, and the addresses of all other requests. */
+  let sent: Sent[];
+  let asked: string[];
+  let answer: string;
+  const facts = { title: 'Workshop', version: '1', allow: 'all', hasQueue: true, currency: null };
+
+  beforeEach(() => {
+    [sent, asked, answer] = [[], [], '{"ok":true}'];
+  });
+
+  /** Draws one component of the page. */
+  const open = async (component: string, from: string, changes: object) => {
+    document = new FakeDocument();
+    const source = `
+      import { render, createElement } from 'preact';
+      import { ${component} } from './${from}';
+      export { set, current } from './state';
+      export const draw = (parent) => render(createElement(${component}), parent);`;
+    const fetch = (path: string, { body }: { body?: string } = {}) => {
+      if (body === undefined) asked.push(path);
+      else sent.push(JSON.parse(body) as Sent);
+      const text = path.startsWith('history') ? '{"total":120,"prints":[]}' : answer;
+      return Promise.resolve({
+        ok: true,
+        status: 200,
+        text: () => Promise.resolve(text),
+        json: () => JSON.parse(text),
+      });
+    };
+    class XMLHttpRequest {
+      upload = {};
+      status = 200;
+      responseText = answer;
+      onload = () => undefined;
+      open(_: string, path: string): void {
+        asked.push(path);
+      }
+      setRequestHeader(): void {}
+      send(): void {
+        setTimeout(() => this.onload());
+      }
+    }
+    page = load(source, document, { fetch, XMLHttpRequest }) as PageModules;
+    const values = { facts, open: 0, counts: {}, endedAt: null };
+    page.set({ values, isLive: true, printers: [], items: [], orders: [], todo: [], ...plain(changes) });
+    page.draw(document.body);
+    await turn();
+  };
+  const show = async (changes: object) => {
+    page.set(plain(changes));
+    await turn();
+  };
+  /** As the stream brings it. */
+  const plain = (changes: object) => JSON.parse(JSON.stringify(changes)) as object;
+  const all = (name: string) => document.all.filter(({ localName }) => localName === name);
+  const labelled = (label: string, within: readonly FakeNode[] = document.all) =>
+    within.find(({ attributes }) => attributes.get('aria-label') === label) ?? assert.fail(label);
+  const press = async (label: string) => {
+    labelled(label).fire('click');
+    await turn();
+  };
+  const type = async (field: FakeNode, value: string, event = 'input') => {
+    field.value = value;
+    field.fire(event);
+    await turn();
+  };
+  const presses = () => sent.map(({ action, properties }) => ({ action, properties }));
+
+  describe('of the queue', () => {
+    const items = (...ids: string[]): BoardItem<unknown>[] =>
+      ids.map((id, at) => itemOf(id, { position: at + 1, orderId: id.startsWith('a') ? 'A' : null }));
+    const article = (id: string) => all('article').find(({ dataset }) => dataset.item === id) ?? assert.fail(id);
+    /** Moves an item with the pointer to the lower half of another one. */
+    const drag = async (id: string, to: string) => {
+      const grip = labelled('a11y.drag', article(id).all);
+      const target = () => (document.contains(grip) ? grip : document.body);
+      grip.fire('pointerdown', { pointerId: 1, clientX: 1, clientY: 1 });
+      document.pointed = article(to);
+      for (let step = 0; step < 2; step++) {
+        target().fire('pointermove', { pointerId: 1, clientX: 1, clientY: 9, movementY: 4 });
+        await turn();
+      }
+      target().fire('pointerup', { pointerId: 1 });
+      await turn();
+    };
+
+    it('moves an item with the pointer', async () => {
+      await open('Queue', 'queue', { items: items('b', 'c', 'd') });
+      await drag('c', 'd');
+      assert.deepEqual(presses(), [{ action: 'move', properties: { itemId: 'c', position: 3 } }]);
+    });
+
+    it('moves an item out of its order with the pointer', async () => {
+      await open('Queue', 'queue', { items: items('a1', 'a2', 'b') });
+      await drag('a1', 'b');
+      assert.deepEqual(presses(), [{ action: 'move', properties: { itemId: 'a1', position: 3 } }]);
+    });
+
+    it('moves items with the pointer after one that was taken up has gone', async () => {
+      await open('Queue', 'queue', { items: items('b', 'c', 'd') });
+      labelled('a11y.drag', article('b').all).fire('click');
+      await turn();
+      await show({ items: items('c', 'd') });
+      await drag('c', 'd');
+      assert.deepEqual(presses(), [{ action: 'move', properties: { itemId: 'c', position: 2 } }]);
+    });
+  });
+});
