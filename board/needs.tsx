@@ -201,8 +201,10 @@ interface ChoiceProps {
   onClose: () => void;
 }
 
-function PrintOn({ answers, name, onClose }: ChoiceProps & { answers: readonly Answer<string>[] }) {
+function PrintOn({ answers: present, name, onClose }: ChoiceProps & { answers: readonly Answer<string>[] }) {
   const { printers } = current();
+  // The list stays as it was opened: a choice must not become another printer.
+  const [answers] = useState(present);
   const [chosen, choose] = useState('0');
   const label = (answer: Answer<string>): string => {
     const clusterId = chosenPrinter(answer.properties);
@@ -213,7 +215,9 @@ function PrintOn({ answers, name, onClose }: ChoiceProps & { answers: readonly A
   const save = () => {
     const answer = answers[Number(chosen)];
     onClose();
-    if (answer) void press(answer, t('done', { what }));
+    if (!answer) return;
+    const isSame = ({ properties }: Answer<string>) => chosenPrinter(properties) === chosenPrinter(answer.properties);
+    void press(present.find(isSame) ?? answer, t('done', { what }));
   };
   return (
     <Dialog name={what} onClose={onClose}>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { BoardItem } from '../../lib/board/shapes';
+import type { BoardItem, Need } from '../../lib/board/shapes';
 import { FakeDocument, type FakeNode, load } from './dom';
-import { itemOf } from './farm';
+import { ANSWERS, itemOf, needOf, printerOf } from './farm';
 
 interface PageModules {
   draw: (parent: FakeNode) => void;
@@ -88,6 +88,26 @@ describe('what the page of a print board draws', () => {
     await turn();
   };
   const presses = () => sent.map(({ action, properties }) => ({ action, properties }));
+
+  describe('of the needs', () => {
+    const blocked = (...printers: string[]): Need<unknown> => ({
+      ...needOf('blocked', { itemId: 'd' }),
+      answers: ANSWERS.blocked('d', ...printers).map((one) => ({ ...one, kind: 'printOn' })),
+    });
+
+    it('prints on the chosen printer, also after another one has left the list', async () => {
+      const printers = ['1', '2', '3'].map((id) => printerOf(id));
+      await open('Needs', 'needs', { printers, items: [itemOf('d')], todo: [blocked('1', '2', '3')] });
+      await press('a11y.printOn');
+      const [select] = all('select');
+      const option = select?.all.find(({ text }) => text === 'Printer 2');
+      assert.ok(select && option);
+      await type(select, option.value, 'change');
+      await show({ todo: [blocked('2', '3')] });
+      await press('a11y.save');
+      assert.deepEqual(presses(), [{ action: 'update', properties: { itemId: 'd', require: { printers: ['2'] } } }]);
+    });
+  });
 
   describe('of the queue', () => {
     const items = (...ids: string[]): BoardItem<unknown>[] =>
