@@ -133,7 +133,8 @@ function Answers({ need, name, waiting }: { need: Need<string>; name: string; wa
     const answer = answers.find((one) => one.kind === kind);
     if (!answer) return;
     if (kind === 'printOn' || kind === 'printAnyway') ask(kind);
-    else later(need, answer, kind, kind === 'good' && parts !== null ? { goodParts: Number(good) } : {});
+    // Without a number, all parts are good.
+    else later(need, answer, kind, kind === 'good' && parts !== null && good !== '' ? { goodParts: Number(good) } : {});
   };
   return (
     <div class="answers">

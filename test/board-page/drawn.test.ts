@@ -107,6 +107,18 @@ describe('what the page of a print board draws', () => {
       await press('a11y.save');
       assert.deepEqual(presses(), [{ action: 'update', properties: { itemId: 'd', require: { printers: ['2'] } } }]);
     });
+
+    it('takes all parts for good where no number is given', async () => {
+      const [good] = ANSWERS.plate('j1', { goodParts: 8 });
+      const plate = needOf('plate', { clusterId: '1', answers: good ? [{ ...good, kind: 'good' }] : [] });
+      await open('Needs', 'needs', { printers: [printerOf('1')], todo: [plate] });
+      await type(labelled('a11y.goodParts'), '');
+      await press('a11y.good');
+      await press('a11y.good');
+      assert.deepEqual(presses(), [
+        { action: 'plate-cleared', properties: { judges: 'j1', good: true, goodParts: 8 } },
+      ]);
+    });
   });
 
   describe('of the queue', () => {
