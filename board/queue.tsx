@@ -372,7 +372,9 @@ function Explanation({ item }: { item: BoardItem<string> }) {
   );
 }
 
-function Edit({ item, onClose }: { item: BoardItem<string>; onClose: () => void }) {
+function Edit({ item: present, onClose }: { item: BoardItem<string>; onClose: () => void }) {
+  // As it was opened: what others change meanwhile is no change of this dialog.
+  const [item] = useState(present);
   const { itemId, parts } = item;
   const name = itemName(item);
   const count = parts ? parts.wanted : item.copies.total;

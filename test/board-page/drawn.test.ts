@@ -159,5 +159,18 @@ describe('what the page of a print board draws', () => {
       await drag('c', 'd');
       assert.deepEqual(presses(), [{ action: 'move', properties: { itemId: 'c', position: 2 } }]);
     });
+
+    it('saves only what was changed in the dialog, whatever others change meanwhile', async () => {
+      await open('Queue', 'queue', { items: items('b') });
+      await press('a11y.edit');
+      const fields = all('dialog').flatMap((dialog) => dialog.all.filter(({ localName }) => localName === 'input'));
+      await type(fields[2] ?? assert.fail(), '2030-01-31 18:00');
+      await show({
+        items: items('b').map((item) => ({ ...item, priority: 50, copies: { ...item.copies, total: 9 } })),
+      });
+      await press('a11y.save');
+      const at = new Date('2030-01-31T18:00').toISOString();
+      assert.deepEqual(presses(), [{ action: 'update', properties: { itemId: 'b', deadline: at } }]);
+    });
   });
 });
