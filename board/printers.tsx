@@ -178,11 +178,14 @@ function Controls({ printer, name }: { printer: BoardPrinter<string>; name: stri
       t('done', { what: t(`a11y.${key}`, holes) }),
     );
   const isPaused = paused !== null;
-  const onSwitch = () =>
-    void press(
+  const onSwitch = async ({ currentTarget: box }: { currentTarget: HTMLInputElement }) => {
+    const isDone = await press(
       { action: isPaused ? 'resume' : 'pause', properties: { clusterId, ...(own !== null && { printerId: own }) } },
       t('done', { what: t('a11y.noNewPrints', holes) }),
     );
+    // The browser has turned it already, and without a change nothing draws it again.
+    if (!isDone) box.checked = isPaused;
+  };
   return (
     <div class="controls">
       {may('press') && isPrinting && job.state !== 'paused' && (
@@ -217,7 +220,7 @@ function Controls({ printer, name }: { printer: BoardPrinter<string>; name: stri
             role="switch"
             checked={isPaused}
             aria-label={t('a11y.noNewPrints', holes)}
-            onChange={onSwitch}
+            onChange={(event) => void onSwitch(event)}
           />
           <span aria-hidden="true">{t('noNewPrints')}</span>
         </label>

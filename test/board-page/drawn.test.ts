@@ -121,6 +121,19 @@ describe('what the page of a print board draws', () => {
     });
   });
 
+  describe('of the printers', () => {
+    it('shows the switch as it was where a pause is refused', async () => {
+      answer = '{"ok":false,"code":"NO_STORE","message":"The disk is full."}';
+      await open('Printers', 'printers', { printers: [printerOf('1')] });
+      const box = labelled('a11y.noNewPrints') as FakeNode & { checked: boolean };
+      box.checked = true;
+      box.fire('change');
+      await turn();
+      assert.equal(page.current().failure, 'The disk is full.');
+      assert.equal(box.checked, false);
+    });
+  });
+
   describe('of the queue', () => {
     const items = (...ids: string[]): BoardItem<unknown>[] =>
       ids.map((id, at) => itemOf(id, { position: at + 1, orderId: id.startsWith('a') ? 'A' : null }));
