@@ -14,18 +14,20 @@ interface Page {
 }
 
 export function History() {
-  const { values, items } = useBoard();
+  const { values, items, isLive } = useBoard();
   const [page, turn] = useState(0);
   const [read, setRead] = useState<Page>({ total: 0, prints: [] });
   const counts = JSON.stringify(values?.counts);
   const endedAt = values?.endedAt ?? null;
   useEffect(() => {
+    // A page that was turned while Node-RED was away is read when it is back.
+    if (!isLive) return undefined;
     const closing = new AbortController();
     readJson<Page>(`history?page=${page}`, closing.signal)
       .then(setRead)
       .catch(() => undefined);
     return () => closing.abort();
-  }, [page, counts, endedAt, items.length]);
+  }, [page, counts, endedAt, items.length, isLive]);
   const { total, prints } = read;
   const currency = values?.facts.currency ?? null;
   return (

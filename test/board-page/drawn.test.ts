@@ -186,4 +186,15 @@ describe('what the page of a print board draws', () => {
       assert.deepEqual(presses(), [{ action: 'update', properties: { itemId: 'b', deadline: at } }]);
     });
   });
+
+  describe('of the history', () => {
+    it('is read anew when Node-RED is back', async () => {
+      await open('History', 'history', {});
+      await show({ isLive: false });
+      await press('a11y.older');
+      asked.length = 0;
+      await show({ isLive: true });
+      assert.deepEqual(asked, ['history?page=1']);
+    });
+  });
 });
