@@ -1,9 +1,9 @@
 // Files that are dropped on the page, or chosen: first a question, then a progress bar each.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { Outcome } from '../lib/board/shapes';
+import type { BoardPrinter, Outcome } from '../lib/board/shapes';
 import { randomId } from './connection';
 import { outcomeOf, untilAnswered } from './presses';
-import { fail, printerId, printerName, say } from './state';
+import { current, fail, printerId, printerName, say } from './state';
 import { Button, cancelButton, Dialog, Field, may, typed, useBoard } from './ui';
 import { t } from './words';
 
@@ -18,6 +18,8 @@ interface Upload extends Wanted {
   percent: number;
 }
 
+const isReady = ({ state }: BoardPrinter<string>): boolean => state !== 'offline';
+
 export function Files() {
   const { values, printers } = useBoard();
   const chooser = useRef<HTMLInputElement>(null);
@@ -26,9 +28,14 @@ export function Files() {
   const [printer, choose] = useState('');
   const isAllowed = may('all');
   const hasQueue = values?.facts.hasQueue ?? false;
-  const ready = printers.filter(({ state }) => state !== 'offline');
+  const ready = printers.filter((one) => isReady(one) || printerId(one) === printer);
   const chosen = printer || (ready[0] ? printerId(ready[0]) : '');
-  const ask = useCallback((files: readonly File[]) => setAsked(files.map((file) => ({ file, copies: '1' }))), []);
+  const ask = useCallback((files: readonly File[]) => {
+    // It stays chosen while the dialog is open, whatever becomes of the printers.
+    const ids = current().printers.filter(isReady).map(printerId);
+    choose((before) => (ids.includes(before) ? before : (ids[0] ?? '')));
+    setAsked(files.map((file) => ({ file, copies: '1' })));
+  }, []);
   useDrops(isAllowed, ask);
   if (!isAllowed) return null;
 
@@ -45,7 +52,7 @@ export function Files() {
       const more = hasQueue ? { copies: wanted.copies } : { printer: chosen };
       const outcome = await untilAnswered(() => send(upload, more, change));
       if (outcome.ok) say(t('done', { what: file.name }));
-      else fail(`${file.name}: ${outcome.message}`);
+      else fail(`${current().failure ?? ''} ${file.name}: ${outcome.message}`.trim());
     } finally {
       change(null);
     }
@@ -54,6 +61,7 @@ export function Files() {
     setAsked((before) => before.map((wanted, at) => (at === place ? { ...wanted, copies } : wanted)));
   const addAll = () => {
     ask([]);
+    fail(null);
     void (async () => {
       // One after the other: the browser has few connections.
       for (const wanted of asked) await add(wanted);

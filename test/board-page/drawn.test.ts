@@ -197,4 +197,32 @@ describe('what the page of a print board draws', () => {
       assert.deepEqual(asked, ['history?page=1']);
     });
   });
+
+  describe('of added files', () => {
+    const drop = async (...names: string[]) => {
+      const dataTransfer = { types: ['Files'], files: names.map((name) => ({ name })) };
+      document.fire('drop', { dataTransfer, preventDefault: () => undefined });
+      await turn();
+    };
+
+    it('prints on the printer that the dialog shows first, also when that goes offline', async () => {
+      await open('Files', 'files', { printers: ['1', '2'].map((id) => printerOf(id)) });
+      await show({ values: { facts: { ...facts, hasQueue: false } } });
+      await drop('a.gcode');
+      await show({ printers: [printerOf('1', { state: 'offline' }), printerOf('2')] });
+      await press('a11y.add');
+      assert.deepEqual(
+        asked.map((path) => new URLSearchParams(path.split('?')[1]).get('printer')),
+        ['1'],
+      );
+    });
+
+    it('names every file that was refused', async () => {
+      answer = '{"ok":false,"code":"UNSUPPORTED_FILE_TYPE","message":"Slice it first."}';
+      await open('Files', 'files', {});
+      await drop('a.stl', 'b.stl');
+      await press('a11y.add');
+      assert.equal(page.current().failure, 'a.stl: Slice it first. b.stl: Slice it first.');
+    });
+  });
 });
