@@ -12,7 +12,7 @@ import { Queue } from './queue';
 import { fail } from './state';
 import { Timeline } from './timeline';
 import { Button, useBoard } from './ui';
-import { clock, loadWords, t } from './words';
+import { clock, loadWords, onRuntime, t } from './words';
 
 function Board() {
   const { values, todo, notices, isLive, since, trouble, message, failure } = useBoard();
@@ -27,7 +27,7 @@ function Board() {
       <header>
         <h1 class="clip">{title}</h1>
         <p role="status" aria-label={t('a11y.connection')} class={isLive ? 'connection live' : 'connection offline'}>
-          {isLive ? t('liveSince', { time: clock(since) }) : t('offlineSince', { time: clock(since) })}
+          {t(isLive ? 'liveSince' : 'offlineSince', { time: clock(onRuntime(since)) })}
           {trouble === 'token' && ` ${t('needsToken')}`}
         </p>
         <Files />

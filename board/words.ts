@@ -26,8 +26,10 @@ let ahead = 0;
 export const setClock = (now: number): void => {
   ahead = now - Date.now();
 };
+/** The runtime's time, ms, of one by the browser's clock. */
+export const onRuntime = (at: number): number => at + ahead;
 /** The runtime's time, ms. */
-export const now = (): number => Date.now() + ahead;
+export const now = (): number => onRuntime(Date.now());
 
 /** Distances within which a time of day, and within which a day of the week, is unmistakable, ms. */
 const NEAR = { time: 20 * 3_600_000, weekday: 6 * 24 * 3_600_000 };

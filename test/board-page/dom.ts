@@ -101,7 +101,8 @@ export class FakeDocument extends FakeNode {
   readonly documentElement = new FakeNode('html');
   readonly body = new FakeNode('body');
   readonly activeElement = this.body;
-  readonly hidden = true;
+  title = '';
+  hidden = true;
   pointed: FakeNode | null = null;
 
   constructor() {

@@ -89,6 +89,33 @@ describe('what the page of a print board draws', () => {
   };
   const presses = () => sent.map(({ action, properties }) => ({ action, properties }));
 
+  describe('of the connection', () => {
+    it("names its beginning by the runtime's clock, whatever the browser's says", async () => {
+      document = new FakeDocument();
+      document.hidden = false;
+      answer = '{"liveSince":"Live since {time}"}';
+      const streams: EventSource[] = [];
+      class EventSource {
+        onmessage: (message: { data: string }) => void = () => undefined;
+        constructor() {
+          streams.push(this);
+        }
+      }
+      load("import './index'", document, {
+        EventSource,
+        fetch: () => Promise.resolve({ json: () => JSON.parse(answer) as unknown }),
+      });
+      await turn();
+      const now = Date.now() + 5 * 3_600_000;
+      streams[0]?.onmessage({ data: JSON.stringify({ values: { now, facts } }).replace('"version":"1",', '') });
+      await turn();
+      const time = new Intl.DateTimeFormat('en-US', { hour: '2-digit', minute: '2-digit' });
+      const [early, late] = [now, now + 1_000].map((at) => `Live since ${time.format(at)}`);
+      const { text } = labelled('a11y.connection');
+      assert.ok(text === early || text === late, text);
+    });
+  });
+
   describe('of the needs', () => {
     const blocked = (...printers: string[]): Need<unknown> => ({
       ...needOf('blocked', { itemId: 'd' }),
