@@ -79,7 +79,7 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
 
   const factsOf = (queue: OpenQueue | null, version: string): Facts => {
     const parent = RED.nodes.getNode((queue ? saved.queue : saved.account) ?? '') as { name?: string } | null;
-    const title = settings.title.trim() || saved.name || parent?.name || translated(RED, phrase`Print board`);
+    const title = settings.title.trim() || parent?.name || saved.name || translated(RED, phrase`Print board`);
     const allow = LEAST_FIRST.find((one) => one === settings.allow) ?? 'look';
     return { version, title, allow, hasQueue: queue !== null, currency: queue?.prices.currency ?? null };
   };

@@ -199,6 +199,16 @@ describe('nodes/board', () => {
       assert.deepEqual(needs(await board()), []);
     });
 
+    it('is headed by the name of its account where the title is blank', async () => {
+      const account = { ...flow.account, name: 'The farm' };
+      await flow.deploy([boardNode({ title: '', name: 'by the door', wires: [] })], { account });
+      for (;;) {
+        const { status, body } = await ask('/print-board/');
+        if (status === 200) return assert.match(body, /<title>The farm<\/title>/);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    });
+
     it('writes a hostile title as text', async () => {
       await deploy({ title: '</title><script>alert(1)</script>' });
       const { body } = await ask('/print-board/');
