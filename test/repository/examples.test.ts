@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import vm from 'node:vm';
 import { readNodes } from '../../scripts/nodes.mjs';
@@ -23,6 +24,7 @@ interface FlowNode {
   finalize?: string;
   modules?: Record<string, string>;
   scope?: string[] | null;
+  rules?: { v?: string; to?: string }[];
 }
 
 /** Other packs that examples need and their comments name, with the node types of each. */
@@ -64,11 +66,55 @@ const labels = new Map(readNodes().map(({ type, texts }) => [type, texts.palette
 /** A node without an account of its own. */
 const QUEUED = 'remote-printing-print-queue';
 
+/** What an expression of an example gives for a message, as Node-RED evaluates it. */
+function evaluated(expression: string, msg: object): Promise<unknown> {
+  const { util } = createRequire(__filename)('@node-red/util') as { util: JsonataOfNodeRed };
+  return new Promise((resolve, reject) => {
+    const prepared = util.prepareJSONataExpression(expression, {});
+    util.evaluateJSONataExpression(prepared, msg, (error, value) => (error ? reject(error) : resolve(value)));
+  });
+}
+
+interface JsonataOfNodeRed {
+  prepareJSONataExpression: (expression: string, node: object) => object;
+  evaluateJSONataExpression: (
+    prepared: object,
+    msg: object,
+    done: (error: Error | null, value: unknown) => void,
+  ) => void;
+}
+
 const load = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as FlowNode[];
 const accountOf = (nodes: FlowNode[]) => nodes.filter(({ type }) => type === 'remote-printing-account');
 const isConfig = ({ type, z }: FlowNode) => type !== 'tab' && z === undefined;
 
 describe('examples', () => {
+  const rulesOf = (file: string, name: string) =>
+    load(file).find((node) => node.name === name)?.rules ?? assert.fail(name);
+
+  it('tries a dropped file again whose upload broke, and no file that the store refuses', async () => {
+    const [{ v: rule = '' } = {}] = rulesOf('04-drop-folder.json', 'another try?');
+    const tried = (code: string, more: object = {}) => evaluated(rule, { error: { code }, ...more });
+    for (const code of ['NOT_ACCEPTED', 'NETWORK', 'TIMEOUT', 'RATE_LIMITED', 'NOT_SIGNED_IN', 'UPLOAD_FAILED'])
+      assert.equal(await tried(code), true, code);
+    assert.equal(await tried('UPLOAD_FAILED', { statusCode: 503 }), true);
+    assert.equal(await tried('UPLOAD_FAILED', { statusCode: 413 }), false);
+    assert.equal(await tried('PRINT_OUTCOME_UNKNOWN'), false);
+  });
+
+  it("dates the weekly report by the days of the runtime's time zone", async () => {
+    const before = process.env.TZ;
+    process.env.TZ = 'Asia/Tokyo';
+    try {
+      const [{ to = '' } = {}] = rulesOf('07-log-of-prints-and-weekly-report.json', 'the subject');
+      const msg = { payload: { prints: 3 }, from: '2026-11-22T22:00:00.000Z', to: '2026-11-29T22:00:00.000Z' };
+      assert.equal(await evaluated(to, msg), '3 prints, 2026-11-23 to 2026-11-30');
+    } finally {
+      if (before === undefined) delete process.env.TZ;
+      else process.env.TZ = before;
+    }
+  });
+
   it('has numbered files that share one account and other configuration nodes, but no node of a tab', () => {
     for (const file of files) assert.match(file, /^\d\d-[a-z0-9-]+\.json$/);
     const numbers = files.map((file) => file.slice(0, 2));
