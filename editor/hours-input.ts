@@ -1,4 +1,5 @@
 import { parseHours } from '../lib/rules/hours';
+import { variableOf } from '../lib/rules/text';
 import { fieldOf } from './fields';
 import { ask } from './requests';
 import { text } from './texts';
@@ -22,9 +23,11 @@ export function hoursInput(name: 'hours' | 'staffed'): void {
   async function show(): Promise<void> {
     const mine = ++turn;
     const typed = String(field.val());
-    const isWrong = 'wrong' in parseHours(typed);
+    // The runtime knows the value of an environment variable, and the form does not.
+    const isVariable = variableOf(typed) !== null;
+    const isWrong = !isVariable && 'wrong' in parseHours(typed);
     note.toggleClass('remote-printing-bad', isWrong);
-    if (isWrong) return void note.text(text('invalid.hours'));
+    if (isWrong || isVariable) return void note.text(isWrong ? text('invalid.hours') : '');
     const now = await ask<Now>('GET', `hours?hours=${encodeURIComponent(typed)}`).catch(() => null);
     if (mine === turn) note.text(now ? words(name, now) : '');
   }
