@@ -36,7 +36,8 @@ export function connect(): void {
     if (!document.hidden && !source) open();
   });
   window.setInterval(() => {
-    if (source && Date.now() - heardAt > SILENCE) retry();
+    // A clock that was set back would hide a silence for hours.
+    if (source && Math.abs(Date.now() - heardAt) > SILENCE) retry();
   }, 5_000);
   if (!document.hidden) open();
 }

@@ -116,6 +116,37 @@ describe('what the page of a print board draws', () => {
     });
   });
 
+  describe('of a silent connection', () => {
+    const { now } = Date;
+    afterEach(() => void (Date.now = now));
+
+    it("reads the board anew, also after the browser's clock was set back by hours", async () => {
+      document = new FakeDocument();
+      document.hidden = false;
+      const ticks: (() => void)[] = [];
+      const setInterval = (tick: () => void) => void ticks.push(tick);
+      class EventSource {
+        close = () => undefined;
+      }
+      const fetch = (path: string) => {
+        asked.push(path);
+        return Promise.resolve({ ok: false, status: 503, json: () => ({}) });
+      };
+      const window = {
+        setInterval,
+        addEventListener: () => undefined,
+        clearTimeout: () => undefined,
+        setTimeout: () => 0,
+      };
+      load("import './index'", document, { EventSource, fetch, window });
+      await turn();
+      asked.length = 0;
+      Date.now = () => now() - 5 * 3_600_000 + 40_000;
+      for (const tick of ticks) tick();
+      assert.deepEqual(asked, ['board.json']);
+    });
+  });
+
   describe('of the needs', () => {
     const blocked = (...printers: string[]): Need<unknown> => ({
       ...needOf('blocked', { itemId: 'd' }),
