@@ -113,8 +113,9 @@ describe('queue/print-queue', () => {
       await one.does('release', 'a');
       await all.pass(30);
       assert.equal((await stateOf())[0], 'blocked');
+      const asked = all.farm.count('storedJob');
       await all.pass(1_200);
-      assert.ok(all.farm.count('storedJob') < 8);
+      assert.ok(all.farm.count('storedJob') < asked + 8);
       assert.equal((await stateOf())[0], 'blocked');
       all.farm.gone.clear();
       await all.pass(1_000);
