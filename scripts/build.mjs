@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 
@@ -35,6 +35,7 @@ export function build() {
     cwd: root,
     stdio: 'inherit',
   });
+  printAnew(join(root, 'dist'));
   buildEditor();
   buildBoard();
   makeNodes();
@@ -42,6 +43,17 @@ export function build() {
   for (const cli of ['dist/simulator/cli.js', 'dist/lib/state-cli.js']) chmodSync(join(root, cli), 0o755);
   checkRegistered();
   writeFileSync(join(root, MARK), `${sources} ${digest(root, RESULTS)}`);
+}
+
+/** Prints scripts anew, with narrower indents and without needless parentheses: the package shrinks by a hundredth. @param {string} folder */
+function printAnew(folder) {
+  const { transformSync } = createRequire(import.meta.url)('esbuild');
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.js')) continue;
+    const file = join(folder, name);
+    const { code } = transformSync(readFileSync(file, 'utf8'), { target: 'node20.18', charset: 'utf8' });
+    writeFileSync(file, code);
+  }
 }
 
 /** Script of the forms and its source map. Only the coverage of tests needs the map, so the package omits it. */
