@@ -136,7 +136,7 @@ function page(): Assets {
 export class Farm {
   printers: BoardPrinter<Sentence>[] = [];
   /** The account's list of printers. */
-  readonly list = new Map<string, { name: string; online: boolean }>();
+  readonly list = new Map<string, { clusterId?: string; name: string; online: boolean }>();
   items: BoardItem<Sentence>[] = [];
   orders: BoardOrder[] = [];
   todo: Need<Sentence>[] = [];

@@ -54,6 +54,12 @@ describe('the page of a print board', function () {
       document.dispatchEvent(new Event('visibilitychange'));
     }, isHidden);
   const message = (text: string) => page.getByRole('status', { name: 'Messages' }).filter({ hasText: text }).waitFor();
+  /** Shows the page that the farm has changed: it adds a printer, and waits for it. */
+  const change = async () => {
+    farm.printers = [...farm.printers, printerOf('99')];
+    farm.changed();
+    await page.getByRole('article', { name: 'Printer 99' }).waitFor();
+  };
   /** A farm with something of everything. */
   const fill = (): void => {
     farm.printers = [
@@ -269,6 +275,16 @@ describe('the page of a print board', function () {
     assert.deepEqual(farm.onlyAct, { action: 'plate-cleared', properties: { judges: 'j1', good: true, goodParts: 6 } });
   });
 
+  it('counts all parts as good where no number is given', async () => {
+    farm.printers = [printerOf('1')];
+    farm.todo = [needOf('plate', { clusterId: '1', answers: ANSWERS.plate('j1', { goodParts: 8 }) })];
+    await open();
+    await page.getByRole('spinbutton', { name: 'Good parts: Printer 1' }).fill('');
+    await page.getByRole('button', { name: 'Good: Printer 1' }).dblclick();
+    await message('Done: Good: Printer 1');
+    assert.deepEqual(farm.onlyAct, { action: 'plate-cleared', properties: { judges: 'j1', good: true, goodParts: 8 } });
+  });
+
   for (const [locale, language] of [
     ['en-US', 'en-US'],
     ['de-DE', 'de'],
@@ -427,6 +443,34 @@ describe('the page of a print board', function () {
     });
   });
 
+  it('prints on the chosen printer although another one has left the list meanwhile', async () => {
+    farm.printers = ['1', '2', '3'].map((id) => printerOf(id));
+    farm.items = [itemOf('d', { state: 'blocked', position: null })];
+    const blockedAt = (...printers: string[]) => [
+      needOf('blocked', { itemId: 'd', answers: ANSWERS.blocked('d', ...printers) }),
+    ];
+    farm.todo = blockedAt('1', '2', '3');
+    await open();
+    await page.getByRole('button', { name: 'Print on…: d.gcode' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Print on…: d.gcode' });
+    await dialog.getByRole('combobox', { name: 'Printer' }).selectOption({ label: 'Printer 2' });
+    farm.todo = blockedAt('2', '3');
+    await change();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await message('Done: Print on…: d.gcode');
+    assert.deepEqual(farm.onlyAct, { action: 'update', properties: { itemId: 'd', require: { printers: ['2'] } } });
+  });
+
+  it('shows the switch of a printer as it was where a pause is refused', async () => {
+    farm.printers = [printerOf('1')];
+    farm.failure = refused;
+    await open();
+    const pause = page.getByRole('switch', { name: 'No new prints: Printer 1' });
+    await pause.click();
+    await page.getByRole('alert').filter({ hasText: 'The printer is offline.' }).waitFor();
+    assert.equal(await pause.isChecked(), false);
+  });
+
   it('controls a print, and takes an abort back', async () => {
     fill();
     await page.clock.install();
@@ -537,19 +581,53 @@ describe('the page of a print board', function () {
       assert.equal(farm.acted.length, 1);
     });
 
-    it('moves an item with the pointer', async () => {
-      farm.items = ['a', 'b', 'c'].map((id, at) => itemOf(id, { position: at + 1 }));
-      await open();
-      const handle = await queue().getByRole('button', { name: 'Drag: c.gcode' }).boundingBox();
-      const first = await queue().getByRole('article', { name: 'a.gcode' }).boundingBox();
-      assert.ok(handle && first);
+    /** Moves an item with the pointer to the upper or the lower half of another one. */
+    const drag = async (id: string, to: string, half: 'upper' | 'lower') => {
+      const handle = await queue()
+        .getByRole('button', { name: `Drag: ${id}.gcode` })
+        .boundingBox();
+      const other = await queue()
+        .getByRole('article', { name: `${to}.gcode` })
+        .boundingBox();
+      assert.ok(handle && other);
+      const ends = [other.y + 5, other.y + other.height - 5];
+      const [before, at] = half === 'lower' ? ends : ends.reverse();
       await page.mouse.move(handle.x + 5, handle.y + 5);
       await page.mouse.down();
-      await page.mouse.move(handle.x + 5, first.y + first.height - 5, { steps: 5 });
-      await page.mouse.move(handle.x + 5, first.y + 5, { steps: 5 });
+      for (const y of [before, at]) await page.mouse.move(handle.x + 5, y ?? 0, { steps: 5 });
       await page.mouse.up();
+    };
+    const itemsOf = (...ids: string[]) =>
+      ids.map((id, at) => itemOf(id, { position: at + 1, orderId: id.startsWith('order') ? 'W-17' : null }));
+
+    it('moves an item with the pointer', async () => {
+      farm.items = itemsOf('a', 'b', 'c');
+      await open();
+      await drag('c', 'a', 'upper');
       await message('c.gcode is put down, place 1');
       assert.deepEqual(farm.onlyAct, { action: 'move', properties: { itemId: 'c', before: 'a' } });
+    });
+
+    it('moves an item out of its order with the pointer', async () => {
+      farm.items = itemsOf('order-1', 'order-2', 'b');
+      await open();
+      await drag('order-1', 'b', 'lower');
+      await message('order-1.gcode is put down, place 3');
+      assert.deepEqual(farm.onlyAct, { action: 'move', properties: { itemId: 'order-1', position: 3 } });
+    });
+
+    it('moves items with the pointer after one that was taken up has gone', async () => {
+      farm.items = itemsOf('b', 'c', 'd');
+      await open();
+      await queue().getByRole('button', { name: 'Drag: b.gcode' }).focus();
+      await page.keyboard.press('Space');
+      await message('b.gcode is taken up, place 1');
+      farm.items = itemsOf('c', 'd');
+      farm.changed();
+      await page.locator('[data-item=b]').waitFor({ state: 'detached' });
+      await drag('c', 'd', 'lower');
+      await message('c.gcode is put down, place 2');
+      assert.deepEqual(farm.onlyAct, { action: 'move', properties: { itemId: 'c', position: 2 } });
     });
 
     it('edits an item in a dialog that holds the focus', async () => {
@@ -569,6 +647,21 @@ describe('the page of a print board', function () {
         properties: { itemId: 'c', priority: 7, copies: 4, deadline },
       });
       assert.equal(await button.evaluate((element) => element === document.activeElement), true);
+    });
+
+    it('saves only what was changed in its dialog, whatever others have changed meanwhile', async () => {
+      farm.items = [itemOf('b')];
+      await open();
+      await queue().getByRole('button', { name: 'Edit: b.gcode' }).click();
+      const dialog = page.getByRole('dialog', { name: 'b.gcode' });
+      await dialog.getByRole('textbox', { name: 'Deadline' }).fill('2030-01-31 18:00');
+      const copies = { total: 9, waiting: 9, active: 0, good: 0, failed: 0, held: 0 };
+      farm.items = [itemOf('b', { priority: 50, copies })];
+      await change();
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await message('Done: Edit: b.gcode');
+      const deadline = new Date('2030-01-31T18:00').toISOString();
+      assert.deepEqual(farm.onlyAct, { action: 'update', properties: { itemId: 'b', deadline } });
     });
 
     it('names the parts of an item of parts', async () => {
@@ -786,6 +879,23 @@ describe('the page of a print board', function () {
     assert.equal((await download).suggestedFilename(), 'prints.csv');
   });
 
+  it('reads a page of the history that was turned while Node-RED was away', async () => {
+    farm.items = Array.from({ length: 60 }, (_, at) => {
+      const endedAt = new Date(Date.UTC(2026, 10, 1) - at * 60_000).toISOString();
+      return itemOf(`i${at}`, { state: 'finished', position: null, prints: [printOf({ endedAt })] });
+    });
+    await open();
+    const table = page.getByRole('table', { name: 'History' });
+    await table.getByText('i49.gcode').waitFor();
+    await farm.close();
+    const connection = page.getByRole('status', { name: 'Connection' });
+    await connection.filter({ hasText: /^Offline since/ }).waitFor();
+    await page.getByRole('button', { name: 'Older' }).click();
+    farm.open();
+    await table.getByText('i59.gcode').waitFor();
+    problems = problems.filter((problem) => !/404|Failed to load/.test(problem));
+  });
+
   it('lists an ended print of an item that goes on', async () => {
     const ended = (copy: number, at: string) => printOf({ copy, endedAt: `2026-11-26T${at}:00.000Z` });
     const running = (copy: number) => printOf({ copy, state: 'printing', endedAt: null });
@@ -810,6 +920,36 @@ describe('the page of a print board', function () {
     await dialog.getByRole('button', { name: 'Add', exact: true }).click();
     await message('Done: ring.gcode');
     assert.deepEqual(farm.files, [{ name: 'ring.gcode', size: 3, text: 'G28', copies: '12' }]);
+  });
+
+  it('names every file that was refused', async () => {
+    farm.failure = refused;
+    await open();
+    const files = ['a.gcode', 'b.gcode'].map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from('G28') }));
+    await page.locator('input[type=file]').setInputFiles(files);
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+    const failures = 'a.gcode: The printer is offline. b.gcode: The printer is offline.';
+    await page.getByRole('alert').filter({ hasText: failures }).waitFor();
+  });
+
+  it('prints a file on the printer that its dialog shows first, although that goes offline', async () => {
+    await farm.close();
+    for (const id of ['1', '2']) farm.list.set(id, { clusterId: id, name: `Printer ${id}`, online: true });
+    farm.open({ hasQueue: false });
+    await open();
+    const asked: (string | null)[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'PUT') asked.push(new URL(request.url()).searchParams.get('printer'));
+    });
+    const card = page.getByRole('article', { name: 'Printer 1' });
+    await card.waitFor();
+    const file = { name: 'ring.gcode', mimeType: 'text/plain', buffer: Buffer.from('G28') };
+    await page.locator('input[type=file]').setInputFiles(file);
+    farm.list.set('1', { clusterId: '1', name: 'Printer 1', online: false });
+    await page.getByRole('article', { name: 'Printer 1' }).and(page.locator('.offline')).waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+    await message('Done: ring.gcode');
+    assert.deepEqual(asked, ['1']);
   });
 
   it('takes files that are dropped anywhere', async () => {
@@ -874,6 +1014,27 @@ describe('the page of a print board', function () {
     await page.getByRole('article', { name: 'Printer 9' }).waitFor();
     assert.equal(await page.getByRole('article', { name: 'Printer 1' }).count(), 0);
     problems = problems.filter((problem) => !/404|Failed to load/.test(problem));
+  });
+
+  it("says since when it is live by the clock of Node-RED, whatever the browser's clock says", async () => {
+    await page.clock.install({ time: Date.now() - 5 * 3_600_000 });
+    const before = Date.now();
+    await open();
+    const live = await page.getByRole('status', { name: 'Connection' }).textContent();
+    const time = new Intl.DateTimeFormat('en-US', { hour: '2-digit', minute: '2-digit' });
+    assert.ok(
+      [before, Date.now()].some((at) => live?.includes(time.format(at))),
+      `${live}`,
+    );
+  });
+
+  it("notices a silent connection, also after the browser's clock was set back", async () => {
+    await page.clock.install();
+    await open();
+    await page.clock.setSystemTime(Date.now() - 5 * 3_600_000);
+    const read = page.waitForRequest('**/board.json');
+    await page.clock.fastForward(60_000);
+    await read;
   });
 
   it('reloads itself once for another version', async () => {
