@@ -24,7 +24,7 @@ export const moving = (): Move | null => move;
 let listed: readonly BoardItem<string>[] = [];
 export function list(items: readonly BoardItem<string>[]): void {
   listed = items;
-  // One that prints by now, or has gone, lost its button, and nobody can put it down any more.
+  // An item that prints by now, or has gone, has lost its button: no person can put it down.
   if (!isUp || planned().some(({ itemId }) => itemId === move?.itemId)) return;
   isUp = false;
   move = null;
@@ -137,7 +137,7 @@ export function useDrag(itemId: string) {
       if (event.button !== 0 || isUp) return;
       handle.setPointerCapture(event.pointerId);
       const ending = new AbortController();
-      // An item that leaves its order is drawn anew, with another button: the document hears the pointer in any case.
+      // An item that leaves its order is drawn anew, with another button. So the document listens.
       const on = (type: 'pointermove' | 'pointerup' | 'pointercancel', act: (of: PointerEvent) => void) =>
         document.addEventListener(type, (of) => of.pointerId === event.pointerId && act(of), { signal: ending.signal });
       let isBegun = false;

@@ -45,7 +45,7 @@ export function build() {
   writeFileSync(join(root, MARK), `${sources} ${digest(root, RESULTS)}`);
 }
 
-/** Prints scripts anew, with narrower indents and without needless parentheses: the package shrinks by a hundredth. @param {string} folder */
+/** Prints scripts anew with narrower indents, so that the package is smaller. @param {string} folder */
 function printAnew(folder) {
   const { transformSync } = createRequire(import.meta.url)('esbuild');
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
