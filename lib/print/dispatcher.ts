@@ -255,8 +255,8 @@ export class Dispatcher {
       const error = asPrintingError(thrown);
       // An error of our own code has no outcome, and may have occurred after the call.
       const isOpen = error.outcome === 'unknown' || (error.outcome === undefined && error.code === 'SERVICE_ERROR');
-      // A redirect is no refusal: the print may have been made before it.
-      const isRedirect = error.statusCode !== undefined && error.statusCode < 400;
+      // A redirect is no refusal: the print may have been made before it. After one of the sign-in, nothing was sent.
+      const isRedirect = error.outcome === 'refused' && (error.statusCode ?? 400) < 400;
       if (!isOpen && !isRedirect) throw error;
       return error;
     } finally {

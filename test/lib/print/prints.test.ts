@@ -82,6 +82,15 @@ describe('print/prints', function () {
     assert.equal(prints(), 1);
   });
 
+  it('has printed nothing when the sign-in answers by a redirect', async () => {
+    simulator.faults.add({ endpoint: 'print', status: 401 });
+    simulator.faults.add({ endpoint: 'token', times: 'always', status: 302 });
+    const { error } = await run({ printKey: 'k' });
+    assert.deepEqual([error?.code, error?.outcome], ['SERVICE_ERROR', 'not-sent']);
+    simulator.faults.clear();
+    assert.equal(first(await run({ printKey: 'k' })).printed, true);
+  });
+
   it('reports every result although the flow throws at one of them', async () => {
     const results: (string | null)[] = [];
     const { error } = await run({
