@@ -517,16 +517,21 @@ export function movedRanks(
     const place = next === undefined ? others.length : others.indexOf(next);
     if (place >= 0 && ids.length > 0) wanted.push(others.toSpliced(place, 0, ...ids));
   }
-  if (wanted.length > 0) checkPlaces(orderWith(ranks), wanted);
+  if (wanted.length > 0) checkPlaces(orderWith(ranks), wanted, ranks);
   return ranks;
 }
 
-/** Throws NOT_ACCEPTED unless the items stand in these orders. */
-function checkPlaces(order: readonly string[], wanted: readonly (readonly string[])[]): void {
+/** Throws NOT_ACCEPTED unless the items stand in these orders; those that were moved, in any order among themselves. */
+function checkPlaces(
+  order: readonly string[],
+  wanted: readonly (readonly string[])[],
+  moved: ReadonlyMap<string, string>,
+): void {
   for (const ids of wanted) {
     const among = new Set(ids);
     const found = order.filter((itemId) => among.has(itemId));
-    if (!ids.every((itemId, at) => itemId === found[at]))
+    const isRight = (itemId: string, other = '') => itemId === other || (moved.has(itemId) && moved.has(other));
+    if (!ids.every((itemId, at) => isRight(itemId, found[at])))
       throw new PrintingError(
         'NOT_ACCEPTED',
         phrase`The order of the queue leaves the item where it is: change its priority instead of moving it.`,

@@ -452,6 +452,22 @@ describe('queue/people', () => {
     assert.equal(await move('c', 2), 'a c b');
   });
 
+  it('moves an order to its place, whatever the order of its items among themselves', async () => {
+    for (const [id, seconds] of Object.entries({ short: 60, long: 600 }))
+      all.farm.metadata.set(id, { print: { estimated_time: seconds } });
+    one = await all.begin({ sort: 'shortest' });
+    await one.pause();
+    for (const key of ['long 1', 'long 2', 'short']) {
+      const orderId = key === 'long 1' ? 'other' : 'own';
+      await one.add(key, { jobId: key.split(' ')[0] ?? '', orderId });
+    }
+    await one.ask((queue, deadline) => queue.move({ orderId: 'own' }, { position: 1 }, deadline));
+    assert.deepEqual(
+      (await one.list()).map((item) => item.queueKey),
+      ['short', 'long 2', 'long 1'],
+    );
+  });
+
   it('replaces the alternatives of an item by those that an update names', async () => {
     for (const [id, name] of [
       ['job', 'X5'],
