@@ -258,7 +258,7 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
     const isOfJob = jobs.some((job) => tellsOfPrint(job) || isEndOf(gate, job));
     const isExplained = isOfJob || (gate.ended && isTail(gate.ended, sight));
     if (isExplained && !jobs.some(isNameless)) return gate;
-    const printing = { id: `unlisted-${gate.closings + 1}`, missingSince: null, isUnlisted: true };
+    const printing = { id: unlistedId(gate), missingSince: null, isUnlisted: true };
     return { ...withUnreadOnly(gate), begun: gate.begun + 1, printing };
   }
   // While the printer prints, a missing job proves nothing.
@@ -268,6 +268,9 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
   if (before.missingSince === at) return gate;
   return closed(gate, before.id, { outcome: 'unknown', source: before.isUnlisted ? 'status' : 'vanished', at });
 }
+
+/** Id of a print of which no job tells. */
+const unlistedId = ({ closings }: PlateGate): string => `unlisted-${closings + 1}`;
 
 /**
  * Whether a status shows a print that is known to have ended since: a runtime that could not write for a while applies what it
@@ -308,10 +311,10 @@ const withSource = (gate: PlateGate, source: Source): PlateGate =>
 // A print out of sight
 
 /** The gate after a status that lists a print on its machine, and does not show the machine: nobody may ever see it print. */
-export function withHidden(gate: PlateGate, id: string): PlateGate {
-  if (gate.printing || knows(gate, id)) return gate;
-  const printing = { id, missingSince: null, isUnlisted: false };
-  return { ...withUnreadOnly(takenOff(gate)), begun: gate.begun + 1, printing };
+export function withHidden(gate: PlateGate, id: string | null): PlateGate {
+  if (gate.printing || (id !== null && knows(gate, id))) return gate;
+  const printing = { id: id ?? unlistedId(gate), missingSince: null, isUnlisted: id === null };
+  return { ...withUnreadOnly(id === null ? gate : takenOff(gate)), begun: gate.begun + 1, printing };
 }
 
 // A farewell
@@ -388,8 +391,7 @@ export const mayHavePrinted = (job: PrintJob): boolean =>
   hasBegun(job) || job.state === 'finished' || (job.state === 'failed' && job.started !== false);
 
 /** A job that occupies the plate; one that waits for a clear plate has ended. */
-export const isPrinting = (job: PrintJob): job is PrintJob & { clusterJobId: string } =>
-  job.clusterJobId !== null && hasBegun(job) && !isOver(job);
+const isPrinting = (job: PrintJob): boolean => job.clusterJobId !== null && hasBegun(job) && !isOver(job);
 
 /** Whether a job has a print on the plate but no id: no later status can tell what has become of it. */
 export const isNameless = (job: PrintJob): boolean => job.clusterJobId === null && isOnPlate(job);
@@ -399,7 +401,7 @@ export const tellsOfPrint = (job: PrintJob): boolean =>
   job.clusterJobId !== null && (job.state === 'preparing' || isOnPlate(job));
 
 /** Whether a job has a print on the plate, whatever its end. */
-const isOnPlate = (job: PrintJob): boolean =>
+export const isOnPlate = (job: PrintJob): boolean =>
   occupiesPrinter(job) || isPlateWaiting(job) || (hasBegun(job) && !isOver(job));
 
 /** A job that is still listed although its end is decided, and does not wait for a clear plate yet. */

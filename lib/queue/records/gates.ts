@@ -8,7 +8,7 @@ import { allToTheirEnds } from '../../time/concurrency';
 import { isCleared, knows, type PlateGate } from '../model/gate';
 import {
   type Farewell,
-  isPrinting,
+  isOnPlate,
   withFarewell,
   withHidden,
   mayHavePrinted,
@@ -157,12 +157,12 @@ export class PlateGates {
   /** Follows the prints of a status that shows no printer. Rejects if a change can't be written: the next status tries again. */
   async #followHidden({ clusterId, jobs }: ClusterStatus, requestedAt: number): Promise<void> {
     const here = this.#records.index.in(clusterId);
-    const prints = here.length === 0 ? [] : jobs.filter(isPrinting);
+    const prints = here.length === 0 ? [] : jobs.filter(isOnPlate);
     for (const { clusterJobId, printerId } of prints) {
       const named = here.filter(({ ownIds }) => printerId !== null && ownIds.includes(printerId));
       const isOthers = (gateId: string) => printerId !== null && this.#records.index.isOther(printerId, gateId);
       const [gate, ...others] = named.length > 0 ? named : here.filter(({ gateId }) => !isOthers(gateId));
-      if (!gate || others.length > 0 || this.#isElsewhere(clusterJobId, gate.gateId)) continue;
+      if (!gate || others.length > 0 || (clusterJobId && this.#isElsewhere(clusterJobId, gate.gateId))) continue;
       const { gateId } = gate;
       const isKnown = withHidden(gate, clusterJobId) === gate || this.isBehind(gateId) || this.#records.isNewer(gateId);
       if (isKnown || this.#deps.sightings.isOutdated(this.#nameOf(gateId), requestedAt)) continue;

@@ -243,6 +243,21 @@ describe('queue/plates', () => {
       'closed closed open A',
       ...[{}, { printers: [], print_jobs: [printing('a')] }, { printers: [], ...past(A) }, past(A)],
     ],
+    [
+      'closes after a print whose cleanup only a status without printers has listed',
+      'closed closed closed A',
+      ...[{}, { printers: [], print_jobs: [at('a', 'wait_cleanup', 100)] }, {}, {}],
+    ],
+    [
+      'closes after a print without an id that only a status without printers has listed',
+      'closed closed closed A',
+      ...[{}, { printers: [], print_jobs: [NAMELESS] }, {}, {}],
+    ],
+    [
+      'closes once over a cleanup that a status without printers has listed too',
+      'open closed closed A',
+      ...[{}, NAMED, { ...NAMED, printers: [] }, NAMED, past(FAILED_A)],
+    ],
 
     // A print whose job has no id
     ...['pre_print', 'printing', 'failed_post_print', 'wait_cleanup', 'odd_word'].flatMap((status) =>
