@@ -10,7 +10,7 @@ import { readPrinters } from '../watch/polling/cluster-list';
 import type { StatusReader } from '../watch/polling/status-reader';
 import { type CommonActionResult, CONCURRENT, failedAction, type JobControl } from './job-control';
 
-/** Time until a printer is looked at again whose lists may lack a job, ms. */
+/** Time until the next look at a printer whose lists may lack a job, ms. */
 const LOOK_AGAIN = 1_000;
 
 export interface StopRequest {
@@ -18,7 +18,7 @@ export interface StopRequest {
   clusterId: string | undefined;
   /** Resolves when nothing sends further jobs. */
   quiet?: Promise<unknown> | undefined;
-  /** Whether a printer may get a job that was sent before: its lists, which show these, need not show it yet. */
+  /** Whether a job that was sent before may still appear on a printer. `listed`: those that its lists have shown. */
   mayShow?: ((clusterId: string, listed: ReadonlySet<string>) => boolean) | undefined;
   deadline: Deadline;
   onStage: (stage: 'sending' | 'sent') => void;

@@ -123,7 +123,7 @@ export class Dispatcher {
     await Promise.allSettled(this.#underWay);
   }
 
-  /** Whether a cluster may get a print that was sent here: its lists, which show these jobs, need not show it yet. */
+  /** Whether a print that was sent here may still appear on a cluster. `listed`: the jobs that its lists have shown. */
   mayShow(clusterId: string, listed: ReadonlySet<string>): boolean {
     const now = this.#deps.clock.monotonic();
     return [...this.#fresh].some(

@@ -225,8 +225,8 @@ function retriedCopy(record: ItemRecord, { copy, attempt }: NamedCopy, context: 
 }
 
 /**
- * Cancels the copies that have not begun, and those that failed, of an item that has ended too. A print under way goes on; a job
- * that waits in a printer is recalled.
+ * Cancels the copies that have not begun, and those that failed, also after the item's end. A print under way goes on; a job that
+ * waits in a printer is recalled.
  */
 export function removed(record: ItemRecord, context: ChangeContext): ItemRecord {
   if (record.endedAt !== null && copiesIn(record, 'failed').length === 0) return record;

@@ -106,7 +106,7 @@ export class MachineIndex<T extends Known> {
     return this.#one(this.#byGuid.get(guid));
   }
 
-  /** Whether a printer with this id is a machine with another gate than `gateId`, and not that one as well. */
+  /** Whether a printer with this id is known, and only by other gates than `gateId`. */
   isOther(ownId: string, gateId: string): boolean {
     const found = [...(this.#byOwnId.get(ownId) ?? [])];
     return found.length > 0 && found.every((gate) => gate.gateId !== gateId);

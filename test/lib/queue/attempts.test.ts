@@ -99,12 +99,12 @@ describe('queue/attempts', () => {
       ],
       ['is owed again after another refusal', { before: refuse(400) }, WAITING, { sent: 0, codes: ['REFUSED'] }],
       [
-        'follows answers for five seconds that the file is not there',
+        'is made although its file is not found for five seconds',
         { before: () => (all.farm.onRead = () => loseFile(5)), wait: 130 },
         GOOD,
       ],
       [
-        'is not made again while the file is not there for longer than ten seconds',
+        'is not made while its file is gone for longer than ten seconds',
         { before: () => (all.farm.onRead = () => loseFile(300)), wait: 130 },
         'blocked: nothing; 1 waiting',
         { sent: 0, codes: ['UPLOAD'] },
@@ -240,7 +240,7 @@ describe('queue/attempts', () => {
         ...([{ ...SOON, before: overtakeUnseen }, BACK, ONE] as const),
       ],
       [
-        'is not made of a print that its printer lists on as queued after its end',
+        'is not made of a print that its printer still lists as queued after its end',
         ...([{ ...SOON, after: () => answerWith({ recently_completed: [FAILED_PRINT] }) }, THERE] as const),
       ],
       [

@@ -234,7 +234,7 @@ describe('queue/plates', () => {
       ...[{}, { printers: [], print_jobs: [printing('a')] }, { printers: [] }, {}, {}],
     ],
     [
-      'closes once after a print that a status without printers lists on after its end',
+      'closes once after a print that a status without printers still lists after its end',
       'closed closed open A',
       ...[{}, ...print(A), { printers: [], print_jobs: [printing('a')] }, past(A), past(A)],
     ],
