@@ -4,7 +4,7 @@ import { asPrintingError, printerOffline, type PrintingError } from '../service/
 import { isAborting, isOver, occupiesPrinter } from '../service/job-words';
 import { flag } from '../service/json-readers';
 import type { PrintJob } from '../service/print-job';
-import { mapConcurrent } from '../time/concurrency';
+import { mapConcurrent, Semaphore } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { readPrinters } from '../watch/polling/cluster-list';
 import type { StatusReader } from '../watch/polling/status-reader';
@@ -42,14 +42,18 @@ export async function stopJobs(
     return { clusterId: id, listed: new Set(), tried: new Set(), results: new Map(), unseen: null };
   });
   const isAwaited = ({ clusterId: id, listed }: Stop) => !deadline.aborted && (mayShow?.(id, listed) ?? false);
-  await mapConcurrent(CONCURRENT, stops, (stop) => stopPrinter(statusReader, jobControl, request, stop));
   // No printer waits for the jobs that are on their way to others.
-  await mapConcurrent(CONCURRENT, stops.filter(isAwaited), async (stop) => {
+  const slots = new Semaphore(CONCURRENT);
+  const stopOne = (stop: Stop) => slots.hold(() => stopPrinter(statusReader, jobControl, request, stop));
+  const work = stops.map(async (stop) => {
+    await stopOne(stop);
+    // However long the others take, another look follows.
     while (isAwaited(stop)) {
       await deadline.sleep(LOOK_AGAIN).catch(() => undefined);
-      await stopPrinter(statusReader, jobControl, request, stop);
+      await stopOne(stop);
     }
   });
+  await Promise.all(work);
   return stops.flatMap(({ results, unseen }) => {
     const all = [...results.values()];
     // A failed result says more than the failure to look again.

@@ -25,12 +25,12 @@ describe('control/stop', () => {
   });
 
   const clusterId = () => simulator.world.clusters()[0]?.clusterId ?? '';
-  const print = () =>
+  const print = (printer = clusterId()) =>
     underDeadline(systemClock, { ms: 600_000 }, (deadline) =>
       client.prints.run({
         ...PRINT,
         source: inMemory(';TIME:600\nG28\n'),
-        clusterIds: [clusterId()],
+        clusterIds: [printer],
         signal: new AbortController().signal,
         onProgress: () => undefined,
         onResult: () => undefined,
@@ -65,6 +65,19 @@ describe('control/stop', () => {
     await time.until(print());
     simulator.faults.add({ endpoint: 'clusterStatus', path: clusterId(), times: 4, transform: withoutJobs });
     assert.deepEqual(await time.until(stop()), ['success']);
+  });
+
+  it('takes back a job that is not listed yet while the stop of another printer takes longer', async () => {
+    const other = simulator.world.clusters()[1]?.clusterId ?? '';
+    await time.until(print(other));
+    await time.until(new Promise<void>((resolve) => void systemClock.after(20_000, resolve)));
+    await time.until(print());
+    const goesOn = (body: unknown) => ({ data: { ...(body as { data: object }).data, status: 'pending' } });
+    simulator.faults.add({ endpoint: 'actionStatus', path: other, times: 8, transform: goesOn });
+    const startedAt = systemClock.monotonic();
+    const lateList = (body: unknown) => (systemClock.monotonic() < startedAt + 5_000 ? withoutJobs(body) : body);
+    simulator.faults.add({ endpoint: 'clusterStatus', path: clusterId(), times: 'always', transform: lateList });
+    assert.deepEqual(await time.until(stop()), ['success', 'success']);
   });
 
   it('waits no longer than fifteen seconds for a job that the lists never show', async () => {
