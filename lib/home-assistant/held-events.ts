@@ -50,8 +50,8 @@ export class HeldEvents {
     const due = this.#events.filter(isDue);
     const ids = new Set(due.map(({ id }) => id));
     this.#events = this.#events.filter(({ id }) => !ids.has(id));
-    if (!due.some((event) => this.#stored.has(event))) return due;
     let left = ids;
+    // Also those that could not be saved: the store may write them later.
     const remove = (known: HeldRecord | undefined): HeldRecord | undefined => {
       if (known && known.version !== VERSION) return known;
       left = new Set(known?.events.map(({ id }) => id));
@@ -85,10 +85,13 @@ export class HeldEvents {
   async #save(): Promise<void> {
     const added = this.#events.filter((event) => !this.#stored.has(event));
     if (added.length === 0) return;
-    const add = (known: HeldRecord | undefined): HeldRecord =>
-      known && known.version !== VERSION
-        ? known
-        : { version: VERSION, events: [...(known?.events ?? []), ...added].slice(-MOST) };
+    const ids = new Set(added.map(({ id }) => id));
+    const add = (known: HeldRecord | undefined): HeldRecord => {
+      if (known && known.version !== VERSION) return known;
+      // The store may have kept those of a save that failed.
+      const others = known?.events.filter(({ id }) => !ids.has(id)) ?? [];
+      return { version: VERSION, events: [...others, ...added].slice(-MOST) };
+    };
     const record = await this.store.update<HeldRecord>(this.#key, add, { keepFor: KEPT, insist: true });
     if (record?.version === VERSION) for (const event of added) this.#stored.add(event);
   }

@@ -10,7 +10,9 @@ import type { ListedCluster } from '../../../lib/watch/checkpoints/memory';
 import type { Watcher } from '../../../lib/watch/watcher';
 import { nextTurn } from '../../../lib/time/concurrency';
 import { type Clock, systemClock } from '../../../lib/time/clock';
-import type { Key, ListOptions, StatePage } from '../../../lib/state/store';
+import type { Key, ListOptions, StatePage, StateStore } from '../../../lib/state/store';
+import { WriteBehindStore } from '../../../lib/state/write-behind-store';
+import { FaultyStore } from '../../helpers/faulty-store';
 import { MOST } from '../../helpers/hostile-texts';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { LateStore, MemoryStore } from '../../helpers/memory-store';
@@ -69,7 +71,7 @@ class Runtime {
 
   constructor(
     readonly clock: Clock,
-    store: MemoryStore,
+    store: StateStore,
     {
       id = 'one',
       picture = 0,
@@ -171,7 +173,7 @@ describe('lib/home-assistant/bridge', () => {
   let clock: ManualClock;
   let store: MemoryStore;
   let runtimes: Runtime[];
-  const runtime = (options: RuntimeOptions = {}, itsStore = store, itsClock: Clock = clock) => {
+  const runtime = (options: RuntimeOptions = {}, itsStore: StateStore = store, itsClock: Clock = clock) => {
     const made = new Runtime(itsClock, itsStore, options);
     runtimes.push(made);
     return made;
@@ -673,8 +675,8 @@ describe('lib/home-assistant/bridge', () => {
 
   describe('an event that waits for a connection', () => {
     const event = () => [...new Set(runtimes)].reduce((sum, one) => sum + one.count('p/host-a/event'), 0);
-    const start = async (isConnected: boolean, id: string | null = null) => {
-      const one = runtime({ id });
+    const start = async (isConnected: boolean, id: string | null = null, itsStore: StateStore = store) => {
+      const one = runtime({ id }, itsStore);
       one.bridge.connection(isConnected);
       await one.see(statusOf('a', 'HOST-A'));
       return one;
@@ -731,6 +733,28 @@ describe('lib/home-assistant/bridge', () => {
       await clock.advance(1_000);
       assert.equal(event(), 1);
     });
+
+    for (const [when, isConnected] of [
+      ['until then', true],
+      ['at first', false],
+    ] as const)
+      it(`is told once although the disk was full ${when}`, async () => {
+        let isFull = true;
+        const fault = (step: string) => (isFull && step === 'write' ? 'unwritable' : undefined);
+        const disk = new FaultyStore(store, fault, () => undefined);
+        const one = await start(false, null, new WriteBehindStore(disk, clock));
+        for (const type of ['job.started', 'job.finished'] as const) {
+          one.bridge.tell([eventOf(type, 'a')]);
+          await clock.advance(1_000);
+        }
+        one.bridge.connection(isConnected);
+        await clock.advance(1_000);
+        isFull = false;
+        await clock.advance(120_000);
+        await start(true);
+        await clock.advance(1_000);
+        assert.equal(event(), 2);
+      });
 
     it('leaves alone what another version has saved', async () => {
       const key = ['home-assistant-held', 'node'] as const;
