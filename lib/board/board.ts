@@ -26,6 +26,8 @@ import { Streams } from './streams';
 export interface BoardQueue {
   board(): Promise<BoardState<Sentence>>;
   list(filter: ListFilter): Promise<readonly Omit<BoardItem<Sentence>, 'sentence'>[]>;
+  /** Number of all items in the list. */
+  count(): Promise<number>;
   explain(target: ItemTarget): Promise<ExplainedItem[]>;
   /** Sends the board at once, and again after changes. The returned function ends it. */
   watchBoard(onBoard: (event: { value: BoardState<Sentence> }) => void): () => void;
@@ -51,6 +53,8 @@ export interface BoardOptions {
 const MOST_ITEMS = 200;
 /** Items to read at once for the history. */
 const LISTED = 1_000;
+/** Most reads of them all, until none is left out. */
+const PASSES = 3;
 
 /** One board: what its pages see, and what their presses do. */
 export class Board {
@@ -244,16 +248,21 @@ export class Board {
   async #readPast(): Promise<PastPrint<Sentence>[]> {
     const { queue } = this.#options;
     const past = new PastPrints<Sentence>(this.#turns);
-    /** An item may move while the event loop turns. */
+    // While the event loop turns, an item may move: to a page that is still to come, or to one that was read.
     const read = new Set<string>();
-    for (let from = 0, isMore = queue !== null; isMore && queue; from += LISTED) {
-      const listed = await queue.list({ from, limit: LISTED });
-      for (const item of listed) {
-        if (!read.has(item.itemId)) await past.add(item);
-        read.add(item.itemId);
+    /** Returns whether it has left out items. */
+    const readAll = async (from: BoardQueue): Promise<boolean> => {
+      for (let at = 0, isMore = true; isMore; at += LISTED) {
+        const listed = await from.list({ from: at, limit: LISTED });
+        for (const item of listed) {
+          if (!read.has(item.itemId)) await past.add(item);
+          read.add(item.itemId);
+        }
+        isMore = listed.length === LISTED;
       }
-      isMore = listed.length === LISTED;
-    }
+      return read.size < (await from.count());
+    };
+    for (let pass = 0; queue && pass < PASSES && (await readAll(queue)); pass++);
     return past.sorted();
   }
 

@@ -183,6 +183,7 @@ export class Farm {
     const version = this.version ?? assets.version;
     const queue: BoardQueue = {
       board: async () => this.#state(),
+      count: async () => this.items.length,
       list: async ({ from, limit }) => this.items.slice(from, from + limit),
       explain: async (target) => {
         if (!this.items.some(({ itemId }) => 'itemId' in target && itemId === target.itemId)) throw gone;

@@ -46,6 +46,7 @@ describe('lib/board/board', () => {
           await new Promise(setImmediate);
           return items.slice(from, from + limit);
         },
+        count: () => Promise.resolve(items.length),
       },
       facts: { version: '1', title: 'Board', allow: 'look', hasQueue: true, currency: null },
       takePicture: () => Promise.reject(new Error('no camera')),
@@ -90,6 +91,16 @@ describe('lib/board/board', () => {
     await new Promise(setImmediate);
     items = [item('new'), ...items];
     const { total } = await asked;
-    assert.equal(total, 1_000);
+    assert.equal(total, 1_001);
+  });
+
+  it('lists the print of an item that takes the place of another one during the read', async () => {
+    items = Array.from({ length: 1_500 }, (_, nth) => item(`i${nth}`));
+    const asked = board.history(0);
+    await new Promise(setImmediate);
+    const [first, ...others] = items;
+    items = [...others, ...(first ? [first] : [])];
+    const { total } = await asked;
+    assert.equal(total, 1_500);
   });
 });
