@@ -40,7 +40,7 @@ async function main([from, to, ...more]: string[]): Promise<void> {
   try {
     const { copied, leftOut } = await moveState(source, target);
     // A wrong name, such as that of the user directory, must not look like a success.
-    if (copied === 0) print('Nothing copied: there is no saved state in the first place.\n', 1);
+    if (copied === 0) print('Nothing copied: FROM has no saved state.\n', 1);
     else print(`${copied} values copied.\n`);
     if (leftOut > 0) print(`${leftOut} values were left out: they are no records of this version.\n`, 1);
   } catch (error) {

@@ -130,7 +130,7 @@ describe('remote-printing-state', () => {
   });
 
   it('reports a source that holds no saved state, such as the user directory, or that is a file', async () => {
-    const nothing = 'Nothing copied: there is no saved state in the first place.\n';
+    const nothing = 'Nothing copied: FROM has no saved state.\n';
     const empty = await server.fresh();
     for (const from of [folder, empty])
       assert.deepEqual(await move(from, join(folder, 'new')), { code: 1, said: nothing });
