@@ -1174,7 +1174,7 @@ describe('Watcher', () => {
     });
 
     describe('of watches that send changes alone', () => {
-      /** Progress of the job in each status that was sent. */
+      /** State of each job in the statuses that were sent. */
       const sent = ({ rounds }: Witness) =>
         rounds.flatMap(({ results }) => results.flatMap(({ status }) => status?.jobs.map(({ state }) => state) ?? []));
       const deployed = async (before: Witness, clusterId: string | null, more = {}) => {
@@ -1199,7 +1199,7 @@ describe('Watcher', () => {
         assert.deepEqual(sent(second), ['paused']);
       });
 
-      it('compares with nothing that was sent before each status went out', async () => {
+      it('compares with no status from before a deploy that sent all of them', async () => {
         service.cluster('C1', jobs(at('a', 'printing', 10)));
         const first = keyed('C1', { onlyChanges: true });
         await settle();
