@@ -2,7 +2,7 @@ import { currentUser, readCurrentUser, type CurrentUser } from '../account/curre
 import type { ApiClient } from '../account/api-client';
 import { type ListedJob, listStoredJobs } from '../library/stored-jobs';
 import { FORM_JOBS, PAGE } from '../rules/limits';
-import { type Cluster, type PrinterEntry, readClusterStatus, statusRecord } from '../service/cluster';
+import { type Cluster, type PrinterEntry, readClusterStatus, readListedJobs, statusRecord } from '../service/cluster';
 import type { PathOverrides } from '../service/paths';
 import { pagesOf } from '../account/pages';
 import { readPrintJob, type PrintJob } from '../service/print-job';
@@ -70,12 +70,9 @@ export class Choices {
     const { data } = await this.#shared(`status ${clusterId}`, (deadline) =>
       service.call('clusterStatus', { ...request, deadline }),
     );
-    const { jobs, history } = readClusterStatus(statusRecord(data) ?? {}, {
-      clusterId,
-      receivedAt: isoTime(clock.now()),
-      identity: null,
-    });
-    return [...jobs, ...history];
+    const wire = statusRecord(data) ?? {};
+    const { history } = readClusterStatus(wire, { clusterId, receivedAt: isoTime(clock.now()), identity: null });
+    return [...readListedJobs(wire, clusterId), ...history];
   }
 
   /** Requests an answer under the timeout, at most once a second for the same question, and once at a time. */

@@ -63,4 +63,16 @@ describe('query/choices', () => {
     );
     assert.deepEqual([offered.length, offered[0]?.clusterJobId, offered.at(-1)?.clusterJobId], [1_000, '1199', '200']);
   });
+
+  it('takes a status that lacks its jobs for an unexpected answer', async () => {
+    const jobsIn = (status: object) => {
+      const closing = new AbortController().signal;
+      const service = new ScriptedService([status]);
+      return new Choices({ service, clock: new ManualClock(), overrides: {}, signIn, closing }).jobs('c');
+    };
+    for (const jobs of [{}, { print_jobs: null }, { print_jobs: [null] }])
+      await assert.rejects(jobsIn({ is_online: true, recently_completed: [], ...jobs }), { code: 'SERVICE_ERROR' });
+    for (const status of [{ is_online: false }, { is_online: true, print_jobs: [] }])
+      assert.deepEqual(await jobsIn(status), []);
+  });
 });
