@@ -176,7 +176,8 @@ export class Bridge {
       for (const device of [...this.#devices.values()]) {
         await turns.next();
         forgetSent(device);
-        if (device.status && watcher.polls(device.clusterId)) await this.#publish(device, device.status);
+        const isOurs = watcher.polls(device.clusterId) && !this.#isOfTwin(device.id, device.clusterId);
+        if (device.status && isOurs) await this.#publish(device, device.status);
       }
       await this.#emptyAgain();
       await this.#tellHeld();
@@ -304,7 +305,7 @@ export class Bridge {
     const find = () => this.#clusterOf(id);
     const { watcher } = this.#options;
     if (watcher.membership === null) return find();
-    const known = this.#devicesById.get(id)?.clusterId;
+    const known = this.#published(id);
     const isOurs = (clusterId: string) => watcher.polls(clusterId);
     return known !== undefined && isOurs(known) ? known : this.#turns.wait(topic, find, isOurs);
   }
@@ -381,7 +382,10 @@ export class Bridge {
     const known = this.#devices.get(clusterId);
     const id = known?.id ?? (await this.#identify(clusterId, hostGuid));
     if (id === null) return null;
-    if (this.#isOfTwin(id, clusterId)) return null;
+    if (this.#isOfTwin(id, clusterId)) {
+      this.#pictures?.drop(clusterId);
+      return null;
+    }
     if (known) return this.#recalled(known);
     // The printer came back under another cluster id.
     const moved = this.#devicesById.get(id);
@@ -586,11 +590,17 @@ export class Bridge {
     await this.#announcements.forget(announcement.id).catch(() => undefined);
   }
 
+  /** The cluster whose device this runtime publishes, unless the device has passed to another cluster. */
+  #published(id: string): string | undefined {
+    const known = this.#devicesById.get(id);
+    return known && !this.#isOfTwin(id, known.clusterId) ? known.clusterId : undefined;
+  }
+
   /** The cluster of a device; null if there is none. Throws the errors of the list of printers. */
   async #clusterOf(id: string): Promise<string | null> {
     const { clusterList } = this.#options.watcher;
-    const known = this.#devicesById.get(id);
-    if (known) return known.clusterId;
+    const known = this.#published(id);
+    if (known !== undefined) return known;
     const { last } = clusterList;
     const find = (list: ReadonlyMap<string, ListedCluster>) => this.#listedById(list).get(id) ?? null;
     return (last && find(last)) ?? find(await clusterList.read(LIST_AGE));

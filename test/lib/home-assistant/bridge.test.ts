@@ -869,6 +869,26 @@ describe('lib/home-assistant/bridge', () => {
       await both[1]?.see(statusOf('b', 'HOST'));
       assert.deepEqual(both.map(shown), [[], ['online']]);
     });
+
+    it('passes to the runtime that polls the cluster which is online, with its commands and pictures', async () => {
+      const both = ['a', 'b'].map((id) => Object.assign(runtime({ id, picture: 30 }), { polled: new Set([id]) }));
+      const [former = assert.fail(), present = assert.fail()] = both;
+      await former.see(statusOf('a', 'HOST', { print_jobs: [job] }));
+      for (const each of both) each.list = twice({ online: false }, {});
+      await former.see(statusOf('a', 'HOST', AWAY));
+      await present.see(statusOf('b', 'HOST'));
+      for (const each of both) [each.sent, each.pictures] = [[], []];
+      for (const { bridge } of both) bridge.announce();
+      await clock.advance(100);
+      assert.deepEqual(both.map(shown), [[], ['online']]);
+      const commands = both.map((each) => each.command('host'));
+      await clock.advance(1_000);
+      await former.command('host', '');
+      await clock.advance(100_000);
+      await Promise.all(commands);
+      assert.deepEqual(pluck(both, 'acts'), [[], [['b', 'pause']]]);
+      assert.deepEqual(pluck(both, 'pictures'), [[], []]);
+    });
   });
 
   it('takes pictures of a print at its intervals, and one of its end', async () => {
