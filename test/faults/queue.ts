@@ -146,6 +146,8 @@ class QueueRun {
   readonly #removed = new Set<string>();
   /** Numbers of the clusters of which a printer is off. */
   readonly #off = new Set<number>();
+  /** Printers whose connection is back, but which are off. */
+  readonly #connected = new Set<number>();
   #queue: PrintQueue | undefined;
   #machine: Machine | undefined;
 
@@ -417,6 +419,7 @@ class QueueRun {
       this.world.time.after(off, () => {
         this.#off.delete(number);
         switchOn();
+        if (this.#connected.delete(number)) this.#connect(number);
       });
       return true;
     });
@@ -427,7 +430,8 @@ class QueueRun {
    * shown opens the gate, and rightly so (print queue, rule 3).
    */
   #connect(number: number): void {
-    if (!this.#off.has(number)) this.world.simulator.world.setOnline(number, true);
+    if (this.#off.has(number)) this.#connected.add(number);
+    else this.world.simulator.world.setOnline(number, true);
   }
 
   /** Tries something every two seconds, until it could be done or ten minutes have passed. */
