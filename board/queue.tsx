@@ -18,8 +18,9 @@ export function Queue() {
   const [removed, remove] = useState<readonly BoardItem<string>[]>([]);
   const open = useMemo(() => state.items.filter((item) => !isOver(item)), [state.items]);
   const isOfSearch = isSearching();
-  // Those that need a person are on the page from all over the queue: nothing may be left out before them.
-  const read = useRead(state, isOfSearch ? 0 : Math.max(0, open.length - state.todo.length), more);
+  // Those that need a person are on the page from all over the queue, and others may not have arrived yet: nothing may be
+  // left out between the items of the stream and those that are read.
+  const read = useRead(state, isOfSearch ? 0 : Math.max(0, state.named - state.todo.length), more);
   const listed = useMemo(() => (isOfSearch ? read.items : united(open, read.items)), [isOfSearch, open, read]);
   const total = isOfSearch ? read.total : (state.values?.open ?? 0);
   const orders = useMemo(() => new Map(state.orders.map((order) => [order.orderId, order])), [state.orders]);

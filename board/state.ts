@@ -14,6 +14,8 @@ type Lists = { readonly [S in keyof Entries]: readonly Entries[S][] };
 
 export interface State extends Lists {
   values: Values | null;
+  /** Items that the stream has named: `items` has those of them that have arrived. */
+  named: number;
   isLive: boolean;
   /** Since when it is live or not, ms by the browser's clock. */
   since: number;
@@ -31,7 +33,16 @@ const SECTIONS = ['printers', 'items', 'orders', 'todo', 'notices'] as const sat
 
 let state: State = {
   ...{ printers: [], items: [], orders: [], todo: [], notices: [] },
-  ...{ values: null, isLive: false, since: Date.now(), trouble: null, presses: 0, message: '', failure: null },
+  ...{
+    values: null,
+    named: 0,
+    isLive: false,
+    since: Date.now(),
+    trouble: null,
+    presses: 0,
+    message: '',
+    failure: null,
+  },
 };
 const listeners = new Set<() => void>();
 
@@ -72,7 +83,7 @@ function apply(change: Change): void {
   }
   const values = change.values ? ({ ...state.values, ...change.values } as Values) : state.values;
   if (change.values?.now !== undefined) setClock(change.values.now);
-  set({ ...lists, values });
+  set({ ...lists, values, named: entries.items.size });
 }
 
 /** Entries of a piece: drawing more of them at once would hold up a frame. */

@@ -701,6 +701,19 @@ describe('the page of a print board', function () {
       assert.equal(await queue().getByRole('article').count(), 250);
     });
 
+    it('shows all items when more are asked for before the first ones have arrived', async () => {
+      await page.clock.install();
+      farm.items = Array.from({ length: 250 }, (_, at) => itemOf(`item-${at}`));
+      await page.clock.pauseAt(Date.now() + 1_000);
+      await page.goto(farm.url);
+      await page.clock.runFor(30);
+      await queue().getByRole('button', { name: 'Show more' }).click();
+      assert.ok((await queue().getByRole('article').count()) < 200);
+      await page.clock.resume();
+      await queue().getByRole('article', { name: 'item-249.gcode' }).waitFor();
+      assert.equal(await queue().getByRole('article').count(), 250);
+    });
+
     /** A queue of 250 items that are all shown. */
     const showAll = async () => {
       farm.printers = [printerOf('1')];
