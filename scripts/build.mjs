@@ -8,6 +8,7 @@ import { entry } from './entry.mjs';
 import { forms } from './form.mjs';
 import { translatedHelp } from './help.mjs';
 import { catalogue, languages, readNodes, sentenceLists } from './nodes.mjs';
+import { pageIcon } from './page-icon.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 
@@ -110,7 +111,7 @@ export function buildBoard(folder = boardFolder) {
     { loader: 'css', minify: true },
   );
   writeFileSync(join(folder, 'board.css'), code);
-  cpSync(join(root, 'icons/remote-printing-board.svg'), join(folder, 'icon.svg'));
+  writeFileSync(join(folder, 'icon.svg'), pageIcon());
 }
 
 /** Writes what Node-RED expects beside the folders of the nodes: the registered js and html files, texts and help. */

@@ -4,6 +4,8 @@ import { dirname, join, relative, resolve } from 'node:path';
 
 import { defineConfig } from 'vitepress';
 
+import { pageIcon } from '../../scripts/page-icon.mjs';
+
 const root = resolve(import.meta.dirname, '../..');
 const textOf = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');
 const { description, repository } = JSON.parse(textOf('package.json'));
@@ -108,6 +110,7 @@ export default defineConfig({
   title: 'Remote Printing for Node-RED',
   description,
   lang: 'en-US',
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(pageIcon())}` }]],
   base: `/${FORGE.split('/').pop()}/`,
   srcDir: '..',
   srcExclude: ['!(docs|simulator|monitoring|*.md)/**', '{CHANGELOG,README}.md'],

@@ -117,7 +117,7 @@ describe('the site', function () {
       problems = [];
       page.on('pageerror', (error) => problems.push(String(error)));
       page.on('console', (message) => {
-        if (/error|warning/.test(message.type())) problems.push(message.text());
+        if (/error|warning/.test(message.type())) problems.push(`${message.text()} ${message.location().url}`);
       });
       page.on('request', (request) => {
         const url = request.url();
