@@ -313,18 +313,20 @@ export class Client {
     this.#closing.abort(closed());
     this.#endMetrics?.();
     this.#unresolvedPrints.close();
-    const { queues, dispatcher, pendingWaits, reports, uploads } = this.#made;
+    const { queues, prints, dispatcher, pendingWaits, reports, uploads } = this.#made;
     // Each part comes to its own end, whatever becomes of the others.
     const settled = Promise.allSettled([
       queues?.close(),
       this.watcher.close(),
       this.credentials.close(),
+      prints?.settled(),
       dispatcher?.settled(),
-      pendingWaits?.close(),
       reports?.settled(),
       uploads?.settled(),
     ]);
-    await settledWithin(this.clock, this.#grace, settled);
+    // What was sent until the end may have begun a wait.
+    const saved = settled.then(() => pendingWaits?.close());
+    await settledWithin(this.clock, this.#grace, saved);
     await this.#http.close();
   }
 }

@@ -45,6 +45,8 @@ type EndWaiter = Pick<PrintRequest, 'signal' | 'onProgress' | 'onStale'>;
 export class Prints {
   readonly #deps: PrintsDeps;
   readonly #chosenPrint: ChosenPrint;
+  /** Prints that are neither reported yet, nor awaited. */
+  readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(deps: PrintsDeps) {
     this.#deps = deps;
@@ -64,6 +66,11 @@ export class Prints {
     const failures = request.print ? await this.#print(request) : [await this.#store(request)];
     const first = failures.find((failure) => failure !== undefined);
     if (first) throw first;
+  }
+
+  /** Resolves when each print under way has a result, and has begun its wait for the end. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
   }
 
   async #store(request: PrintRequest): Promise<PrintingError | undefined> {
@@ -112,13 +119,18 @@ export class Prints {
       const known = printResult({ clusterId: clusterIds[index] ?? null });
       return { result: failedResult(known, asPrintingError(thrown)) };
     };
-    const { result, ended } = await dispatch.catch(failed);
-    // All may fail at the same moment.
-    await turns.next();
-    if (waitFor !== 'finished' || !result.printed || result.dryRun) return report(request, result, index);
-    const { scope } = await ledger;
-    const isOpen = !ended && result.clusterJobId !== null;
-    const wait = isOpen ? onWait?.(scope, { printKey, index, result: { ...result, raw: null, job: null } }) : undefined;
+    const begin = async () => {
+      const { result, ended } = await dispatch.catch(failed);
+      // All may fail at the same moment.
+      await turns.next();
+      if (waitFor !== 'finished' || !result.printed || result.dryRun) return { result };
+      const { scope } = await ledger;
+      const isOpen = !ended && result.clusterJobId !== null;
+      const awaited = { printKey, index, result: { ...result, raw: null, job: null } };
+      return { result, ended, scope, wait: isOpen ? onWait?.(scope, awaited) : undefined };
+    };
+    const { result, ended, scope, wait } = await this.#track(begin());
+    if (!scope) return report(request, result, index);
     const end = await this.awaitEnd(scope, { result, ended, printKey }, request);
     if (!wait) return report(request, end ?? failedResult(result, closed()), index);
     if (!end) {
@@ -128,6 +140,11 @@ export class Prints {
     // The store is read first and written later; by then a failure has been reported as well.
     const isOurs = await wait.handOver(() => request.onResult(end, index));
     return isOurs ? end.error : undefined;
+  }
+
+  async #track<T>(work: Promise<T>): Promise<T> {
+    this.#underWay.add(work);
+    return work.finally(() => this.#underWay.delete(work));
   }
 
   /**

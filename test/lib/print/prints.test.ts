@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
-import type { PrintRequest, PrintResult, Progress } from '../../../lib/print/print-request';
+import type { Awaited, PrintRequest, PrintResult, Progress } from '../../../lib/print/print-request';
 import { asPrintingError, type PrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
 import { closed, underDeadline } from '../../../lib/time/deadline';
@@ -173,6 +173,35 @@ describe('print/prints', function () {
     client = await signedInClient(simulator, { store, clock: systemClock });
     assert.equal(first(await run({ printKey: 'k' })).duplicate, true);
     assert.equal(prints(), 1);
+  });
+
+  it('closes only after the wait for the end of a pending dispatch has been saved', async () => {
+    const nodeId = 'node';
+    const update = store.update.bind(store);
+    store.update = async (key, ...rest) => {
+      for (let turns = key[0] === 'kept-waits' ? 20 : 0; turns > 0; turns--)
+        await new Promise((resolve) => setImmediate(resolve));
+      return update(key, ...rest);
+    };
+    const closing = new AbortController();
+    const { signal } = closing;
+    const waits = client.lateResults<Awaited, PrintResult>({
+      ...{ nodeId, signal },
+      awaitEnd: () => Promise.resolve(null),
+      onEnd: () => undefined,
+    });
+    simulator.faults.add({ endpoint: 'print', delay: 20 });
+    const onWait: PrintRequest['onWait'] = (scope, wait) => waits.begin(scope, wait, null);
+    const work = start({ printKey: 'k', waitFor: 'finished', signal, onWait });
+    while (entry('k') === undefined) await new Promise((resolve) => setImmediate(resolve));
+    closing.abort(closed());
+    // The process ends here.
+    const stored = await time.until(client.close().then(() => new Map(store.values)));
+    await time.until(work);
+    const kept = [...stored].filter(([key]) => key.includes('kept-waits') && key.includes(nodeId));
+    assert.equal(kept.length, 1, [...stored.keys()].join('\n'));
+    assert.equal(kept[0]?.[1].includes(simulator.world.cluster(1).queue[0]?.uuid ?? 'none'), true);
+    client = await signedInClient(simulator, { store, clock: systemClock });
   });
 
   it('finds a printing’s id if the answer lacks it', async () => {
