@@ -325,7 +325,7 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
     return {
       words: `(${type}) ${lasting(ms)}`,
       run: async (farm, victim) => {
-        await farm.during('account', victim, async () => {
+        const redeploy = async () => {
           const flows = await flowsAt(victim);
           await deploy(
             victim,
@@ -336,7 +336,8 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
           // Another type would not restart the nodes that use the account.
           const restored = flows.map((node) => ({ ...node, credentials: farm.credentials[node.id] }));
           await deploy(victim, 'full', restored);
-        });
+        };
+        await farm.locks.waitFor('account', () => farm.during('account', victim, redeploy));
         await farm.mendSignIn();
       },
     };
@@ -447,8 +448,8 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
     const ms = chance.spread(100, 5_000);
     return {
       words: lasting(ms),
-      run: (farm) =>
-        farm.locks.waitFor('sign-in', async () => {
+      run: (farm) => {
+        const failOver = async () => {
           const before = await grantIn(farm);
           let after = before;
           for (const end = Date.now() + AIM; after === before && Date.now() < end; await pause(LOOK))
@@ -465,7 +466,10 @@ export const HAZARDS: Record<HazardKind, (chance: Chance) => Planned> = {
             : [];
           await crash(farm, 'failover', ms);
           return lost.length > 0;
-        }),
+        };
+        // An account that starts meanwhile would read the old pair.
+        return farm.locks.waitFor('sign-in', () => farm.locks.waitFor('account', failOver));
+      },
     };
   },
 };
