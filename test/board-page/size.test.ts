@@ -11,7 +11,8 @@ import { writeCatalogues } from './farm';
 const MOST = 90 * 1024;
 
 describe('the size of a print board', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'board-size-'));
+  let folder: string;
+  before(() => void (folder = mkdtempSync(join(tmpdir(), 'board-size-'))));
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   it('is at most 90 KiB, compressed, in every language', () => {
