@@ -13,7 +13,10 @@ const STATES = ['active', 'waiting', 'held', 'blocked', 'failed', 'finished', 'c
 
 export function Queue() {
   const state = useBoard();
-  const [more, showMore] = useState(0);
+  const query = location.search;
+  const [shownMore, showMore] = useState({ query, more: 0 });
+  // Another search begins with its first results.
+  const more = shownMore.query === query ? shownMore.more : 0;
   const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
   const [removed, remove] = useState<readonly BoardItem<string>[]>([]);
   const open = useMemo(() => state.items.filter((item) => !isOver(item)), [state.items]);
@@ -24,12 +27,10 @@ export function Queue() {
   const listed = useMemo(() => (isOfSearch ? read.items : united(open, read.items)), [isOfSearch, open, read]);
   const total = isOfSearch ? read.total : (state.values?.open ?? 0);
   const orders = useMemo(() => new Map(state.orders.map((order) => [order.orderId, order])), [state.orders]);
-  const query = location.search;
   const onChoose = useCallback(
     (itemId: string, isChosen: boolean) => choose((before) => changed(before, itemId, isChosen)),
     [],
   );
-  useEffect(() => showMore(0), [query]);
   list(listed);
   const shown = inOrder(listed);
   // A removal keeps its bar until it is done, whatever is chosen meanwhile.
@@ -58,7 +59,11 @@ export function Queue() {
       )}
       {listed.length < total && (
         <div class="bar">
-          <Button label={t('a11y.showMore')} name={t('a11y.showMore')} onPress={() => showMore(more + 1)} />
+          <Button
+            label={t('a11y.showMore')}
+            name={t('a11y.showMore')}
+            onPress={() => showMore({ query, more: more + 1 })}
+          />
           <span class="quiet">{t('shownOf', { n: listed.length, total })}</span>
         </div>
       )}
