@@ -325,13 +325,15 @@ describe('the examples', () => {
   example('timelapse: keeps frames and makes a video, or a page without ffmpeg', async (bench) => {
     const FRAMES = join(bench.userDir, 'frames');
     await bench.import('09-timelapse', { FRAMES });
+    const known = new Set((await bench.prints('square.gcode')).map(({ uuid }) => uuid));
     await printAndWatch(bench, 'print for an hour (a minute here)');
-    const folder = async () => join(FRAMES, (await readdir(FRAMES).catch(() => []))[0] ?? '');
-    const frames = async () =>
-      (await readdir(await folder()).catch(() => [])).filter((name) => /^frame-\d{5}\.png$/.test(name)).sort();
     // However slow the machine is, the print lasts until enough pictures of it exist.
-    const running = (await bench.prints('square.gcode')).find(({ status }) => status === 'printing');
-    const { clusterId } = running ?? assert.fail('nothing prints');
+    const running = (await bench.prints('square.gcode')).find(({ uuid }) => !known.has(uuid));
+    const { clusterId, uuid } = running ?? assert.fail('nothing prints');
+    // A print of an earlier example may have a folder, too.
+    const folder = join(FRAMES, `square_gcode-${uuid}`);
+    const frames = async () =>
+      (await readdir(folder).catch(() => [])).filter((name) => /^frame-\d{5}\.png$/.test(name)).sort();
     await bench.world('stall', { cluster: clusterId });
     await bench.until(async () => (await frames()).length >= 3);
     await bench.world('unstall', { cluster: clusterId });
@@ -339,20 +341,20 @@ describe('the examples', () => {
     await bench.untilShown('video', /\S/);
     for (const [at, name] of (await frames()).entries()) {
       assert.equal(name, `frame-${String(at + 1).padStart(5, '0')}.png`);
-      assert.ok((await readFile(join(await folder(), name))).subarray(0, 4).equals(PNG));
+      assert.ok((await readFile(join(folder, name))).subarray(0, 4).equals(PNG));
     }
-    const video = join(await folder(), 'timelapse.mp4');
+    const video = join(folder, 'timelapse.mp4');
     if (spawnSync('ffmpeg', ['-version']).status === 0) {
       assert.match((await readFile(video)).subarray(0, 12).toString('latin1'), /ftyp/);
       const wanted = ['-count_frames', '-show_entries', 'stream=nb_read_frames', '-of', 'csv=p=0'];
       const { stdout } = spawnSync('ffprobe', ['-v', 'error', ...wanted, video], { encoding: 'utf8' });
       assert.equal(Number(stdout), (await frames()).length);
     } else {
-      const page = join(await folder(), 'timelapse.html');
+      const page = join(folder, 'timelapse.html');
       assert.match(bench.shown('video'), /^ffmpeg is not installed: .*timelapse\.html plays the \d+ pictures\./);
       assert.match(await readFile(page, 'utf8'), /\["frame-00001\.png","frame-00002\.png","frame-00003\.png"/);
     }
-    const others = (await readdir(await folder())).filter((name) => !/^(frame-\d+\.png|timelapse\.\w+)$/.test(name));
+    const others = (await readdir(folder)).filter((name) => !/^(frame-\d+\.png|timelapse\.\w+)$/.test(name));
     assert.deepEqual(others, []);
   });
 
