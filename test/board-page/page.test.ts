@@ -992,9 +992,11 @@ describe('the page of a print board', function () {
     await page.getByRole('button', { name: 'Pause print: Printer 1' }).waitFor();
     for (const name of [/^Abort/, /^Remove/, 'Add files'])
       assert.equal(await page.getByRole('button', { name }).count(), 0);
+    // A page that asks for something while no board is there reports an error.
+    await page.goto('about:blank');
     await farm.close();
     farm.open({ allow: 'look' });
-    await page.reload();
+    await open();
     await page.getByRole('article', { name: 'Printer 1' }).waitFor();
     const buttons = await page.getByRole('button').all();
     for (const button of buttons) assert.match((await button.getAttribute('aria-label')) ?? '', /^Explain/);
