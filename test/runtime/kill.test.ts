@@ -33,7 +33,7 @@ describe('kill -9 around a token refresh', function () {
   let calls = 0;
 
   before(async () => {
-    simulator = await startSimulator({ autoApprove: true, accessTokenLifetime: 2 });
+    simulator = await startSimulator({ autoApprove: true, accessTokenLifetime: 3600 });
     userDir = await freshUserDir();
   });
   after(async () => {
