@@ -14,7 +14,7 @@ type Lists = { readonly [S in keyof Entries]: readonly Entries[S][] };
 
 export interface State extends Lists {
   values: Values | null;
-  /** Items that the stream has named: `items` has those of them that have arrived. */
+  /** Number of items that the stream lists; `items` lacks those that have yet to arrive. */
   named: number;
   isLive: boolean;
   /** Since when it is live or not, ms by the browser's clock. */
@@ -33,16 +33,8 @@ const SECTIONS = ['printers', 'items', 'orders', 'todo', 'notices'] as const sat
 
 let state: State = {
   ...{ printers: [], items: [], orders: [], todo: [], notices: [] },
-  ...{
-    values: null,
-    named: 0,
-    isLive: false,
-    since: Date.now(),
-    trouble: null,
-    presses: 0,
-    message: '',
-    failure: null,
-  },
+  ...{ values: null, named: 0, isLive: false, since: Date.now(), trouble: null },
+  ...{ presses: 0, message: '', failure: null },
 };
 const listeners = new Set<() => void>();
 

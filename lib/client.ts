@@ -324,7 +324,7 @@ export class Client {
       reports?.settled(),
       uploads?.settled(),
     ]);
-    // What was sent until the end may have begun a wait.
+    // A print that the close let through begins its wait late.
     const saved = settled.then(() => pendingWaits?.close());
     await settledWithin(this.clock, this.#grace, saved);
     await this.#http.close();

@@ -45,7 +45,7 @@ type EndWaiter = Pick<PrintRequest, 'signal' | 'onProgress' | 'onStale'>;
 export class Prints {
   readonly #deps: PrintsDeps;
   readonly #chosenPrint: ChosenPrint;
-  /** Prints that are neither reported yet, nor awaited. */
+  /** Prints without a result so far, or with one but without their wait for the end. */
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(deps: PrintsDeps) {
