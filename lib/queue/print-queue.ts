@@ -93,7 +93,11 @@ export class PrintQueue implements api.QueueApi {
       const context = { ...this.#context, lived: queue.data.lived.now };
       return newItem({ itemId, queueKey, name, files, rank, changes: request, awaitsApproval }, context);
     };
-    const { record, isNew } = await this.#runtime.written(deadline.wait(items.add(itemId, make)));
+    const added = this.#runtime.written(deadline.wait(items.add(itemId, make)));
+    const { record, isNew } = await added.catch((thrown: unknown) => {
+      // The record may still be written. With a key, the same message does no harm.
+      throw deadline.aborted && queueKey === null ? mayBeAdded() : thrown;
+    });
     return { item: queue.view.item(record), duplicate: !isNew };
   }
 
@@ -550,6 +554,13 @@ class AwaitedEnds {
     this.check(null);
   }
 }
+
+const mayBeAdded = (): PrintingError =>
+  new PrintingError(
+    'TIMEOUT',
+    phrase`It is not known whether the item was added: check the queue before you send the message again.`,
+    { outcome: 'unknown' },
+  );
 
 const tooManyReasons = () =>
   new PrintingError(

@@ -3,7 +3,9 @@ import { Readable } from 'node:stream';
 import { itemEnd } from '../../../lib/queue/model/types';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
+import { Deadline } from '../../../lib/time/deadline';
 import { OFFLINE, QueueFarm, type Runtime } from '../../helpers/queue-farm';
+import { held } from '../../helpers/held';
 import { settle } from '../../helpers/manual-clock';
 import { answer, at, job, type Wire } from '../events/observations';
 
@@ -390,6 +392,23 @@ describe('queue/print-queue', () => {
       ['changed', true],
       ['same', false],
     ]);
+  });
+
+  it('says that an item may have been added when the time ends while it is saved, unless its key adds it once', async () => {
+    await begin();
+    const saving = held();
+    one.beforeUpdates((key) => (key.includes('queue-item') ? saving.promise : undefined));
+    const add = (queueKey: string | null) =>
+      one.ask((queue) => {
+        const deadline = new Deadline(one.memory.clock, { ms: 1_000 });
+        return queue.add({ source: null, jobId: 'job', jobName: '', queueKey, onProgress: () => undefined, deadline });
+      });
+    await assert.rejects(add(null), { code: 'TIMEOUT', message: /not known whether the item was added/ });
+    await assert.rejects(add('a'), { code: 'TIMEOUT', message: /try again/ });
+    saving.release();
+    await settle();
+    assert.equal((await one.list()).length, 2);
+    assert.equal((await one.add('a')).duplicate, true);
   });
 
   describe('answers a wait for the end of an item', () => {
