@@ -70,7 +70,7 @@ function ensure(name, programs, advice) {
   return installed;
 }
 
-/** Names of Chromium. The headless shell does the same tests with 12 % less processor time. */
+/** Names of Chromium. The headless shell comes first: its tests need a quarter to two fifths less processor time. */
 const CHROMIUM = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
 
 /** Path of a Chromium: CHROMIUM_PATH, one on the PATH, or Debian's. */
