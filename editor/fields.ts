@@ -22,6 +22,9 @@ export function setting(node: EditorNode, name: string): unknown {
   return shown === undefined ? node[name] : String(shown);
 }
 
+/** A property as the runtime reads it: of a node that was saved without it, its default. */
+export const valueOf = (node: DefinedNode, name: string): unknown => node[name] ?? node._def.defaults[name]?.value;
+
 /**
  * Fills in the defaults of the properties that a node lacks, because it was saved before they existed: the editor shows
  * blank fields for them, and saves these.

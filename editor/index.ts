@@ -1,6 +1,6 @@
 import { closeAccountDialog, openAccountDialog } from './account-dialog';
 import { amountInput } from './amount-input';
-import { fillDefaults, showVariable, showWhile, showZero } from './fields';
+import { fillDefaults, showVariable, showWhile, showZero, valueOf } from './fields';
 import { hoursInput } from './hours-input';
 import {
   fileInput,
@@ -42,6 +42,7 @@ const shared = {
   showWhile,
   showZero,
   showVariable,
+  valueOf,
   openAccountDialog,
   closeAccountDialog,
   useOnly,

@@ -2,7 +2,8 @@
 module.exports = {
   label() {
     const printer = RemotePrinting.printerName(this);
-    const action = this.action === 'msg.action' ? this._('paletteLabel') : this.action;
+    const chosen = RemotePrinting.valueOf(this, 'action');
+    const action = chosen === 'msg.action' ? this._('paletteLabel') : chosen;
     return this.name || (printer ? this._('nodeLabel', { action, printer }) : this._('paletteLabel'));
   },
 };

@@ -2,7 +2,8 @@
 module.exports = {
   label() {
     if (this.name) return this.name;
-    const key = this.action === 'msg.action' ? 'paletteLabel' : 'nodeLabel.' + this.action;
+    const action = RemotePrinting.valueOf(this, 'action');
+    const key = action === 'msg.action' ? 'paletteLabel' : 'nodeLabel.' + action;
     return this._(key);
   },
 };

@@ -2,9 +2,10 @@
 module.exports = {
   label() {
     if (this.name) return this.name;
-    const isOfPrinter = ['cluster-status', 'print-jobs', 'print-job', 'preview', 'maintenance'].includes(this.query);
+    const query = RemotePrinting.valueOf(this, 'query');
+    const isOfPrinter = ['cluster-status', 'print-jobs', 'print-job', 'preview', 'maintenance'].includes(query);
     const printer = isOfPrinter && RemotePrinting.printerName(this);
-    const key = (printer ? 'nodeLabel.' : 'query.') + this.query;
+    const key = (printer ? 'nodeLabel.' : 'query.') + query;
     return this._(key, { printer });
   },
 };

@@ -2,7 +2,8 @@
 module.exports = {
   label() {
     if (this.name) return this.name;
-    if (!this.print) return this.source === 'stored' ? this._('paletteLabel') : this._('nodeLabel.upload');
+    if (!RemotePrinting.valueOf(this, 'print'))
+      return this.source === 'stored' ? this._('paletteLabel') : this._('nodeLabel.upload');
     const printer = RemotePrinting.printerName(this);
     return printer ? this._('nodeLabel.print', { printer }) : this._('paletteLabel');
   },

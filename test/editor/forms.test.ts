@@ -66,6 +66,18 @@ for (const runtime of editors) {
       for (const icon of icons) assert.match(icon, /^<svg/);
     });
 
+    it('labels a node that was saved without its settings as one with their defaults', async () => {
+      const labels = await editor.page.evaluate<{ type: string; bare: string; full: string }[]>(`
+        RED.nodes.registry.getNodeTypes().filter((type) => type.startsWith('remote-printing-')).map((type) => {
+          const _def = RED.nodes.getType(type);
+          const defaults = Object.fromEntries(Object.entries(_def.defaults).map(([name, { value }]) => [name, value]));
+          const labelOf = (settings) => _def.label.call({ type, _def, _: _def._, ...settings, path: '/x' });
+          return { type, bare: labelOf({}), full: labelOf(defaults) };
+        })`);
+      assert.equal(labels.length, 14);
+      for (const { type, bare, full } of labels) assert.equal(bare, full, type);
+    });
+
     it('has icons that differ in most of what they paint, at the size of the palette', async () => {
       const alike = await editor.page.evaluate<string[]>(`(async () => {
         const icons = $('.red-ui-palette-node[data-palette-type^=remote-printing]').toArray().map((node) => ({
