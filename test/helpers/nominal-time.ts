@@ -35,11 +35,10 @@ function referenceWork(): number {
   return found;
 }
 
-let isWarm = false;
-/** The shortest time of the reference work so far, ms. */
+/** The shortest time of the reference work so far, ms; Infinity before the first, which needs a warm-up. */
 let fastest = Infinity;
 function reference(): number {
-  for (; !isWarm; isWarm = true) for (let round = 0; round < 4; round++) referenceWork();
+  if (fastest === Infinity) for (let round = 0; round < 4; round++) referenceWork();
   const before = threadTime();
   referenceWork();
   const spent = threadTime() - before;
@@ -61,9 +60,9 @@ export const nominal = (spent: number): number => (spent / Math.min(reference(),
 async function shortest(measured: () => number | Promise<number>, enough: number): Promise<number> {
   let least = await measured();
   if (least < CHEAP) return least;
-  // The fastest moment so far makes the most of it.
-  const most = isWarm ? (least / fastest) * REFERENCE : Infinity;
-  if (most < enough) return most;
+  // Half of the limit, as the machine may have become faster since that moment.
+  const rough = fastest < Infinity ? (least / fastest) * REFERENCE : Infinity;
+  if (rough < enough / 2) return rough;
   least = Infinity;
   for (let tries = 0; tries < TRIES && least >= enough; tries++) least = Math.min(least, await scaled(measured));
   return least;
