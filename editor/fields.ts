@@ -22,7 +22,7 @@ export function setting(node: EditorNode, name: string): unknown {
   return shown === undefined ? node[name] : String(shown);
 }
 
-/** A property as the runtime reads it: of a node that was saved without it, its default. */
+/** A property, or its default if the node was saved without it, as the runtime reads it. */
 export const valueOf = (node: DefinedNode, name: string): unknown => node[name] ?? node._def.defaults[name]?.value;
 
 /**

@@ -67,13 +67,19 @@ for (const runtime of editors) {
     });
 
     it('labels a node that was saved without its settings as one with their defaults', async () => {
-      const labels = await editor.page.evaluate<{ type: string; bare: string; full: string }[]>(`
-        RED.nodes.registry.getNodeTypes().filter((type) => type.startsWith('remote-printing-')).map((type) => {
+      const labels = await editor.page.evaluate<{ type: string; bare: string; full: string }[]>(`(() => {
+        const { printerName } = RemotePrinting;
+        // Some labels name what the node does only together with its printer.
+        RemotePrinting.printerName = () => 'Printer 1';
+        const all = RED.nodes.registry.getNodeTypes().filter((type) => type.startsWith('remote-printing-')).map((type) => {
           const _def = RED.nodes.getType(type);
           const defaults = Object.fromEntries(Object.entries(_def.defaults).map(([name, { value }]) => [name, value]));
           const labelOf = (settings) => _def.label.call({ type, _def, _: _def._, ...settings, path: '/x' });
           return { type, bare: labelOf({}), full: labelOf(defaults) };
-        })`);
+        });
+        RemotePrinting.printerName = printerName;
+        return all;
+      })()`);
       assert.equal(labels.length, 14);
       for (const { type, bare, full } of labels) assert.equal(bare, full, type);
     });
