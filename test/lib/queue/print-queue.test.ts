@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { itemEnd } from '../../../lib/queue/model/types';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
-import { phrase } from '../../../lib/words/sentence';
 import { Deadline } from '../../../lib/time/deadline';
-import { OFFLINE, QueueFarm, type Runtime } from '../../helpers/queue-farm';
+import { phrase } from '../../../lib/words/sentence';
 import { held } from '../../helpers/held';
 import { settle } from '../../helpers/manual-clock';
+import { OFFLINE, QueueFarm, type Runtime } from '../../helpers/queue-farm';
 import { answer, at, job, type Wire } from '../events/observations';
 
 const MINUTE = 60_000;
