@@ -9,7 +9,7 @@ import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
 import { addJobTexts } from '../shared/job-texts';
 import { clusterStatusText } from '../shared/cluster-status-text';
-import { isBlank, mayComeLater, needsMessage, readText } from '../shared/inputs';
+import { isBlank, mayComeLater, needsMessage, readFlag, readText } from '../shared/inputs';
 import { SHARED, translated, translatedError } from '../shared/language';
 import { markFailed, onInput, type Send } from '../shared/on-input';
 import { copyMessage } from '../shared/plain-message';
@@ -130,7 +130,8 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
     await ready;
     const client = await clientOf(RED, saved);
     const named = (await readText(RED, this, setting, msg)) ?? null;
-    if (msg.poll === false) {
+    const poll = readFlag(msg, 'poll');
+    if (poll === false) {
       watch?.pause();
       show(client, null);
       return;
@@ -150,7 +151,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
     };
     // Asks before the watch resumes, since the resumed watch would count the poll in flight as its first.
     const asked = own ? own.ask(answer) : visit(client, named, answer);
-    if (msg.poll === true) watch?.resume();
+    if (poll === true) watch?.resume();
     const error = await asked;
     if (error) throw error;
   };

@@ -413,12 +413,19 @@ describe('nodes/cluster-status', () => {
       assert.ok(polls() > before);
     });
 
-    it("doesn't pause on values other than false", async () => {
+    for (const poll of ['false', '', 0, {}])
+      it(`refuses ${JSON.stringify(poll)} as msg.poll, and goes on polling`, async () => {
+        await watchFirst({ interval: 10 });
+        const before = polls();
+        const { out, code } = await ask({ poll });
+        assert.deepEqual([out, code, polls()], [[], 'INVALID_INPUT', before]);
+        await time.pass(12);
+        assert.equal(polls(), before + 1);
+      });
+
+    it('polls for a message whose msg.poll is null, as for one without it', async () => {
       await watchFirst({ interval: 10 });
-      for (const poll of [0, '', null, 'false']) assert.equal((await ask({ poll })).out.length, 1);
-      const before = polls();
-      await time.pass(12);
-      assert.equal(polls(), before + 1);
+      assert.equal((await ask({ poll: null })).out.length, 1);
     });
   });
 
