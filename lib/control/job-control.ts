@@ -155,6 +155,10 @@ export function failedAction(action: string, error: PrintingError): CommonAction
   return { actionId, action, status: null, clusterJobId, ids, raw: null, error };
 }
 
+/** The error of a print that no action can name. */
+export const namelessPrint = (): PrintingError =>
+  new PrintingError('SERVICE_ERROR', phrase`The service gives this print no id: control it at the printer itself.`);
+
 /** The error of a dispatch whose answer was lost, which must not simply be retried. */
 function maybeDone(error: PrintingError, action: string): PrintingError {
   if (error.outcome !== 'unknown') return error;
@@ -163,7 +167,7 @@ function maybeDone(error: PrintingError, action: string): PrintingError {
   return new PrintingError(error.code, sentence, { statusCode, serviceCode, outcome, cause: error });
 }
 
-/** A print to act on, or the failure to read those of a group of printers. */
+/** A print to act on, or why it or those of a group of printers can't be named. */
 type PrintUnderWay = { clusterId: string; clusterJobId: string } | { error: PrintingError };
 
 /**
@@ -193,8 +197,11 @@ export async function printsUnderWay(
     try {
       const alone = current ? [current] : [];
       const listed = isGroup(printer) ? await jobsOfGroup(statusReader, printer, filter, deadline) : alone;
-      const ids = listed.filter((job) => allows(action, job)).flatMap(({ clusterJobId }) => clusterJobId ?? []);
-      return ids.map((clusterJobId) => ({ clusterId, clusterJobId }));
+      return listed
+        .filter((job) => allows(action, job))
+        .map(({ clusterJobId }) =>
+          clusterJobId === null ? { error: withIds(namelessPrint(), { clusterId }) } : { clusterId, clusterJobId },
+        );
     } catch (thrown) {
       return [{ error: withIds(asPrintingError(thrown), { clusterId }) }];
     }
@@ -228,19 +235,20 @@ function allows(action: string, job: PrintJob): boolean {
 
 /**
  * Returns the id of the job that is printing on the cluster, for an action without a job (reference 2.2). Throws
- * NOT_ACCEPTED if there is none or more than one, and the errors of `StatusReader.read`.
+ * NOT_ACCEPTED if there is none or more than one, SERVICE_ERROR if it has no id, and the errors of `StatusReader.read`.
  */
 export async function jobUnderWay(statusReader: StatusReader, clusterId: string, deadline: Deadline): Promise<string> {
   const status = statusRecord(await statusReader.read(clusterId, { deadline }));
   const all = readListedJobs(status, clusterId);
   const printing = all.filter(isUnderWay);
   const jobs = printing.length > 0 ? printing : all.filter(({ state }) => state === 'preparing');
-  const [id, ...others] = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
-  if (id === undefined)
+  const [job, ...others] = jobs;
+  if (job === undefined)
     throw new PrintingError('NOT_ACCEPTED', phrase`Nothing is printing on this printer: choose a print job.`);
   if (others.length > 0) {
     const sentence = phrase`${jobs.length} prints are under way on this printer: choose a print job in the node or set msg.clusterJobId.`;
     throw new PrintingError('NOT_ACCEPTED', sentence);
   }
-  return id;
+  if (job.clusterJobId === null) throw namelessPrint();
+  return job.clusterJobId;
 }

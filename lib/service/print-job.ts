@@ -3,7 +3,7 @@ import { phrase, type Sentence } from '../words/sentence';
 import { shown } from '../words/shown';
 import { few, PrintingError, withoutDots } from './errors';
 import { endsIn, fileExtension, findToolpath, isCompressible, toolpath } from './file-types';
-import { type JobState, stateOf } from './job-words';
+import { type JobState, occupiesPrinter, stateOf } from './job-words';
 import { amount, duration, estimate, flag, type Json, line, number, record, records, text, time } from './json-readers';
 import { type MaterialNeed, readMaterialWords, usedOf } from './material';
 
@@ -192,9 +192,21 @@ function readChange(wire: Json): ChangeRequired {
   };
 }
 
-/** Reads the jobs of a cluster's list; skips entries that are not records. Throws the errors of `few`. */
-export const readPrintJobs = (wire: unknown, clusterId: string | null = null): PrintJob[] =>
-  few(wire, PRINT_JOBS).map((entry) => readPrintJob(entry, clusterId));
+/**
+ * Reads the jobs of a cluster's list, each once even if it is listed twice; skips entries that are not records. Throws the
+ * errors of `few`.
+ */
+export function readPrintJobs(wire: unknown, clusterId: string | null = null): PrintJob[] {
+  const jobs = few(wire, PRINT_JOBS).map((entry) => readPrintJob(entry, clusterId));
+  const byId = new Map<PrintJob | string, PrintJob>();
+  for (const job of jobs) {
+    const key = job.clusterJobId ?? job;
+    const known = byId.get(key);
+    // The entry that says more: the printer is occupied.
+    if (!known || (occupiesPrinter(job) && !occupiesPrinter(known))) byId.set(key, job);
+  }
+  return byId.size === jobs.length ? jobs : [...byId.values()];
+}
 
 /** Reads an optional single job. */
 export function readOptionalPrintJob(wire: unknown, clusterId: string | null = null): PrintJob | null {

@@ -27,14 +27,25 @@ describe('control/job-control', () => {
   const success = { action_id: 'a', status: 'success' };
   const jobControl = (service: ScriptedService, clock: ManualClock) =>
     new JobControl(service, new StatusReader(service, new ClusterList(service, clock, new AbortController().signal)));
-  async function run(action: string, script: ConstructorParameters<typeof ScriptedService>[0], timeout = 60) {
+  async function run(
+    action: string,
+    script: ConstructorParameters<typeof ScriptedService>[0],
+    { timeout = 60, job = 'j' }: { timeout?: number; job?: string | null } = {},
+  ) {
     const clock = new ManualClock();
     const service = new ScriptedService({ jobAction: [success], ...script });
     const stages: string[] = [];
     const closing = new AbortController();
     const deadline = limit(clock, { seconds: timeout, signal: closing.signal });
     const work = jobControl(service, clock)
-      .run({ clusterId: 'c', clusterJobId: 'j', action, data: {}, deadline, onStage: (stage) => stages.push(stage) })
+      .run({
+        clusterId: 'c',
+        clusterJobId: job ?? undefined,
+        action,
+        data: {},
+        deadline,
+        onStage: (stage) => stages.push(stage),
+      })
       .then(
         (result) => ({ result, error: undefined }),
         (error: unknown) => ({ result: undefined, error: error as PrintingError }),
@@ -78,6 +89,23 @@ describe('control/job-control', () => {
       }
     });
 
+  describe('without a print job', () => {
+    const codeOf = async (...jobs: object[]) => {
+      const print_jobs = jobs.map((one) => ({ status: 'printing', ...one }));
+      const script = { clusterStatus: [{ print_jobs }], printJob: [{ status: 'printing' }] };
+      const { error, result } = await run('pause', script, { job: null });
+      return error?.code ?? result?.clusterJobId;
+    };
+
+    it('acts on the print under way, also if it is listed twice', async () =>
+      assert.equal(await codeOf({ uuid: 'j' }, { uuid: 'j' }), 'j'));
+
+    it('refuses to choose between two prints, of which one has no id', async () =>
+      assert.equal(await codeOf({ uuid: 'j' }, {}), 'NOT_ACCEPTED'));
+
+    it('fails for a print without an id', async () => assert.equal(await codeOf({}), 'SERVICE_ERROR'));
+  });
+
   it('reads nothing before an action without a rule', async () => {
     for (const action of ['force', 'move', 'duplicate', 'approve', 'constructor']) {
       const { result, service } = await run(action, {});
@@ -112,10 +140,10 @@ describe('control/job-control', () => {
   it('ends with TIMEOUT for an action without news, and with ACTION_FAILED for an unknown status', async () => {
     const pending = { action_id: 'a', status: 'pending' };
     const script = { printJob: [{ status: 'printing' }], jobAction: [pending] };
-    const never = await run('pause', { ...script, actionStatus: [{ status: 'sent' }] }, 7);
+    const never = await run('pause', { ...script, actionStatus: [{ status: 'sent' }] }, { timeout: 7 });
     assert.equal(never.error?.code, 'TIMEOUT');
     assert.deepEqual(never.error?.ids, { clusterId: 'c', clusterJobId: 'j', actionId: 'a' });
-    const odd = await run('pause', { ...script, actionStatus: [{ status: 'odd' }] }, 7);
+    const odd = await run('pause', { ...script, actionStatus: [{ status: 'odd' }] }, { timeout: 7 });
     assert.equal(odd.error?.code, 'ACTION_FAILED');
     assert.match(odd.error?.message ?? '', /"pause".*odd/);
   });
@@ -141,7 +169,11 @@ describe('control/job-control', () => {
   it('handles any answer', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), async (job, first, next) => {
-        const { result, error } = await run('abort', { printJob: [job], jobAction: [first], actionStatus: [next] }, 3);
+        const { result, error } = await run(
+          'abort',
+          { printJob: [job], jobAction: [first], actionStatus: [next] },
+          { timeout: 3 },
+        );
         assert.ok(result ?? error instanceof PrintingError);
       }),
       { numRuns: 50 },
@@ -269,6 +301,20 @@ describe('control/job-control', () => {
       assert.deepEqual(await stopped({ name: 'two' }), ['on-two']);
       assert.deepEqual(await stopped({ model: 'Z' }), []);
       assert.deepEqual(await stopped({}), ['on-none', 'on-one', 'on-three', 'on-two']);
+    });
+
+    it('acts once on a print that a group lists twice', async () => {
+      const group = cluster('g', null, { printer_count: 2 });
+      const print_jobs = ['printing', 'queued'].map((status) => ({ uuid: 'twice', status }));
+      const { acted, count } = await runAll('duplicate', { clusters: [[group]], clusterStatus: [{ print_jobs }] });
+      assert.deepEqual([acted, count], [['twice'], 1]);
+    });
+
+    it('acts on the other prints, and fails for one without an id', async () => {
+      const clusters = [cluster('a', { status: 'printing', uuid: undefined }), cluster('b', { status: 'printing' })];
+      const { acted, error, results } = await runAll('abort', { clusters: [clusters] });
+      assert.deepEqual([acted, error?.code], [['b-job'], 'SERVICE_ERROR']);
+      assert.equal(results[0]?.ids.clusterId, 'a');
     });
 
     it('acts on at most 8 prints at a time', async () => {
