@@ -427,8 +427,11 @@ export class ChangeFilter {
 /** Whether to send a status; without a filter, always. */
 const isChange = (filter: ChangeFilter | null, status: ClusterStatus): boolean => filter?.isChange(status) ?? true;
 
-/** Properties that change all the time, so their change alone is no change (reference 3.1, `send`). */
-const FLEETING = new Set(['timeElapsed', 'timeTotal', 'timeRemaining', 'temperature', 'generatedAt', 'receivedAt']);
+/** Times and temperatures, which change all the time, so their change alone is no change (reference 3.1, `send`). */
+const FLEETING = new Set([
+  ...['timeElapsed', 'timeTotal', 'timeRemaining', 'generatedAt', 'receivedAt'],
+  ...['temperature', 'age'],
+]);
 
 /** Lists whose order means nothing, with what identifies their entries. */
 const UNORDERED = new Map([

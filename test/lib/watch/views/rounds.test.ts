@@ -61,6 +61,14 @@ describe('watch/views/rounds, a change of a status', () => {
     assert(!changed(status(10, plate(60)), status(10.9, plate(65), 3)));
   });
 
+  it('ignores the age of an air filter, but not its state', () => {
+    const air = (filter_age: number, filter_status = 'ok') => ({
+      printers: [{ uuid: 'P1', air_manager: { supported: true, filter_age, filter_status } }],
+    });
+    assert(!changed(status(10, air(1)), status(10, air(2))));
+    assert(changed(status(10, air(1)), status(10, air(1, 'worn'))));
+  });
+
   it('ignores the order of printers and of their parts, and no other one', () => {
     const parts = [{ extruder_index: 0 }, { extruder_index: 1, print_core_id: 'BB 0.4' }];
     const printers = [{ uuid: 'P1', configuration: parts }, { uuid: 'P2' }];
