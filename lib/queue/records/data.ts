@@ -151,7 +151,8 @@ export class QueueData {
         if (after && after.outbox.length > 0) owner.changed();
       },
     });
-    this.reservations = new Reservations(records, queueId, (clusterId) => Object.keys(this.plates.begunOn(clusterId)));
+    const machinesIn = (clusterId: string) => Object.keys(this.plates.begunOn(clusterId));
+    this.reservations = new Reservations(records, queueId, clock, machinesIn);
     this.telling = new Telling(records, queueId, clock);
     this.reads = new SharedReads(records, queueId, clock);
     const ends = [localChanges.listen(noticed), store.onChange?.(noticed)];

@@ -89,6 +89,13 @@ export class PlateGates {
     return gateId === undefined || this.isBehind(gateId) ? undefined : this.#records.get(gateId);
   }
 
+  /** Whether the gate of a machine that was last seen in a cluster knows the end of a printing. */
+  hasEnded(clusterId: string, clusterJobId: string): boolean {
+    return this.all.some(
+      (gate) => gate.clusterId === clusterId && (gate.ended?.id === clusterJobId || gate.known.includes(clusterJobId)),
+    );
+  }
+
   /** Id of the gate of a printer; undefined: no machine is known at this place. */
   idOf(clusterId: string, printerId: string | null): string | undefined {
     return this.#records.shown(clusterId)?.gates.get(printerId) ?? this.#lastSeenAt(clusterId, printerId);

@@ -6,7 +6,7 @@ import type { Key } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
-import { highestRank, isUnplaced, lastAttempt, openAttempts, waitsOver } from '../model/item';
+import { highestRank, isOpen, isUnplaced, lastAttempt, openAttempts, waitsOver } from '../model/item';
 import { rankBetween } from '../model/rank';
 import type { Attempt, ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
@@ -309,6 +309,9 @@ function isOutOfSight(attempt: Attempt, now: number): boolean {
   return state === 'unknown' || age < 0 || age > UNLISTED;
 }
 
+/** Lived time for which a reservation of another queue must have been over before this queue releases it, ms. */
+const SPENT_FOR = 600_000;
+
 /** Room for one more copy whatever holds the cluster. */
 const ANY_ROOM: Room = { printers: Infinity, free: Infinity, known: new Set() };
 
@@ -322,10 +325,13 @@ export class Reservations {
   /** The reservations of all queues, by cluster, and the clusters in whose reservations each machine is. */
   readonly #all = new Map<string, ReservedCluster>();
   readonly #byMachine = new Map<string, Set<string>>();
+  /** Reservations of other queues that are over: since when (monotonic, ms), and for which attempt. */
+  readonly #spent = new Map<string, { since: number; attempt: number | null }>();
 
   constructor(
     private readonly store: QueueStore,
     private readonly queueId: string,
+    private readonly clock: Clock,
     private readonly machinesIn: (clusterId: string) => readonly string[],
   ) {}
 
@@ -400,6 +406,45 @@ export class Reservations {
       else areNowhere ||= attempt !== undefined && isOutOfSight(attempt, now);
     }
     return { seen, areNowhere };
+  }
+
+  /**
+   * Releases what another queue has reserved for a copy whose print has ended, if it has not done so for ten minutes: the
+   * queue may have been deleted while nobody watched it. `hasEnded`: whether a gate knows the end of a printing. An open
+   * print of unknown outcome is nobody's to release.
+   */
+  async releaseSpent(clusterId: string, hasEnded: (clusterJobId: string) => boolean): Promise<void> {
+    const now = this.clock.monotonic();
+    const holders = readReserved(await this.store.get(this.store.keyOf('queue-printer', clusterId)))?.holders ?? [];
+    const spent = new Set<string>();
+    for (const holder of holders) {
+      if (wordsOf(holder)[0] === this.queueId) continue;
+      const key = `${clusterId} ${holder}`;
+      const over = await this.#whenOver(holder, hasEnded);
+      const before = this.#spent.get(key);
+      if (!over) this.#spent.delete(key);
+      else if (before?.attempt !== over.attempt) this.#spent.set(key, { ...over, since: now });
+      else if (now - before.since >= SPENT_FOR) spent.add(holder);
+    }
+    if (spent.size === 0) return;
+    await this.#change(clusterId, (current) => current.filter((holder) => !spent.has(holder)));
+    for (const holder of spent) this.#spent.delete(`${clusterId} ${holder}`);
+  }
+
+  /** The attempt of a reservation of another queue that is over, null without one; undefined while it may be open. */
+  async #whenOver(
+    holder: string,
+    hasEnded: (clusterJobId: string) => boolean,
+  ): Promise<{ attempt: number | null } | undefined> {
+    const [queueId, itemId, copy] = wordsOf(holder);
+    const stored = await this.store.get(this.store.keyOf('queue-item', queueId, itemId));
+    if (stored === undefined) return { attempt: null };
+    const record = await new StoredItems(this.store, queueId).read(itemId, stored).catch(() => undefined);
+    if (!record) return undefined;
+    const last = lastAttempt(record, copy);
+    if (!last) return { attempt: null };
+    const isOver = !isOpen(last) || (last.clusterJobId !== null && hasEnded(last.clusterJobId));
+    return isOver ? { attempt: last.attempt } : undefined;
   }
 
   async release(clusterId: string, holder: string): Promise<void> {

@@ -142,6 +142,7 @@ export class Attempts {
   /** Resolves with the durable attempt; `reserved`: another queue has the printer; null: the item was changed meanwhile. */
   async #assign({ itemId, ...print }: Assignment): Promise<Attempt | 'reserved' | null> {
     const {
+      data,
       views,
       view: { refusals },
       queueId,
@@ -168,7 +169,12 @@ export class Attempts {
         this.#refuse(clusterId, unreserved(asPrintingError(thrown)));
         throw thrown;
       });
-      if (!isReserved) return 'reserved';
+      if (!isReserved) {
+        const hasEnded = (clusterJobId: string) => data.gates.hasEnded(clusterId, clusterJobId);
+        // What can't be released now is released with a later try.
+        await data.reservations.releaseSpent(clusterId, hasEnded).catch(() => undefined);
+        return 'reserved';
+      }
       await this.#records.write(itemId, change);
       isAssigned = attempt !== undefined;
       if (attempt) views.sending(clusterId, nameOf(itemId, attempt));

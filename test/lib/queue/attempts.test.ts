@@ -605,6 +605,52 @@ describe('queue/attempts', () => {
       assert.deepEqual(all.farm.sent.slice(3), ['C1 other']);
     });
 
+    for (const [how, leave] of [
+      ['that went with its Node-RED', async (gone: Runtime) => all.kill(gone)],
+      [
+        'whose printer could not be released when it was removed',
+        async (gone: Runtime) => {
+          gone.beforeUpdates((key) => {
+            if (key[0] === 'queue-printer') throw new Error('ENOSPC');
+          });
+          const closed = gone.queue.close(true);
+          await all.clock.advance(60_000);
+          await closed;
+          all.kill(gone);
+        },
+      ],
+    ] as const)
+      it(`waits for the print of a queue ${how} until it has ended, and not for ever`, async () => {
+        one = await all.begin({ printers: ['C1'] });
+        all.farm.lives.push([
+          [0, 'printing'],
+          [300, 'finished'],
+        ]);
+        await one.add('a');
+        await all.pass(20);
+        await leave(one);
+        const two = await other();
+        await two.add('b', { jobId: 'other' });
+        await all.pass(240);
+        assert.deepEqual(all.farm.sent, ['C1 job']);
+        await all.pass(3_600);
+        assert.deepEqual(all.farm.sent, ['C1 job', 'C1 other']);
+      });
+
+    it('waits for the print of a queue that is gone as long as nobody knows whether it began', async () => {
+      one = await all.begin({ printers: ['C1'] });
+      all.farm.dispatch = 'lost';
+      hide();
+      await one.add('a');
+      await all.pass(20);
+      all.kill(one);
+      all.farm.dispatch = 'accepted';
+      const two = await other();
+      await two.add('b', { jobId: 'other' });
+      await all.pass(7_200);
+      assert.deepEqual(all.farm.sent, ['C1 job']);
+    });
+
     it('waits no longer than until the other queue is removed, and again once it has come back', async () => {
       one = await all.begin(RULES);
       hide();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type PlateGate, plateOf } from '../../../lib/queue/model/gate';
 import { reservationOf, Reservations } from '../../../lib/queue/records/items';
 import { QueueStore } from '../../../lib/queue/records/records';
+import { systemClock } from '../../../lib/time/clock';
 import { OFFLINE, QueueFarm, type Runtime, SCOPE } from '../../helpers/queue-farm';
 import { answer, at, job, type Wire } from '../events/observations';
 
@@ -1373,8 +1374,8 @@ describe('queue: the plate of a machine', () => {
       const [first = '', second = ''] = copies;
       let here = ['P1', 'P3'];
       const records = new QueueStore(store(), SCOPE);
-      const own = new Reservations(records, 'queue', () => here);
-      const others = new Reservations(records, 'other', () => here);
+      const own = new Reservations(records, 'queue', systemClock, () => here);
+      const others = new Reservations(records, 'other', systemClock, () => here);
       const room = { printers: 2, free: 2, known: new Set<string>() };
       await own.reserve('C1', first, room);
       here = ['P3'];
