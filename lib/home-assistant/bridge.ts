@@ -74,8 +74,11 @@ interface Strays {
   lackedBy: unknown;
 }
 
-/** Interval at which each of several runtimes contradicts the last will of another one, ms. */
+/** Interval at which the bridge checks its own state, and each of several runtimes contradicts the last will of another one, ms. */
 const CONTRADICT = 60_000;
+
+/** Intervals without a fresh status of any printer after which the broker's figures count as old. */
+const SILENT = 3;
 
 /** Intervals without a status after which another runtime may have published the printer. */
 const GAP = 1.5;
@@ -121,10 +124,15 @@ export class Bridge {
   #lackedBy: unknown = null;
   /** Topics of bridges that were emptied. */
   readonly #leftBridges = new Set<string>();
+  /** Time of the last fresh status of any printer, or of the start, monotonic, ms. */
+  #freshAt: number;
+  /** What the bridge's topic says; null: nothing yet. */
+  #said: 'online' | 'offline' | null = null;
 
   constructor(options: BridgeOptions) {
     this.#options = options;
     const { clock, picture, store, nodeId, watcher } = options;
+    this.#freshAt = clock.monotonic();
     this.#announcements = new Announcements(store, nodeId);
     this.#turns = new CommandTurns(clock, this.#closing.signal);
     this.#remnants = new Remnants(store, nodeId);
@@ -170,7 +178,7 @@ export class Bridge {
   announce(): void {
     this.#later(async () => {
       this.#handovers?.renew();
-      this.#sayOnline();
+      this.#sayWhether();
       const { clock, watcher } = this.#options;
       const turns = new Turns(clock);
       for (const device of [...this.#devices.values()]) {
@@ -286,15 +294,25 @@ export class Bridge {
     this.#retain(topic, '');
   }
 
-  #sayOnline(): void {
-    this.#retain(this.#options.topics.bridge, 'online');
+  /**
+   * Says whether what the broker retains of the printers is current: a broker keeps it over a start that can read nothing. Of
+   * several runtimes, another one may read the printers.
+   */
+  #sayWhether(): void {
+    this.#said = this.#isCurrent ? 'online' : 'offline';
+    this.#retain(this.#options.topics.bridge, this.#said);
+  }
+
+  get #isCurrent(): boolean {
+    const { clock, interval, watcher } = this.#options;
+    return watcher.membership !== null || clock.monotonic() - this.#freshAt <= SILENT * interval * 1000;
   }
 
   #contradictOn(): void {
     const { clock, watcher } = this.#options;
     this.#cancel = clock.after(CONTRADICT, () => {
       if (this.#isClosed) return;
-      if (watcher.membership !== null) this.#sayOnline();
+      if (watcher.membership !== null || (this.#said === 'online' && !this.#isCurrent)) this.#sayWhether();
       this.#handovers?.witness();
       this.#contradictOn();
     });
@@ -318,6 +336,8 @@ export class Bridge {
     const device = await this.#device(clusterId, status.hostGuid);
     if (!device) return;
     const now = clock.monotonic();
+    if (!status.stale) this.#freshAt = now;
+    if (this.#said === 'offline') this.#sayWhether();
     if (this.#handovers && now - device.seenAt > GAP * interval * 1000) await this.#takeOver(device, this.#handovers);
     device.seenAt = now;
     // The cluster is fine, and shows no printers for some polls (wire facts, trap 17).

@@ -80,7 +80,12 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
   /** Waits for the deploy to end: what is sent earlier may be lost. */
   const open = async (): Promise<Topics> => {
     const topics = new Topics(settings.discoveryPrefix, settings.topicPrefix);
-    const client = await clientOf(RED, saved);
+    const client = await clientOf(RED, saved).catch(async (thrown: unknown) => {
+      await started;
+      // A broker retains what an earlier deploy has said of the printers.
+      if (!signal.aborted) this.send({ topic: topics.bridge, payload: 'offline', qos: 1, retain: true });
+      throw thrown;
+    });
     // Waits for the stored sign-in before it asks for a new one; the account reports a store that can't be read.
     await client.credentials.ready().catch(() => undefined);
     const only = (await readText(RED, this, settings.cluster, {})) ?? null;

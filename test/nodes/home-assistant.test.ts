@@ -357,6 +357,13 @@ describe('nodes/home-assistant', () => {
       assert.equal(all().length, 0);
     });
 
+  it('says that its printers are not available where its account can not be used', async () => {
+    await deploy({ account: 'nowhere' });
+    await time.settled();
+    const said = on('remote-printing/bridge').map(({ payload, qos, retain }) => [payload, qos, retain]);
+    assert.deepEqual(said, [['offline', 1, true]]);
+  });
+
   it('shares the polls of other nodes', async () => {
     const watching: Definition = {
       ...{ id: 'watch', type: 'remote-printing-cluster-status', account: 'account', interval: 10, send: 'always' },

@@ -270,6 +270,33 @@ describe('lib/home-assistant/bridge', () => {
     assert.deepEqual([one.count('p/bridge'), alone.count('p/bridge')], [3, 0]);
   });
 
+  describe('the topic of the bridge', () => {
+    const said = (one: Runtime) => one.sent.filter(({ topic }) => topic === 'p/bridge').map(({ payload }) => payload);
+
+    it('says offline where no printer was read since the start, and online with the first fresh status', async () => {
+      const one = runtime({ id: null });
+      one.bridge.announce();
+      await clock.advance(120_000);
+      assert.deepEqual(said(one), ['online', 'offline']);
+      await one.see({ ...statusOf('a', 'HOST-A'), stale: true });
+      one.bridge.announce();
+      await clock.advance(120_000);
+      assert.deepEqual(said(one).slice(2), ['offline', 'offline']);
+      await one.see(statusOf('a', 'HOST-A'));
+      assert.deepEqual(said(one).slice(4), ['online']);
+    });
+
+    it('says nothing more while fresh statuses come, also of a printer that is switched off', async () => {
+      const one = runtime({ id: null });
+      one.bridge.announce();
+      for (let minute = 0; minute < 5; minute++) {
+        await one.see(statusOf('a', 'HOST-A', { is_online: false }));
+        await clock.advance(25_000);
+      }
+      assert.deepEqual(said(one), ['online']);
+    });
+  });
+
   describe('where another runtime has published a printer', () => {
     const state = 'p/host-a/state';
     const idle = () => statusOf('a', 'HOST-A');
