@@ -127,6 +127,7 @@ function followJobs(
     const verdict = judge(traces, isOld ? 'gone' : (answers.get(id) ?? 'unanswered'));
     if (typeof verdict === 'string') {
       scan.recordMissing(id);
+      scan.recordAnswer(id, answers.get(id));
       continue;
     }
     const job = complete(verdict.job, traces.known?.job ?? traces.active);
@@ -215,7 +216,7 @@ class Scan {
 
   traces(id: string) {
     const known = this.known.get(id);
-    const missingFrom = known?.missingFrom ?? null;
+    const { missingFrom = null, unreadFrom = null } = known ?? {};
     return {
       active: this.active.get(id),
       past: this.past.get(id),
@@ -224,6 +225,7 @@ class Scan {
       missedBefore: missingFrom !== null,
       namingEnds: this.namingEnds,
       tooLong: missingFrom !== null && this.seen.lived - missingFrom >= TOO_LONG,
+      unread: unreadFrom === null ? 0 : this.seen.lived - unreadFrom,
     };
   }
 
@@ -232,6 +234,14 @@ class Scan {
     const known = this.known.get(id);
     if (known?.missingFrom !== null || this.active.has(id) || !this.#absenceCounts) return;
     this.known.set(id, { ...known, missingFrom: this.seen.lived });
+  }
+
+  /** Records since when the record of a known job can't be read. */
+  recordAnswer(id: string, answer: JobAnswer | undefined): void {
+    const known = this.known.get(id);
+    if (!known || answer === undefined) return;
+    const unreadFrom = answer === 'unanswered' ? (known.unreadFrom ?? this.seen.lived) : null;
+    if (unreadFrom !== known.unreadFrom) this.known.set(id, { ...known, unreadFrom });
   }
 
   /**

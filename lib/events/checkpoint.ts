@@ -34,6 +34,8 @@ export interface KnownJob {
   progress: number;
   /** Lived time at which it first was missing from a reachable cluster's lists; null while it is listed. */
   missingFrom: number | null;
+  /** Lived time at which its record, which is to say how it ended, first could not be read; null while there is no need to. */
+  unreadFrom: number | null;
   /** Number of events per recurring edge, by type and observed facts; absent without any. */
   edges?: Record<string, number>;
   /** Absent until it is seen printing, and in checkpoints of before standstills were followed. */
@@ -172,10 +174,10 @@ type Dated<T, Lived extends keyof T, Date extends string> = Omit<T, Lived> &
   Partial<Record<Date, string | null>>;
 
 /** A job that was missing by its date begins to be missing again. */
-function withLivedAbsence(job: Dated<KnownJob, 'missingFrom', 'missingSince'>, lived: number): KnownJob {
+function withLivedAbsence(job: Dated<KnownJob, 'missingFrom' | 'unreadFrom', 'missingSince'>, lived: number): KnownJob {
   const { missingSince, ...known } = job;
-  const { missingFrom = typeof missingSince === 'string' ? lived : null } = job;
-  return { ...known, missingFrom };
+  const { missingFrom = typeof missingSince === 'string' ? lived : null, unreadFrom = null } = job;
+  return { ...known, missingFrom, unreadFrom };
 }
 
 /** Omits a standstill in another form. */

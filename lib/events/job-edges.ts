@@ -15,6 +15,8 @@ import { type EndType, type EventBuilder, ofJob } from './print-event';
 
 const UNDER_WAY: readonly JobState[] = ['printing', 'paused', 'finishing'];
 const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
+/** Time for which the record of a job that waits for its plate is asked for before its times decide, lived ms. */
+const UNREAD_FOR = 10 * 60_000;
 
 const isProducing = ({ state }: PrintJob): boolean => UNDER_WAY.includes(state);
 
@@ -36,8 +38,8 @@ export function followJob(
   builder: EventBuilder | null,
 ): KnownJob {
   const figures = before && hasNothingNew(job, before.job) ? before.job : copyJob(complete(job, before?.job) ?? job);
-  // Neither makes an event: a job that is being aborted already shows the state of its end.
-  if (job.state === 'unknown' || isAborting(job)) {
+  // Neither makes an event: a job can show the state of its end before that end is decided.
+  if (job.state === 'unknown' || END_TYPES[job.state]) {
     const blank = {
       id,
       state: 'unknown',
@@ -47,7 +49,7 @@ export function followJob(
       progress: 0,
     } as const;
     const aborting = (before?.aborting ?? false) || isAborting(job);
-    return { ...(before ?? blank), aborting, missingFrom: null, job: figures };
+    return { ...(before ?? blank), aborting, missingFrom: null, unreadFrom: before?.unreadFrom ?? null, job: figures };
   }
 
   const underWay = isProducing(job);
@@ -65,6 +67,7 @@ export function followJob(
     ...(isPaused && { paused: true }),
     progress,
     missingFrom: null,
+    unreadFrom: isOver(job) ? (before?.unreadFrom ?? null) : null,
     job: figures,
   };
   // Memory holds thousands of queues: an unchanged job keeps its object.
@@ -167,7 +170,7 @@ export const copyJob = ({ materials, changesRequired, problems, ...job }: PrintJ
 
 /**
  * Result of reading a job's record (interface, endpoint 11): the job, `gone` if it does not exist, `unanswered` if the
- * read failed.
+ * read failed or is still to come.
  */
 export type JobAnswer = PrintJob | 'gone' | 'unanswered';
 
@@ -195,6 +198,8 @@ interface Traces {
   missedBefore: boolean;
   /** Whether it has been missing so long that its record no longer matters. */
   tooLong?: boolean;
+  /** Time for which its record could not be read, ms. */
+  unread: number;
   /** Machines that have named an end in a longer word. */
   namingEnds: readonly string[];
 }
@@ -212,7 +217,7 @@ const endAs = (job: PrintJob): Verdict => ({ type: END_TYPES[job.state] ?? 'job.
 
 /** Decides whether and how a job without a recorded end has ended (reference 3.3). */
 export function judge(
-  { active, past, known, absenceCounts, missedBefore, tooLong = false, namingEnds }: Traces,
+  { active, past, known, absenceCounts, missedBefore, tooLong = false, unread, namingEnds }: Traces,
   answer: JobAnswer | undefined,
 ): Verdict {
   if (past && isEndDecided(past)) return endAs(past);
@@ -229,6 +234,8 @@ export function judge(
   const left = [active, own, past].filter((job) => job !== undefined).filter(isPlateWaiting);
   const finished = left.find((job) => isFinishedByMachine(job, namingEnds));
   if (finished) return endAs(withNamedEnd(finished, namingEnds));
+  // A record that was not read may say otherwise than the times.
+  if (answer === 'unanswered' && unread < UNREAD_FOR) return 'open';
   if (known?.aborting || [own, past].some((job) => job && isAborting(job))) return { type: 'job.aborted', job: latest };
   // Left waiting for a person at the printer: its times show how it ended.
   const timed = left.find((job) => END_TYPES[job.state]);

@@ -79,7 +79,8 @@ const PRINT_JOBS = phrase`the print jobs`;
 
 /** Reads a print job instance (wire facts 8). `clusterId` is the cluster it was read from, for a record without one. */
 export function readPrintJob(wire: Json, clusterId: string | null = null): PrintJob {
-  const ratio = share(number(wire.time_elapsed), number(wire.time_total));
+  const [timeElapsed, timeTotal] = [duration(wire.time_elapsed), duration(wire.time_total)];
+  const ratio = share(timeElapsed, timeTotal);
   const changesRequired = readChanges(wire.configuration_changes_required);
   const metadata = record(record(wire.source)?.metadata);
   const status = text(wire.status);
@@ -96,8 +97,8 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
     serviceState,
     state: state === 'waiting' && changesRequired.length > 0 ? 'attention' : state,
     progress: ratio === null ? null : Math.round(ratio * 1000) / 10,
-    timeElapsed: duration(wire.time_elapsed),
-    timeTotal: duration(wire.time_total),
+    timeElapsed,
+    timeTotal,
     timeRemaining: duration(wire.time_remaining),
     started: flag(wire.started),
     printerId: text(wire.printer_uuid) ?? text(wire.printed_on_uuid),
@@ -123,8 +124,8 @@ export const storedJob = (stored: PrintJob): PrintJob => ({ ...readPrintJob({}),
 
 /** The elapsed share of the total time, 0 to 1; null if the times don't show it (wire facts, trap 22). */
 function share(elapsed: number | null, total: number | null): number | null {
-  if (elapsed === null || total === null || total <= 0) return null;
-  return Math.min(1, Math.max(0, elapsed / total));
+  if (elapsed === null || total === null || total === 0) return null;
+  return Math.min(1, elapsed / total);
 }
 
 /**

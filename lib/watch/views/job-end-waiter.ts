@@ -65,6 +65,8 @@ export class JobEndWaiter implements Subscriber {
   #isReading = false;
   /** Whether the last read found no record of the job. */
   #wasMissing = false;
+  /** When a read of the record first failed since the last one that did not, monotonic ms; null: it did not fail. */
+  #unreadFrom: number | null = null;
   /** The job in the history of the last status. */
   #past: PrintJob | undefined;
   #resolve!: (end: JobEnd) => void;
@@ -131,7 +133,10 @@ export class JobEndWaiter implements Subscriber {
         readJobRecord(service, this.poller.clusterId, this.clusterJobId, deadline),
       );
       const { namingEnds } = this.poller;
-      const traces = { active: undefined, past: this.#past, known: undefined, absenceCounts: true, namingEnds };
+      const now = clock.monotonic();
+      this.#unreadFrom = answer === 'unanswered' ? (this.#unreadFrom ?? now) : null;
+      const unread = now - (this.#unreadFrom ?? now);
+      const traces = { active: undefined, past: this.#past, known: undefined, absenceCounts: true, unread, namingEnds };
       const verdict = judge({ ...traces, missedBefore: this.#wasMissing }, answer);
       this.#wasMissing = answer === 'gone' || (this.#wasMissing && answer === 'unanswered');
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);

@@ -361,8 +361,38 @@ describe('advance: ends', () => {
     it('gets its end from its times last', () => {
       const word = own(at('a', 'wait_cleanup', 50));
       assert.deepEqual(printing().poll(cleanup(95), { a: word }), ['job.finished a']);
-      assert.deepEqual(printing().poll(cleanup(94)), ['job.aborted a']);
+      assert.deepEqual(printing().poll(cleanup(94), { a: word }), ['job.aborted a']);
       assert.deepEqual(printing().poll(cleanup(94), { a: 'gone' }), ['job.aborted a']);
+    });
+
+    it('gets its end from its record where that could be read only later', () => {
+      for (const left of [cleanup(94), past(at('a', 'wait_cleanup', 94))]) {
+        const story = printing();
+        assert.deepEqual(story.poll(left), []);
+        assert.deepEqual(story.poll(left), []);
+        assert.deepEqual(story.asked, ['a']);
+        assert.deepEqual(story.poll(left, { a: own(job('a', 'finished')) }), ['job.finished a']);
+      }
+    });
+
+    it('gets its end from its times where its record can’t be read for ten minutes', () => {
+      const story = printing();
+      assert.deepEqual(story.poll(cleanup(94)), []);
+      story.skip(8);
+      assert.deepEqual(story.poll(cleanup(94)), []);
+      assert.deepEqual(story.poll(cleanup(94)), ['job.aborted a']);
+    });
+
+    it('has no event but its end where it was first seen while its record could not be read', () => {
+      const story = begun();
+      assert.deepEqual(story.poll(cleanup(94)), []);
+      assert.deepEqual(story.poll(cleanup(94), { a: own(job('a', 'finished')) }), ['job.finished a']);
+    });
+
+    it('has an unknown share where its elapsed time is negative', () => {
+      const story = printing();
+      assert.deepEqual(story.poll(cleanup(-0.1), { a: 'gone' }), []);
+      assert.deepEqual(story.poll(past(job('a', 'finished'))), ['job.finished a']);
     });
 
     it('stays open without times', () => {
@@ -376,7 +406,8 @@ describe('advance: ends', () => {
     it('ends as aborted after aborting, whatever its times', () => {
       const story = printing();
       assert.deepEqual(story.poll(jobs(at('a', 'aborting', 97))), []);
-      assert.deepEqual(story.poll(cleanup(97)), ['job.aborted a']);
+      assert.deepEqual(story.poll(cleanup(97)), []);
+      assert.deepEqual(story.poll(cleanup(97), { a: 'gone' }), ['job.aborted a']);
     });
   });
 
@@ -390,12 +421,12 @@ describe('advance: ends', () => {
 
     it('has not ended yet', () => {
       assert.deepEqual(aborting().poll(jobs(job('a', 'aborted'))), ['job.aborted a']);
-      assert.deepEqual(aborting().poll(past(job('a', 'aborting'))), ['job.aborted a']);
+      assert.deepEqual(aborting().poll(past(job('a', 'aborting')), { a: 'gone' }), ['job.aborted a']);
       assert.deepEqual(aborting().poll(past(job('a', 'failed'))), ['job.failed a']);
     });
 
     it('ends as aborted when it vanishes', () => {
-      assert.deepEqual(aborting().poll(answer()), ['job.aborted a']);
+      assert.deepEqual(aborting().poll(answer()), []);
       assert.deepEqual(aborting().poll(answer(), { a: 'gone' }), ['job.aborted a']);
       assert.deepEqual(aborting().poll(answer(), { a: own(job('a', 'aborting', { state: 'in_progress' })) }), []);
       assert.deepEqual(

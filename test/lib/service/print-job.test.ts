@@ -185,7 +185,7 @@ describe('readPrintJob', () => {
     assert.equal(progress(undefined, 100), null);
     assert.equal(progress(50, 0), null);
     assert.equal(progress(150, 100), 100);
-    assert.equal(progress(-5, 100), 0);
+    assert.equal(progress(-1, 100), null);
     assert.equal(progress(1, 3), 33.3);
     assert.equal(progress('30', '120'), 25);
   });

@@ -164,6 +164,18 @@ describe('Watcher', () => {
       assert.deepEqual(witness.delivered(), ['job.failed a']);
     });
 
+    it('reports the ends of more jobs than one poll reads by the records of all', async () => {
+      const ids = Array.from({ length: 15 }, (_, index) => `J${index}`);
+      const show = (status: string, percent: number) =>
+        service.cluster('C1', answer({ print_jobs: ids.map((id) => at(id, status, percent)) }));
+      show('printing', 50);
+      const watch = await account.watched('C1', { milestones: [] });
+      for (const id of ids) service.records.set(id, at(id, 'finished', 94));
+      show('wait_cleanup', 94);
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(watch.delivered().sort(), ids.map((id) => `job.finished ${id}`).sort());
+    });
+
     it('reports a job as ended once the service neither lists nor finds it', async () => {
       for (const failure of [notFound(), undefined]) {
         const own = new ScriptedAccount();
