@@ -1,11 +1,16 @@
 import { type Checkpoint, VERSION } from './checkpoint';
 import { EventBuilder, makeEvent, type PrintEvent } from './print-event';
 
+/** Removed clusters that are remembered: one of them may be connected again, under a new id. */
+const REMOVED_KEPT = 100;
+
 /** The clusters of an account as last listed: plain JSON (reference 6). */
 export interface ListCheckpoint {
   version: 2;
   count: number;
   known: KnownCluster[];
+  /** Latest last; absent in checkpoints of before they were remembered. */
+  removed?: KnownCluster[];
 }
 
 export interface KnownCluster {
@@ -29,28 +34,36 @@ export function readListCheckpoint(stored: unknown): ListCheckpoint | null {
   return checkpoint?.version === VERSION ? (checkpoint as ListCheckpoint) : null;
 }
 
+/** A cluster as listed. */
+type Listed = ListedIdentity & { online: boolean | null };
+
 /**
  * Compares a complete cluster list with the one before it (reference 3.3); the first list makes no events. A cluster
- * counts as removed when two lists in a row lack it: a single odd answer is no proof. `reboundEvent` makes the events
- * of clusters with a new id.
+ * counts as removed when two lists in a row lack it: a single odd answer is no proof. A machine whose former id is missing,
+ * removed or offline has moved to its new one; `reboundEvent` makes the event. `left`: former ids that are still listed.
  */
-export function advanceList<T extends ListedIdentity>(
+export function advanceList<T extends Listed>(
   before: ListCheckpoint | null,
   clusters: readonly T[],
   { at, late = false }: { at: string; late?: boolean },
-): { checkpoint: ListCheckpoint; events: PrintEvent[]; rebounds: Rebound<T>[] } {
+): { checkpoint: ListCheckpoint; events: PrintEvent[]; rebounds: Rebound<T>[]; left: ReadonlySet<string> } {
   let count = before?.count ?? 0;
   const events: PrintEvent[] = [];
   const rebounds: Rebound<T>[] = [];
   const absent: KnownCluster[] = [];
+  const removed: KnownCluster[] = [];
+  const left = new Set<string>();
 
   if (before) {
-    const listed = new Set(clusters.map(({ clusterId }) => clusterId));
-    const known = new Set(before.known.map(({ clusterId }) => clusterId));
-    const missing = new Map(
-      before.known.filter(({ clusterId }) => !listed.has(clusterId)).map((c) => [c.clusterId, c]),
+    const known = new Map(before.known.map((cluster) => [cluster.clusterId, cluster]));
+    const listed = new Map(clusters.map((cluster) => [cluster.clusterId, cluster]));
+    const missing = new Map([...known].filter(([clusterId]) => !listed.has(clusterId)));
+    const wasRemoved = new Map((before.removed ?? []).map((cluster) => [cluster.clusterId, cluster]));
+    const gone = [...wasRemoved.values(), ...missing.values()];
+    const goneByHost = new Map(gone.map(({ hostGuid, clusterId }) => [hostGuid, clusterId]));
+    const listedByHost = new Map(
+      clusters.filter(({ clusterId }) => known.has(clusterId)).map((cluster) => [cluster.hostGuid, cluster]),
     );
-    const byHost = new Map([...missing.values()].map((cluster) => [cluster.hostGuid, cluster.clusterId]));
     const edge = (type: 'cluster.added' | 'cluster.removed', { clusterId, name }: KnownCluster) => {
       const builder = new EventBuilder({ clusterId, clusterName: name, at, late, count, since: at });
       builder.edge(type, '', {});
@@ -59,31 +72,49 @@ export function advanceList<T extends ListedIdentity>(
     };
     const fresh = clusters.filter(({ clusterId }) => !known.has(clusterId));
     const added = fresh.filter((cluster) => {
-      const previous = cluster.hostGuid === null ? undefined : byHost.get(cluster.hostGuid);
-      if (previous === undefined || !missing.delete(previous)) return true;
+      const { clusterId, hostGuid, online } = cluster;
+      if (hostGuid === null) return true;
+      const other = listedByHost.get(hostGuid);
+      const previous = other?.clusterId ?? goneByHost.get(hostGuid);
+      if (previous === undefined || previous === clusterId) return true;
+      // Its machine is under the other id, or will be again: a single list without that one is no proof.
+      const isThere = other !== undefined || missing.get(previous)?.missing === undefined;
+      if (online === false && isThere && !wasRemoved.has(previous)) return !left.add(clusterId);
+      // Two clusters that are online are two machines.
+      if (other && other.online !== false) return true;
+      listedByHost.set(hostGuid, cluster);
+      missing.delete(previous);
+      if (other) left.add(previous);
       rebounds.push({ previous, cluster });
       return false;
     });
     for (const cluster of missing.values()) {
-      if (cluster.missing) edge('cluster.removed', cluster);
-      else absent.push({ ...cluster, missing: true });
+      if (!cluster.missing) absent.push({ ...cluster, missing: true });
+      else {
+        edge('cluster.removed', cluster);
+        removed.push(identityOf(cluster));
+      }
     }
     added.forEach((cluster) => edge('cluster.added', cluster));
+    const present = new Set([...listed.keys(), ...rebounds.map(({ previous }) => previous)]);
+    removed.unshift(...[...wasRemoved.values()].filter(({ clusterId }) => !present.has(clusterId)));
   }
-  const known = clusters.map(({ clusterId, hostGuid, name }) => ({ clusterId, hostGuid, name }));
-  return { checkpoint: { version: 2, count, known: [...known, ...absent] }, events, rebounds };
+  const known = [...clusters.filter(({ clusterId }) => !left.has(clusterId)).map(identityOf), ...absent];
+  return { checkpoint: { version: 2, count, known, removed: removed.slice(-REMOVED_KEPT) }, events, rebounds, left };
 }
 
-/** The same checkpoint without the rebound clusters' new ids. */
+const identityOf = ({ clusterId, hostGuid, name }: ListedIdentity): KnownCluster => ({ clusterId, hostGuid, name });
+
+/** The same checkpoint without the new ids of clusters that were listed under another one before. */
 export function withoutRebounds(
   checkpoint: ListCheckpoint,
   before: ListCheckpoint | null,
   rebounds: readonly Rebound<ListedIdentity>[],
 ): ListCheckpoint {
-  if (rebounds.length === 0) return checkpoint;
-  const previous = new Set(rebounds.map((rebound) => rebound.previous));
-  const next = new Set(rebounds.map(({ cluster }) => cluster.clusterId));
-  const old = before?.known.filter(({ clusterId }) => previous.has(clusterId)) ?? [];
+  const moved = new Map(rebounds.map(({ previous, cluster }) => [previous, cluster.clusterId]));
+  // Nobody may poll the former id of a cluster that was removed.
+  const old = before?.known.filter(({ clusterId }) => moved.has(clusterId)) ?? [];
+  const next = new Set(old.map(({ clusterId }) => moved.get(clusterId)));
   return { ...checkpoint, known: [...checkpoint.known.filter(({ clusterId }) => !next.has(clusterId)), ...old] };
 }
 

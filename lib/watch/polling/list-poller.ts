@@ -7,6 +7,7 @@ import { isoTime } from '../../time/clock';
 import { isSecured, isStillOwned, LIST, SOLE_OWNER } from '../checkpoints/checkpoint-store';
 import type { ListedCluster, ListMemory, ScopeMemory } from '../checkpoints/memory';
 import { type Answer, type Poll, PollLoop } from './poll-loop';
+import type { Poller } from './poller';
 import type { EventReceiver, PollingAccount, PollMoves, PollReports } from './types';
 
 /** Shortest interval between reads of the list, ms (wire facts, trap 41). */
@@ -24,6 +25,8 @@ export interface ListSubscriber {
   follow(clusterIds: readonly string[]): Promise<void>;
   /** Called after `follow`, with the known clusters, and with the failure where the list could not be read. */
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void;
+  /** Joins the new id of a machine, and leaves the former one. */
+  moveTo(poller: Poller, previous: string): void;
   deliverAll(events: PrintEvent[]): boolean;
 }
 
@@ -43,6 +46,8 @@ export class ListPoller extends PollLoop<ListResult> {
   #polledAt = -Infinity;
   #hasLeft = false;
   #memory: ListMemory | null = null;
+  /** Former ids of machines, which the last list still contains. */
+  #left: ReadonlySet<string> = new Set();
 
   constructor(account: PollingAccount, reports: PollReports, moves: PollMoves) {
     super(LIST, account, reports, moves);
@@ -65,7 +70,9 @@ export class ListPoller extends PollLoop<ListResult> {
     // All runtimes use the published list: shares computed from different lists would conflict.
     if (known && ownership !== SOLE_OWNER)
       return known.filter(({ missing }) => !missing).map(({ clusterId }) => clusterId);
-    return list.last ? [...list.last.keys()] : (known?.map(({ clusterId }) => clusterId) ?? null);
+    return list.last
+      ? [...list.last.keys()].filter((clusterId) => !this.#left.has(clusterId))
+      : (known?.map(({ clusterId }) => clusterId) ?? null);
   }
 
   get polledAt(): number {
@@ -117,6 +124,11 @@ export class ListPoller extends PollLoop<ListResult> {
   async recall(): Promise<readonly string[]> {
     if (!this.clusterIds) await this.#load();
     return this.clusterIds ?? [];
+  }
+
+  /** Has all subscribers join the new id of a machine: they may have left the former one. */
+  moveTo(poller: Poller, previous: string): void {
+    for (const subscriber of this.#subscribers) subscriber.moveTo(poller, previous);
   }
 
   wake({ anew = false } = {}): void {
@@ -202,10 +214,11 @@ export class ListPoller extends PollLoop<ListResult> {
     const { clock, checkpoints, ownership } = this.account;
     const before = memory.checkpoint;
     const context = { at: isoTime(clock.now()), late: memory.nextEventsAreLate };
-    const { checkpoint, events, rebounds } = advanceList(before, clusters, context);
+    const { checkpoint, events, rebounds, left } = advanceList(before, clusters, context);
     if (lock !== UNLOSABLE_LOCK && events.length > 0 && !(await isSecured(ownership, LIST, lock))) return;
     if (!isStillOwned(ownership, LIST, lock)) return;
     this.deliver(events);
+    this.#left = left;
     // Among several runtimes the old id stays until its owner has reported the new one.
     memory.checkpoint = ownership === SOLE_OWNER ? checkpoint : withoutRebounds(checkpoint, before, rebounds);
     memory.recordWatched();

@@ -66,14 +66,15 @@ export class Pollers implements PollMoves {
       if (isWhole && to.hasCheckpoint) this.account.checkpoints.write(scope, cluster.clusterId, to);
       this.account.checkpoints.write(scope, previous, from);
       this.#replaceListed(scope, previous, cluster);
+      this.list.moveTo(this.of(cluster.clusterId), previous);
     }
     return this.redirect(previous, cluster.clusterId);
   }
 
-  /** Handles a new id found in the list. The runtime that polls the old id reports the move. */
+  /** Handles a new id found in the list. The runtime that polls the old id reports the move; any may if none polls it. */
   async rebindListed(rebound: Rebound<ListedCluster>): Promise<void> {
     const { previous, cluster } = rebound;
-    if (this.account.ownership.isOurs(previous)) {
+    if (await this.account.ownership.claim(previous)) {
       await this.rebind(rebound);
       return;
     }

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { readCluster, type Cluster } from '../../../lib/service/cluster';
 import { advanceList, reboundEvent, type ListCheckpoint } from '../../../lib/events/list-changes';
 
-const cluster = (clusterId: string, hostGuid: string | null = `guid-${clusterId}`): Cluster => {
-  const read = readCluster({ cluster_id: clusterId, host_guid: hostGuid, friendly_name: `name-${clusterId}` });
+const cluster = (clusterId: string, hostGuid: string | null = `guid-${clusterId}`, online?: boolean): Cluster => {
+  const name = `name-${clusterId}`;
+  const read = readCluster({ cluster_id: clusterId, host_guid: hostGuid, friendly_name: name, is_online: online });
   assert(read);
   return read;
 };
@@ -16,7 +17,10 @@ function deliver(...lists: Cluster[][]) {
     const step = advanceList(checkpoint, clusters, { at: '2026-01-01T00:00:00.000Z' });
     checkpoint = JSON.parse(JSON.stringify(step.checkpoint)) as ListCheckpoint;
     ids.push(...step.events.map(({ id }) => id));
-    return step.events.map(({ type, clusterId }) => `${type} ${clusterId}`);
+    return [
+      ...step.events.map(({ type, clusterId }) => `${type} ${clusterId}`),
+      ...step.rebounds.map(({ previous, cluster: { clusterId } }) => `${previous} to ${clusterId}`),
+    ];
   });
   assert.equal(new Set(ids).size, ids.length, 'an id is repeated');
   return delivered;
@@ -56,6 +60,45 @@ describe('advanceList', () => {
   it('reports one cluster as removed and another as added where both have the nil GUID as their host’s', () => {
     const [a, b] = ['a', 'b'].map((id) => cluster(id, '00000000-0000-0000-0000-000000000000')) as [Cluster, Cluster];
     assert.deepEqual(deliver([a], [b], [b]), [[], ['cluster.added b'], ['cluster.removed a']]);
+  });
+
+  it('reports only the new id of a machine whose former id was removed or is offline', () => {
+    const [old, next, other] = [cluster('a', 'G'), cluster('b', 'G', true), cluster('other')];
+    const offline = cluster('a', 'G', false);
+    assert.deepEqual(deliver([old, other], [other], [other], [other], [next, other], [next, other]), [
+      [],
+      [],
+      ['cluster.removed a'],
+      [],
+      ['a to b'],
+      [],
+    ]);
+    assert.deepEqual(deliver([old], [offline, next], [offline, next], [next], [next], [old], [old]), [
+      [],
+      ['a to b'],
+      [],
+      [],
+      [],
+      ['b to a'],
+      [],
+    ]);
+  });
+
+  it('reports no move back to a former id that is listed as offline while a single list lacks the new one', () => {
+    const [old, next] = [cluster('a', 'G', false), cluster('b', 'G', true)];
+    assert.deepEqual(deliver([cluster('a', 'G')], [old, next], [old], [old, next]), [[], ['a to b'], [], []]);
+  });
+
+  it('follows the list of an older checkpoint, which remembers no removed clusters', () => {
+    const { removed: _removed, ...older } = advanceList(null, [cluster('a')], { at: '' }).checkpoint;
+    assert.deepEqual(advanceList(older, [cluster('a')], { at: '' }).events, []);
+  });
+
+  it('remembers the last 100 removed clusters', () => {
+    const some = Array.from({ length: 101 }, (_, index) => cluster(`${index}`));
+    const [first = cluster('0'), second = cluster('1')] = some;
+    const moved = [cluster('x', first.hostGuid), cluster('y', second.hostGuid)];
+    assert.deepEqual(deliver(some, [], [], moved).at(-1), ['cluster.added x', '1 to y']);
   });
 
   it('identifies a rebound in both directions', () => {

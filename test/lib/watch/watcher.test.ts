@@ -641,6 +641,35 @@ describe('Watcher', () => {
       ]);
     });
 
+    it('reports the end of a print under the new id of a printer that was disconnected for long', async () => {
+      const show = (...print_jobs: Wire[]) => service.cluster('C1', jobs(...print_jobs));
+      service.cluster('C2');
+      show();
+      const all = await account.watched(null, { milestones: [] });
+      await clock.advance(MINUTE);
+      show(at('a', 'printing', 10));
+      await clock.advance(2 * MINUTE);
+      service.remove('C1');
+      await clock.advance(5 * MINUTE);
+      service.cluster('N1', answer({ recently_completed: [at('a', 'finished', 100)] }), { host_guid: 'G-C1' });
+      await clock.advance(3 * MINUTE);
+      assert.deepEqual(all.delivered(), ['job.started a', 'cluster.removed', 'cluster.rebound=N1', 'job.finished a']);
+      assert.deepEqual(pluck(all.rounds.at(-1)?.results ?? [], 'clusterId').sort(), ['C2', 'N1']);
+    });
+
+    it('reports a move while the former id is still listed as offline', async () => {
+      service.cluster('C1', jobs(at('a', 'printing', 10)));
+      const all = await account.watched(null, { milestones: [] });
+      await clock.advance(MINUTE);
+      service.cluster('C1', answer({ is_online: false }), { is_online: false });
+      service.cluster('N1', jobs(at('a', 'printing', 20)), { host_guid: 'G-C1', is_online: true });
+      await clock.advance(3 * MINUTE);
+      assert.deepEqual(all.delivered(), ['cluster.rebound=N1']);
+      const before = service.count('clusterStatus N1');
+      await clock.advance(5 * MINUTE);
+      assert.equal(service.count('clusterStatus N1'), before + 5, 'polled once a minute');
+    });
+
     it('reports the end of a print while the list lacks a printer that another watch polls', async () => {
       service.cluster('C2', jobs(at('a', 'printing', 30)));
       const witness = account.watch(null);
