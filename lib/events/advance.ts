@@ -4,7 +4,7 @@ import type { PrintJob } from '../service/print-job';
 import { isoTime, isTime } from '../time/clock';
 import type { Checkpoint, Ended, KnownJob, Standstill } from './checkpoint';
 import { EventBuilder, type EventDraft, ofJob } from './print-event';
-import { complete, copyJob, endJob, followJob, type JobAnswer, judge } from './job-edges';
+import { complete, copyJob, endJob, followJob, type JobAnswer, judge, withLastWords } from './job-edges';
 import { isReachable, together, timeOf, type Observation } from './observation';
 import { followMaintenance, followPlates, followPrinters } from './printer-edges';
 import { followStandstill, lasting, standstillStep } from './standstill';
@@ -186,9 +186,11 @@ class Scan {
     readonly before: Checkpoint | null,
     readonly seen: Observation,
   ) {
-    this.active = byId(seen.jobs);
     this.past = byId(seen.history);
     this.known = new Map(before?.jobs.map((job) => [job.id, job]));
+    this.active = byId(seen.jobs);
+    for (const [id, job] of this.active)
+      this.active.set(id, withLastWords(job, this.known.get(id), seen.withoutChanges.has(id)));
     this.#knownBefore = new Set(this.known.keys());
     this.ended = new Map(before?.ended.map((end) => [end.id, end]));
     this.namingEnds = together(before?.namingEnds ?? [], seen.namingEnds);

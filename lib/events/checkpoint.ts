@@ -96,8 +96,10 @@ export interface PlateCheckpoint {
 export interface PrinterCheckpoint {
   id: string;
   status: string | null;
-  /** Keys of the faults in the last observation. */
+  /** Keys of the faults in the last observation that listed any. */
   faults: string[];
+  /** The same of the errors; absent in checkpoints in which `faults` held those of both lists. */
+  errors?: string[];
   /** Firmware versions that have become an event. */
   firmware: string[];
   extruders: ExtruderCheckpoint[];

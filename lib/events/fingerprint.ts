@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { PrintJob } from '../service/print-job';
-import type { Printer } from '../service/printer';
+import type { FaultLists, Printer } from '../service/printer';
 import { advance, openQuestions } from './advance';
 import type { Checkpoint } from './checkpoint';
 import { materialFacts } from './extruder-edges';
@@ -10,7 +10,8 @@ import type { Observation } from './observation';
  * Digest of everything in an observation but its figures. After an observation that left no open question, an equal
  * fingerprint means no event, and the same status except for its figures (`Figures`).
  */
-export function fingerprint({ status, jobs, history, faults, hostPrinterId, namingEnds }: Observation): string {
+export function fingerprint(observation: Observation): string {
+  const { status, jobs, history, withoutChanges, faults, hostPrinterId, namingEnds } = observation;
   const host = status.printers[0]?.printerId ?? null;
   const seen: unknown[] = [
     status.name,
@@ -29,9 +30,9 @@ export function fingerprint({ status, jobs, history, faults, hostPrinterId, nami
   for (const printer of status.printers) {
     pushPrinter(seen, printer);
     const found = printer.printerId === null ? undefined : faults.get(printer.printerId);
-    seen.push(found && [...found.keys()], materialFacts({ status, printer }));
+    seen.push(keysOf(found?.faults), keysOf(found?.errors), materialFacts({ status, printer }));
   }
-  seen.push(jobs?.length);
+  seen.push(jobs?.length, [...withoutChanges]);
   for (const job of status.jobs) pushJob(seen, job, status.clusterId, host);
   seen.push(history?.length);
   for (const job of history ?? [])
@@ -48,6 +49,8 @@ export function fingerprint({ status, jobs, history, faults, hostPrinterId, nami
     );
   return hash('sha256', JSON.stringify(seen), 'base64');
 }
+
+const keysOf = (faults: FaultLists['faults'] | undefined) => faults && [...faults.keys()];
 
 /** Stands for an expected word; no word that was read is a list. */
 const EXPECTED: readonly never[] = [];

@@ -93,6 +93,20 @@ function addProgress(id: string, from: number, to: number, job: PrintJob, builde
   builder.step('job.progress', id, { of: 'milestones', from, to }, ofJob(job));
 }
 
+/**
+ * A job as last known in what its record does not say: a missing status is no other one as long as the coarse state is the
+ * same, and missing changes are not resolved (wire facts 8).
+ */
+export function withLastWords(job: PrintJob, known: KnownJob | undefined, lacksChanges: boolean): PrintJob {
+  if (!known) return job;
+  const { state } = known;
+  const { status, serviceState, changesRequired } = known.job;
+  const isSameState = job.serviceState === null || job.serviceState === serviceState;
+  if (job.status === null && status !== null && isSameState) return { ...job, status, state, changesRequired };
+  const stillNeedsChanges = state === 'attention' && job.state === 'waiting' && job.status === status;
+  return lacksChanges && stillNeedsChanges ? { ...job, state, changesRequired } : job;
+}
+
 /** Elapsed time of a print, or else its progress. */
 const timeOf = ({ timeElapsed, progress }: PrintJob): string =>
   `${timeElapsed ?? (progress === null ? '-' : `${progress}%`)}`;

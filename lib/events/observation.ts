@@ -1,7 +1,7 @@
 import { readClusterStatus, statusRecord, type ClusterStatus, type StatusContext } from '../service/cluster';
 import { namesEnd } from '../service/job-words';
-import { readPrintJobs, type PrintJob } from '../service/print-job';
-import { readFaults, type Fault } from '../service/printer';
+import { instanceId, lacksChanges, readPrintJobs, type PrintJob } from '../service/print-job';
+import { type FaultLists, readFaults } from '../service/printer';
 import { records, text } from '../service/json-readers';
 import { machineOf, withNamedEnd } from './job-edges';
 
@@ -17,8 +17,10 @@ export interface Observation {
   /** Null if the answer lacks this list, so that absence from it is meaningless. */
   jobs: PrintJob[] | null;
   history: PrintJob[] | null;
-  /** Faults by printer and by key. Lacks a printer whose record has no list of faults. */
-  faults: Map<string, Map<string, Fault>>;
+  /** Queued jobs whose record lacks the changes that they require, by id. */
+  withoutChanges: ReadonlySet<string>;
+  /** By printer. */
+  faults: ReadonlyMap<string, FaultLists>;
   hostPrinterId: string | null;
   /** Machines that have named the end of a print in one of the longer words, now or before (reference 3.3). */
   namingEnds: readonly string[];
@@ -38,11 +40,10 @@ export function observe(data: unknown, context: ObservationContext): Observation
   if (!wire) return null;
   const status = readClusterStatus(wire, context);
   const { print_jobs: jobs, recently_completed: history } = wire;
-  const faults = new Map<string, Map<string, Fault>>();
+  const faults = new Map<string, FaultLists>();
   for (const printer of records(wire.printers)) {
     const id = text(printer.uuid);
-    const found = readFaults(printer);
-    if (id !== null && found && !faults.has(id)) faults.set(id, found);
+    if (id !== null && !faults.has(id)) faults.set(id, readFaults(printer));
   }
   const past = Array.isArray(history) ? wholeHistory(history, status) : null;
   const { namingEnds: known = [] } = context;
@@ -59,6 +60,11 @@ export function observe(data: unknown, context: ObservationContext): Observation
     staleFrom: context.staleFrom,
     jobs: Array.isArray(jobs) && !status.stale ? status.jobs : null,
     history: past && (past.length === status.history.length ? status.history : named(past)),
+    withoutChanges: new Set(
+      records(jobs)
+        .filter(lacksChanges)
+        .flatMap((job) => instanceId(job) ?? []),
+    ),
     faults,
     hostPrinterId: context.hostPrinterId ?? status.printers[0]?.printerId ?? null,
     namingEnds,

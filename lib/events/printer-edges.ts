@@ -1,5 +1,6 @@
 import { STATUS_LIST } from '../rules/limits';
 import { isPlateWaiting } from '../service/job-words';
+import { allFaults } from '../service/printer';
 import type { Checkpoint, PlateCheckpoint, PrinterCheckpoint } from './checkpoint';
 import { passed, type Thresholds } from './edges';
 import { followMaterials } from './extruder-edges';
@@ -70,9 +71,11 @@ function followPrinter(
     edges?.edge('printer.status', `${id}/${printer.status}`, { ...ids, previous, value: printer.status });
   }
 
-  const faults = seen.faults.get(id);
-  for (const [key, fault] of faults ?? []) {
-    if (!before?.faults.includes(key)) edges?.edge('printer.fault', `${id}/${key}`, { ...ids, value: fault }, fault.at);
+  const lists = seen.faults.get(id) ?? { faults: null, errors: null };
+  const { faults = [], errors = [] } = before ?? {};
+  for (const [key, fault] of allFaults(lists)) {
+    const isNew = !faults.includes(key) && !errors.includes(key);
+    if (isNew) edges?.edge('printer.fault', `${id}/${key}`, { ...ids, value: fault }, fault.at);
   }
 
   const { version, latest, updateStatus } = printer.firmware;
@@ -88,7 +91,8 @@ function followPrinter(
   return {
     id,
     status: printer.status ?? previous,
-    faults: faults ? [...faults.keys()] : (before?.faults ?? []),
+    faults: lists.faults ? [...lists.faults.keys()] : faults,
+    errors: lists.errors ? [...lists.errors.keys()] : errors,
     firmware,
     ...followMaterials(before, { status: seen.status, printer }, edges),
   };
@@ -124,8 +128,11 @@ export function followPlates(
   for (const job of jobs) {
     const id = job.clusterJobId;
     // A job that is listed twice has one plate.
-    if (id === null || after.has(id) || !isPlateWaiting(job)) continue;
+    if (id === null || after.has(id)) continue;
     const last = known.find((plate) => plate.id === id);
+    // Without its word, a job does not show whether its plate still waits.
+    if (last && job.status === null) after.set(id, last);
+    if (!isPlateWaiting(job)) continue;
     const plate = last ? waitingPlate(last, lived) : { id, from: before?.jobsSeen ? lived : null, minutes: 0 };
     if (last && plate.minutes > last.minutes) builder?.step('plate.awaiting', id, stepOf(last, plate), ofJob(job));
     const { missing: _back, ...present } = plate;

@@ -87,8 +87,7 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
   const serviceState = text(wire.state);
   const state = stateOf({ status, serviceState }, ratio);
   return {
-    // Older answers use other names for the instance's id (wire facts 7).
-    clusterJobId: text(wire.uuid) ?? text(wire.job_instance_uuid) ?? text(wire.cluster_job_id),
+    clusterJobId: instanceId(wire),
     jobId: text(wire.cloud_job_id),
     clusterId: text(wire.cluster_id) ?? clusterId,
     name: text(wire.name),
@@ -118,6 +117,14 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
     statusDetail: line(wire.status_detail),
   };
 }
+
+/** The id of one printing. Older answers use other names for it (wire facts 7). */
+export const instanceId = (wire: Json): string | null =>
+  text(wire.uuid) ?? text(wire.job_instance_uuid) ?? text(wire.cluster_job_id);
+
+/** Whether a record does not say which changes the job requires. An empty list says that it requires none. */
+export const lacksChanges = ({ configuration_changes_required: changes }: Json): boolean =>
+  changes === undefined || changes === null;
 
 /** Returns a stored job, with the fields that an earlier version did not store. */
 export const storedJob = (stored: PrintJob): PrintJob => ({ ...readPrintJob({}), ...stored });

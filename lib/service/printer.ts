@@ -122,7 +122,7 @@ export function readPrinter(wire: Json): Printer {
     buildPlate: plate && { type: text(plate.type), temperature: number(plate.temperature) },
     chamber: chamber && { temperature: number(chamber.temperature) },
     airFilter: readAirFilter(record(wire.air_manager)),
-    faults: [...(readFaults(wire)?.values() ?? [])],
+    faults: [...allFaults(readFaults(wire)).values()],
     errors: faultRecords(wire.errors).map(readFault),
   };
 }
@@ -169,16 +169,29 @@ function readMaterial(wire: Json | null): Material | null {
   return { guid, brand, name, color, diameter: amount(wire.diameter), density: amount(wire.density) };
 }
 
-/** The faults and errors of a printer by key (uuid, else code), each once; null if the answer has neither list. */
-export function readFaults(wire: Json): Map<string, Fault> | null {
-  if (!Array.isArray(wire.faults) && !Array.isArray(wire.errors)) return null;
-  const faults = new Map<string, Fault>();
-  for (const entry of [...faultRecords(wire.faults), ...faultRecords(wire.errors)]) {
+/** The faults and the errors of a printer by key (uuid, else code); null for a list that the answer lacks. */
+export interface FaultLists {
+  faults: ReadonlyMap<string, Fault> | null;
+  errors: ReadonlyMap<string, Fault> | null;
+}
+
+export const readFaults = (wire: Json): FaultLists => ({
+  faults: faultsByKey(wire.faults),
+  errors: faultsByKey(wire.errors),
+});
+
+/** All of both lists, each once. */
+export const allFaults = ({ faults, errors }: FaultLists): Map<string, Fault> =>
+  new Map([...(faults ?? []), ...[...(errors ?? [])].filter(([key]) => !faults?.has(key))]);
+
+function faultsByKey(wire: unknown): Map<string, Fault> | null {
+  if (!Array.isArray(wire)) return null;
+  const found = new Map<string, Fault>();
+  for (const entry of faultRecords(wire)) {
     const key = text(entry.uuid) ?? text(entry.code);
-    if (key === null || faults.has(key)) continue;
-    faults.set(key, readFault(entry));
+    if (key !== null && !found.has(key)) found.set(key, readFault(entry));
   }
-  return faults;
+  return found;
 }
 
 const faultRecords = (wire: unknown): Json[] => records(wire).slice(0, PRINTER.faults);

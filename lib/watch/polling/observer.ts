@@ -7,7 +7,6 @@ import { type Observation, observe } from '../../events/observation';
 import type { EventDraft } from '../../events/print-event';
 import { type ClusterStatus, readClusterStatus } from '../../service/cluster';
 import { PrintingError, unexpectedAnswer } from '../../service/errors';
-import type { Fault } from '../../service/printer';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/membership';
 import { isoTime } from '../../time/clock';
@@ -237,7 +236,7 @@ export class Observer {
     const last = this.status ?? readClusterStatus({}, { clusterId, receivedAt: at, identity });
     const status = { ...last, ...identity, online, stale: true };
     const { namingEnds } = this;
-    const nothing = { jobs: null, history: null, faults: new Map<string, Map<string, Fault>>() };
+    const nothing = { jobs: null, history: null, withoutChanges: new Set<string>(), faults: new Map() };
     return { status, at, lived: this.#lived, ...nothing, hostPrinterId: host?.printerId ?? null, namingEnds };
   }
 
@@ -330,9 +329,10 @@ const contentsOf = (checkpoint: Checkpoint): unknown[] => {
     ended.slice(-10).map(({ id }) => id),
     plates.map(({ id }) => id),
     maintenance.isDue,
-    printers.map(({ id, faults, extruders, slots = [] }) => [
+    printers.map(({ id, faults, errors, extruders, slots = [] }) => [
       id,
       faults,
+      errors,
       [...extruders, ...slots].map(({ loads }) => loads),
     ]),
   ];

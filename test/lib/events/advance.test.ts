@@ -510,6 +510,40 @@ describe('advance: ends', () => {
     });
   });
 
+  describe('a record that lacks', () => {
+    const changes = { configuration_changes_required: [{ type_of_change: 'material_change', index: 0 }] };
+
+    it('the required changes does not end the attention', () => {
+      for (const odd of [undefined, null]) {
+        const story = begun(jobs(job('a', 'queued', { configuration_changes_required: [] })));
+        assert.deepEqual(story.poll(jobs(job('a', 'queued', changes))), ['job.attention a']);
+        for (let count = 0; count < 2; count++)
+          assert.deepEqual(story.poll(jobs(job('a', 'queued', { configuration_changes_required: odd }))), []);
+        assert.deepEqual(story.poll(jobs(job('a', 'queued', changes))), []);
+        assert.deepEqual(story.poll(jobs(job('a', 'queued', { configuration_changes_required: [] }))), []);
+        assert.deepEqual(story.poll(jobs(job('a', 'queued', changes))), ['job.attention a']);
+      }
+    });
+
+    it('the status does not end a pause as long as the coarse state is the same', () => {
+      const paused = at('a', 'paused', 10, { state: 'in_progress' });
+      for (const more of [{}, { state: null }]) {
+        const story = begun(jobs(at('a', 'printing', 10)));
+        assert.deepEqual(story.poll(jobs(paused)), ['job.paused a']);
+        for (let count = 0; count < 2; count++)
+          assert.deepEqual(story.poll(jobs({ ...paused, status: undefined, ...more })), []);
+        assert.deepEqual(story.poll(jobs(paused)), []);
+        assert.deepEqual(story.poll(jobs({ ...paused, status: 'printing' })), ['job.resumed a']);
+      }
+    });
+
+    it('every status is followed by its coarse state', () => {
+      const coarse = (state: string) => jobs({ ...at('a', '', 10), status: undefined, state });
+      const story = begun(coarse('waiting'));
+      assert.deepEqual(story.poll(coarse('in_progress')), ['job.started a']);
+    });
+  });
+
   it('ends a job that has been unknown for a day', () => {
     const story = begun(jobs(at('a', 'printing', 10)));
     story.poll(answer());
@@ -603,6 +637,20 @@ describe('advance: printers', () => {
     const [again] = story.events(printer({ faults: [door] }));
     assert.equal(again?.type, 'printer.fault');
     assert.notEqual(again.id, event.id);
+  });
+
+  it('reports a fault or an error once while the other list, or its own, is missing', () => {
+    const [door, head] = [{ uuid: 'f1' }, { uuid: 'e1' }];
+    const story = new Story();
+    story.poll(printer({ faults: [], errors: [] }));
+    assert.deepEqual(story.poll(printer({ faults: [door], errors: [head] })), ['printer.fault', 'printer.fault']);
+    for (const odd of [{ faults: [door] }, { errors: [head] }, {}]) {
+      assert.deepEqual(story.poll(printer(odd)), []);
+      assert.deepEqual(story.poll(printer({ faults: [door], errors: [head] })), [], JSON.stringify(odd));
+    }
+    assert.deepEqual(story.poll(printer({ errors: [head] })), []);
+    assert.deepEqual(story.poll(printer({ errors: [] })), []);
+    assert.deepEqual(story.poll(printer({ errors: [head] })), ['printer.fault'], 'an error without a list of faults');
   });
 
   it('reports each firmware version once', () => {

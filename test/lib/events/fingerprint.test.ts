@@ -68,7 +68,9 @@ function check(seen: Observation): number {
     for (const other of isEntry ? [REMOVED] : OTHERS) {
       // A word that was read is a string.
       const isWord = path.at(-1) === 'status' && other !== null;
-      if (other === value || (isWord && typeof other !== 'string')) continue;
+      // A list of faults that an answer lacks is null.
+      const isLack = path[0] === 'faults' && value === null && path.length === 3;
+      if (other === value || isLack || (isWord && typeof other !== 'string')) continue;
       const next = changed(seen, path, other);
       const { checkpoint, drafts } = advance(before, next);
       if (drafts.length === 0 && lasting(checkpoint) === lasting(before)) continue;

@@ -26,6 +26,7 @@ describe('a plate that waits', () => {
     ['says offline', answer({ is_online: false })],
     ['lists no jobs', answer()],
     ['lacks the queue', { ...answer(), print_jobs: undefined }],
+    ['lacks the status of its job', answer({ print_jobs: [{ ...at('a', '', 50), status: undefined }] })],
   ] as const)
     it(`is reported once where a single answer ${what}`, () => {
       const one = story();

@@ -166,9 +166,14 @@ describe('watch/checkpoints/cluster-memory', () => {
     const printerId = first.status.printers[0]?.printerId ?? assert.fail();
     const fault = { level: 'error', message: 'hot' } as unknown as Fault;
     assert.equal(
-      absorbs(({ faults }) => faults.set(printerId, new Map([['hot', fault]]))),
+      absorbs((seen) => (seen.faults = new Map([[printerId, { faults: new Map([['hot', fault]]), errors: null }]]))),
       false,
       'a fault',
+    );
+    assert.equal(
+      absorbs((seen) => (seen.withoutChanges = new Set(['J']))),
+      false,
+      'a record without changes',
     );
     assert.equal(
       absorbs((seen) => (seen.hostPrinterId = 'else')),
