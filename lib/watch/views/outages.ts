@@ -85,9 +85,9 @@ export class Outages {
     const { open, signIn } = this.#memory;
     if (!isPolled(clusterId) || (error.code === 'NOT_SIGNED_IN' && signIn)) return;
     const kind = REFUSALS.has(error.code) ? error.code : SERVICE;
+    // A failure of another kind ends no outage, but the outage of other printers may end without this one.
     for (const other of open)
-      if (other.kind !== kind && other.kind !== SIGN_IN && other.failing.has(clusterId))
-        this.#removeCluster(other, clusterId, false);
+      if (other.kind !== kind && other.kind !== SIGN_IN && other.failing.size > 1) other.failing.delete(clusterId);
     const outage = this.#outageOf(kind, clusterId) ?? this.#open(kind, error);
     outage.hasGrown ||= !outage.failing.has(clusterId);
     outage.failing.add(clusterId);
@@ -142,7 +142,7 @@ export class Outages {
     for (const outage of [...this.#memory.open]) {
       if (outage.kind === SIGN_IN || start < outage.began) continue;
       outage.recovered.add(clusterId);
-      this.#removeCluster(outage, clusterId, true);
+      this.#removeCluster(outage, clusterId);
     }
     for (const mark of this.#memory.marks) {
       if (mark.kind === SIGN_IN) continue;
@@ -150,19 +150,17 @@ export class Outages {
       if (mark.printers === null) this.#marks.forget(mark);
       else if (mark.printers.includes(clusterId)) {
         const adopted = this.#adopt(mark.kind, clusterId);
-        if (adopted) this.#removeCluster(adopted, clusterId, true);
+        if (adopted) this.#removeCluster(adopted, clusterId);
       }
     }
   }
 
-  /** Removes a cluster from an outage, which may end it. `works`: the cluster was read. */
-  #removeCluster(outage: Outage, clusterId: string, works: boolean): void {
+  /** Removes a cluster that was read from an outage, which may end it. */
+  #removeCluster(outage: Outage, clusterId: string): void {
     outage.failing.delete(clusterId);
     // A cluster that is not polled keeps no outage open.
     for (const other of outage.failing) if (this.options.isPolled(other)) return this.#removePending(outage, clusterId);
-    if (works) return this.#end(outage);
-    this.#drop(outage);
-    this.#marks.forget(outage);
+    this.#end(outage);
   }
 
   /** Reports an outage as soon as every printer was polled. */

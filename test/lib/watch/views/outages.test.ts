@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { Replicas } from '../replicas';
 import { broken, ScriptedAccount } from '../scripted-account';
+import { PrintingError } from '../../../../lib/service/errors';
+import { phrase } from '../../../../lib/words/sentence';
 import { pluck } from '../../../helpers/pluck';
 
 const MINUTE = 60_000;
@@ -36,6 +38,28 @@ describe('the notice of an outage', () => {
       await clock.advance(5 * MINUTE);
       assert.deepEqual(notices.slice(1), [`${other.name} SERVICE_ERROR`], 'the next outage');
       await replicas.close();
+    });
+
+  for (const count of [1, 5])
+    it(`is not repeated while the failures of ${count} printers change their kind in turn`, async () => {
+      const account = new ScriptedAccount();
+      const { clock, service } = account;
+      for (let id = 1; id <= count; id++) service.cluster(`C${id}`);
+      const all = await account.watched(null);
+      await clock.advance(2 * MINUTE);
+      const forbidden = () => new PrintingError('FORBIDDEN', phrase`No.`, { statusCode: 403, outcome: 'refused' });
+      let polls = 0;
+      service.fails = (call) => {
+        if (!call.startsWith('clusterStatus')) return undefined;
+        return Math.floor(polls++ / count) % 2 ? forbidden() : broken();
+      };
+      await clock.advance(240 * MINUTE);
+      assert.ok(polls > 4 * count);
+      assert.deepEqual(all.troubles, ['SERVICE_ERROR', 'FORBIDDEN']);
+      service.fails = () => undefined;
+      await clock.advance(30 * MINUTE);
+      assert.deepEqual(pluck(account.reports, 'kind'), ['outage', 'outage', 'recovered', 'recovered']);
+      await account.watcher.close();
     });
 
   it('is not repeated for a printer that was read by a poll from before the outage', async () => {
