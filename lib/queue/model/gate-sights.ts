@@ -310,8 +310,12 @@ const withSource = (gate: PlateGate, source: Source): PlateGate =>
 
 // A print out of sight
 
-/** The gate after a status that lists a print on its machine, and does not show the machine: nobody may ever see it print. */
-export function withHidden(gate: PlateGate, id: string | null): PlateGate {
+/** The gate after a status that lists a print of its machine, and does not show the machine: nobody may ever see it print. */
+export function withHidden(gate: PlateGate, job: PrintJob, history: readonly PrintJob[], at: number): PlateGate {
+  const { clusterJobId: id } = job;
+  // After a damage, nobody knows whether an ended print is older than the gate.
+  if (history.includes(job))
+    return gate.isBlind ? gate : withPast(gate, job, at, (now) => isListedBehind(now, job, history));
   if (gate.printing || (id !== null && knows(gate, id))) return gate;
   const printing = { id: id ?? unlistedId(gate), missingSince: null, isUnlisted: id === null };
   return { ...withUnreadOnly(id === null ? gate : takenOff(gate)), begun: gate.begun + 1, printing };

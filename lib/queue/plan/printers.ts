@@ -216,7 +216,8 @@ function obstaclesOf(input: BoardInput, view: ClusterView, printer: Printer, ope
     [gate !== undefined && plateOf(gate, input.rules.gate) !== 'open', PLATE],
     [input.views.isMissing(clusterId), MISSING],
     [status.online !== true || printer.status === 'unreachable' || printer.status === 'booting', OFFLINE],
-    [age > input.staleAfter || status.stale, STALE],
+    // The newest status may lack a printer that an earlier one has shown.
+    [age > input.staleAfter || status.stale || !status.printers.includes(printer), STALE],
     [jobs.some(isPlateWaiting), PLATE_THERE],
     [refused === 'disabled', DISABLED],
     [status.authorized === false, INACTIVE],

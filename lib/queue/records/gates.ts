@@ -162,18 +162,21 @@ export class PlateGates {
   }
 
   /** Follows the prints of a status that shows no printer. Rejects if a change can't be written: the next status tries again. */
-  async #followHidden({ clusterId, jobs }: ClusterStatus, requestedAt: number): Promise<void> {
+  async #followHidden({ clusterId, jobs, history, receivedAt }: ClusterStatus, requestedAt: number): Promise<void> {
     const here = this.#records.index.in(clusterId);
-    const prints = here.length === 0 ? [] : jobs.filter(isOnPlate);
-    for (const { clusterJobId, printerId } of prints) {
+    const at = Date.parse(receivedAt);
+    const prints = here.length === 0 ? [] : [...history.toReversed(), ...jobs.filter(isOnPlate)];
+    for (const job of prints) {
+      const { clusterJobId, printerId } = job;
       const named = here.filter(({ ownIds }) => printerId !== null && ownIds.includes(printerId));
       const isOthers = (gateId: string) => printerId !== null && this.#records.index.isOther(printerId, gateId);
       const [gate, ...others] = named.length > 0 ? named : here.filter(({ gateId }) => !isOthers(gateId));
       if (!gate || others.length > 0 || (clusterJobId && this.#isElsewhere(clusterJobId, gate.gateId))) continue;
       const { gateId } = gate;
-      const isKnown = withHidden(gate, clusterJobId) === gate || this.isBehind(gateId) || this.#records.isNewer(gateId);
+      const seen = (before: PlateGate) => withHidden(before, job, history, at);
+      const isKnown = seen(gate) === gate || this.isBehind(gateId) || this.#records.isNewer(gateId);
       if (isKnown || this.#deps.sightings.isOutdated(this.#nameOf(gateId), requestedAt)) continue;
-      await this.#records.update(gateId, (current) => current && withHidden(current, clusterJobId));
+      await this.#records.update(gateId, (current) => current && seen(current));
       this.#deps.changed();
     }
   }

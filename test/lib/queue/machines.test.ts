@@ -552,6 +552,16 @@ describe('queue: the plate of a machine', () => {
         assert.equal(one.queue.figures() !== null, true);
       });
 
+    it('is closed over the history of a status without printers', async () => {
+      await seen();
+      const damaged = { version: 2, gateId: 'P1', ownIds: ['P1'], hostGuid: null, clusterId: 'C1', printerId: null };
+      await store().put(gateKey('P1'), damaged);
+      const older = past(at('x', 'finished', 100));
+      all.farm.changes.set('C1', answer({ printers: [], ...older }));
+      await start(onlyC1);
+      assert.deepEqual(await see('C1', alone('P1', older)), { only: 'awaiting' });
+    });
+
     it('is closed after a print that was seen only while nothing could be written', async () => {
       all.farm.changes.set('C1', answer(alone('P1')));
       await start(onlyC1);

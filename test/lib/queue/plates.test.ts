@@ -244,6 +244,16 @@ describe('queue/plates', () => {
       ...[{}, { printers: [], print_jobs: [printing('a')] }, { printers: [], ...past(A) }, past(A)],
     ],
     [
+      'closes after a print that only the history of a status without printers has listed',
+      'closed closed closed A',
+      ...[{}, { printers: [], ...past(FAILED_A) }, {}, {}],
+    ],
+    [
+      'closes after a print that finished, and that only the history of a status without printers has listed',
+      'closed closed open ACA',
+      ...[...SHOWN.slice(0, 4), { printers: [], ...past(B, A) }, past(B, A)],
+    ],
+    [
       'closes after a print whose cleanup only a status without printers has listed',
       'closed closed closed A',
       ...[{}, { printers: [], print_jobs: [at('a', 'wait_cleanup', 100)] }, {}, {}],
@@ -395,6 +405,27 @@ describe('queue/plates', () => {
       assert.deepEqual(one.types('plate'), []);
       await see('C1', {});
       assert.deepEqual(one.types('plate'), ['plate.awaiting']);
+    });
+
+    for (const gate of MODES)
+      it(`is not given to a print in the mode ${gate} while the newest status shows no printer`, async () => {
+        one = all.start({ gate, printers: ['C1'] });
+        await see('C1', {}, { printers: [] });
+        await one.add('a');
+        await all.pass(60);
+        assert.deepEqual([all.farm.sent, (await one.printers())[0]?.code], [[], 'STALE']);
+        assert.deepEqual([(await one.item('a')).state, await one.codes('a')], ['waiting', ['STALE']]);
+        await see('C1', {});
+        assert.equal(all.farm.sent.length, 1);
+      });
+
+    it('is not given to a print if the read just before its departure shows no printer', async () => {
+      one = all.start({ printers: ['C1'] });
+      await see('C1', {});
+      all.farm.onRead = () => void all.farm.changes.set('C1', answer({ printers: [] }));
+      await one.add('a');
+      assert.equal(all.farm.count('clusterStatus C1'), 1);
+      assert.deepEqual(all.farm.sent, []);
     });
 
     it('is that of its own cluster where two printers have neither an id nor a GUID of their own', async () => {
