@@ -44,7 +44,7 @@ export interface OpenPrints {
 export interface BoardInput {
   clusterIds: readonly string[];
   views: Pick<ClusterViews, 'get' | 'isMissing' | 'isJustSent' | 'materialOf'>;
-  gates: Pick<PlateGates, 'of' | 'idOf'>;
+  gates: Pick<PlateGates, 'of' | 'idOf' | 'missingIn'>;
   reservations: Pick<Reservations, 'isTaken'>;
   /** Why a copy could not go to a cluster a moment ago although it seemed free. */
   refusals: Pick<Refusals, 'reasonOf' | 'timeLeft'>;
@@ -109,7 +109,8 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
       ...obstaclesOf(input, view, printer, open),
     ]),
   );
-  if (all.length === 1) return all;
+  const missing = input.gates.missingIn(clusterId);
+  if (all.length === 1 && missing.length === 0) return all;
   // The service chooses the member of a group: each open dispatch without a known one occupies a free one that suits.
   const occupied = new Set<QueuePrinter>();
   for (const { record, attempt } of open) {
@@ -120,7 +121,9 @@ function printersOf(input: BoardInput, clusterId: string): QueuePrinter[] {
     if (chosen) occupied.add(chosen);
   }
   const uncleared = printers.find((printer) => isUncleared(input, view, printer, open));
-  const shared = uncleared ? otherPlate(uncleared.name ?? uncleared.printerId) : null;
+  // A member that a single status lacks may still be there.
+  const isClosed = uncleared !== undefined || missing.some((gate) => mayHoldPart(input, view, gate, open));
+  const shared = isClosed ? otherPlate(uncleared?.name ?? uncleared?.printerId ?? null) : null;
   return all.map((printer) => {
     const obstacle = printer.obstacle ?? (occupied.has(printer) ? BUSY : shared);
     return obstacle === printer.obstacle ? printer : { ...printer, obstacle };
@@ -325,19 +328,25 @@ function barredUntilOf(input: BoardInput, printer: PrinterTarget): number {
  * Whether the service may choose a member of a group although its plate is not known to be clear: the printer is idle, no
  * job occupies it, and it does not ask for a clear plate itself.
  */
-function isUncleared(
-  input: BoardInput,
-  view: ClusterView,
-  { status, printerId }: Printer,
-  open: readonly OpenPrint[],
-): boolean {
+function isUncleared(input: BoardInput, view: ClusterView, printer: Printer, open: readonly OpenPrint[]): boolean {
+  const { status, printerId } = printer;
   const { clusterId, jobs } = view.status;
-  const gate = input.gates.of(clusterId, printerId);
-  const isOpen = gate && plateOf(gate, input.rules.gate) === 'open';
-  const mayHold = [...broughtAlong(input, clusterId, gate), ...nowhereSeen(input, view, open, gate)].length > 0;
-  const isClosed = !isOpen || mayHold || isTaken(input, clusterId, gate);
+  const isClosed = mayHoldPart(input, view, input.gates.of(clusterId, printerIdOf(printer, view)), open);
   const isInUse = jobs.some((job) => job.printerId === printerId && (occupiesPrinter(job) || isPlateWaiting(job)));
   return status === 'idle' && isClosed && !isInUse;
+}
+
+/** Whether the plate of a member of a group is not known to be clear, or the member may have taken a print. */
+function mayHoldPart(
+  input: BoardInput,
+  view: ClusterView,
+  gate: PlateGate | undefined,
+  open: readonly OpenPrint[],
+): boolean {
+  const { clusterId } = view.status;
+  const isOpen = gate && plateOf(gate, input.rules.gate) === 'open';
+  const taken = [...broughtAlong(input, clusterId, gate), ...nowhereSeen(input, view, open, gate)];
+  return !isOpen || taken.length > 0 || isTaken(input, clusterId, gate);
 }
 
 export const BUSY = { code: 'BUSY', sentence: phrase`The printer is printing.` } as const;
@@ -466,6 +475,8 @@ function factsOf(input: BoardInput, clusterId: string): unknown[] {
     facts.push(gate, pauseOf(input, target), usage.get(printerKey(target)), isTaken(input, clusterId, gate));
     facts.push(...broughtAlong(input, clusterId, gate));
   }
+  for (const gate of gates.missingIn(clusterId))
+    facts.push(gate, isTaken(input, clusterId, gate), ...broughtAlong(input, clusterId, gate));
   return facts;
 }
 

@@ -22,6 +22,8 @@ interface Places {
   gates: ReadonlyMap<string | null, string>;
   /** Own id of the only printer; undefined: there are several. */
   onlyId: string | null | undefined;
+  /** Gates of machines that this status lacks, and that no other has shown to have left the cluster. */
+  missing: readonly string[];
 }
 
 /** The plate gates of the account's machines, in the store and in memory, and where their machines were seen last. */
@@ -158,7 +160,15 @@ export class GateRecords {
 
   /** Records the printers of a cluster, as its last status shows them. */
   show(clusterId: string, places: Places): void {
+    const before = this.#places.get(clusterId)?.missing.length ?? 0;
     this.#places.set(clusterId, places);
+    if (places.missing.length !== before) this.#deps.changed();
+  }
+
+  /** Gates of machines that the last status of a cluster lacks, although they may be there still. */
+  missingIn(clusterId: string): PlateGate[] {
+    const missing = this.shown(clusterId)?.missing ?? [];
+    return missing.flatMap((gateId) => this.get(gateId) ?? []).filter((gate) => gate.clusterId === clusterId);
   }
 
   /** The printers of a cluster, as its last status showed them; undefined: none has, since the start. */

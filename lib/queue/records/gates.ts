@@ -101,6 +101,14 @@ export class PlateGates {
     return this.#records.shown(clusterId)?.gates.get(printerId) ?? this.#lastSeenAt(clusterId, printerId);
   }
 
+  /**
+   * Gates of machines that the last status of a cluster lacks, although they may be there still; undefined while something seen
+   * of one is not written.
+   */
+  missingIn(clusterId: string): (PlateGate | undefined)[] {
+    return this.#records.missingIn(clusterId).map((gate) => (this.isBehind(gate.gateId) ? undefined : gate));
+  }
+
   /** A printer with its gate; of a cluster that no status has shown since the start, all that were last seen there as well. */
   placed({ clusterId, printerId }: PrinterTarget): PlacedMachine[] {
     const gateId = this.idOf(clusterId, printerId);
@@ -135,7 +143,7 @@ export class PlateGates {
     // The lists of an offline printer may be old.
     if (online === false || stale) return;
     if (printers.length === 0) await this.#followHidden(status, requestedAt);
-    const shown = this.#recognise(status);
+    const shown = this.#recognise(status, requestedAt);
     const left = this.#leftOf(clusterId, shown, requestedAt);
     sightings.miss(
       this.#nameOf(clusterId),
@@ -187,7 +195,7 @@ export class PlateGates {
   }
 
   /** The machines of a status, and their gates. */
-  #recognise(status: ClusterStatus): Shown[] {
+  #recognise(status: ClusterStatus, requestedAt: number): Shown[] {
     const { clusterId } = status;
     const hostId = this.#deps.hostOf(clusterId);
     const found: Shown[] = [];
@@ -207,8 +215,23 @@ export class PlateGates {
     }
     const [only, ...others] = status.printers;
     const onlyId = others.length === 0 ? only?.printerId : undefined;
-    if (places.size > 0) this.#records.show(clusterId, { gates: places, onlyId });
+    const missing = this.#missingFrom(clusterId, found, requestedAt);
+    if (places.size > 0) this.#records.show(clusterId, { gates: places, onlyId, missing });
     return found;
+  }
+
+  /** Machines that a status lacks, and that may be there still: a single odd list proves nothing. */
+  #missingFrom(clusterId: string, shown: readonly Shown[], requestedAt: number): string[] {
+    const { sightings } = this.#deps;
+    const isMissing = (gate: PlateGate) => {
+      const machine = this.#nameOf(gate.gateId);
+      // One that was alone in an earlier process was replaced.
+      const isMember = gate.printerId !== null || sightings.isSeen(machine);
+      return (
+        isMember && !isAmong(shown, gate) && sightings.isFirstWithout(this.#nameOf(clusterId), machine, requestedAt)
+      );
+    };
+    return this.#records.index.in(clusterId).flatMap((gate) => (isMissing(gate) ? gate.gateId : []));
   }
 
   /**
@@ -219,13 +242,12 @@ export class PlateGates {
   #leftOf(clusterId: string, shown: readonly Shown[], requestedAt: number): PlateGate[] {
     const { sightings } = this.#deps;
     const { index } = this.#records;
-    const isShown = (gate: PlateGate) => shown.some((one) => one.gate === gate || one.gateId === gate.gateId);
     const isReadWithout = (id: string, gate: PlateGate) =>
       sightings.isReadWithout(this.#nameOf(id), this.#nameOf(gate.gateId));
     const found = new Set<PlateGate>();
     const add = (gates: readonly PlateGate[], isMeant: (gate: PlateGate) => boolean) => {
       for (const gate of gates)
-        if (!isShown(gate) && !this.#records.isNewer(gate.gateId) && isMeant(gate)) found.add(gate);
+        if (!isAmong(shown, gate) && !this.#records.isNewer(gate.gateId) && isMeant(gate)) found.add(gate);
     };
     const isCurrent = ({ gateId }: PlateGate) => !sightings.isOutdated(this.#nameOf(gateId), requestedAt);
     const hasMovedBefore = ({ gateId }: PlateGate) => !sightings.isBeforeMove(this.#nameOf(gateId), requestedAt);
@@ -415,6 +437,10 @@ export class PlateGates {
     return this.#prefix + id;
   }
 }
+
+/** Whether a status shows the machine of a gate. */
+const isAmong = (shown: readonly Shown[], gate: PlateGate): boolean =>
+  shown.some((one) => one.gate === gate || one.gateId === gate.gateId);
 
 /** Of ended prints without a printer, those that no gate knows. */
 const unknownOf = (unplaced: ReadonlyMap<PrintJob, readonly string[]>): readonly PrintJob[] =>

@@ -34,6 +34,13 @@ interface Found {
   wasUnwatched: boolean;
 }
 
+interface Reads {
+  last: number;
+  before: number;
+}
+
+const NEVER: Reads = { last: -Infinity, before: -Infinity };
+
 /**
  * The last statuses of machines in this process, over deploys: whether a printer was watched without a gap is known only
  * by those who watched. After a start nothing is known, which opens no gate.
@@ -41,8 +48,8 @@ interface Found {
 export class Sightings {
   readonly #all = new Map<string, Sighting>();
   readonly #byCluster = new Map<string, Set<string>>();
-  /** When the last status of each cluster was requested whose machines were all followed, monotonic, ms. */
-  readonly #readAt = new Map<string, number>();
+  /** When the last two statuses of each cluster were requested whose machines were all followed, monotonic, ms. */
+  readonly #readAt = new Map<string, Reads>();
 
   /**
    * Records a status of a machine. Returns how it follows the status before. The same status, which another queue passes
@@ -84,7 +91,7 @@ export class Sightings {
 
   /** Whether a status is older than one that is known of a machine. */
   isOutdated(machine: string, requestedAt: number): boolean {
-    return requestedAt < (this.#all.get(machine)?.requestedAt ?? -Infinity);
+    return requestedAt < this.#seenAt(machine);
   }
 
   /** Whether a status is older than the first one that has shown a machine where it is now. */
@@ -94,12 +101,25 @@ export class Sightings {
 
   /** Whether a cluster was read since a machine was last seen there. */
   isReadWithout(clusterId: string, machine: string): boolean {
-    return (this.#readAt.get(clusterId) ?? -Infinity) > (this.#all.get(machine)?.requestedAt ?? -Infinity);
+    return this.#readsOf(clusterId).last > this.#seenAt(machine);
+  }
+
+  /** Whether a machine that a status lacks was listed before, or was not looked for: only a second status proves that it has left. */
+  isFirstWithout(clusterId: string, machine: string, requestedAt: number): boolean {
+    const { last, before } = this.#readsOf(clusterId);
+    // Another queue may have followed the same status.
+    return (last < requestedAt ? last : before) <= this.#seenAt(machine);
   }
 
   /** Records that a status of a cluster was followed, also for the machines that it does not show any more. */
   read(clusterId: string, requestedAt: number): void {
-    if (requestedAt > (this.#readAt.get(clusterId) ?? -Infinity)) this.#readAt.set(clusterId, requestedAt);
+    const { last } = this.#readsOf(clusterId);
+    if (requestedAt > last) this.#readAt.set(clusterId, { last: requestedAt, before: last });
+  }
+
+  /** Whether this process has seen a machine. */
+  isSeen(machine: string): boolean {
+    return this.#all.has(machine);
   }
 
   /** Records that a status of a cluster did not show its other machines, or showed them offline. */
@@ -108,6 +128,14 @@ export class Sightings {
       const last = this.#all.get(machine);
       if (last && !shown.includes(machine)) last.isOnline = false;
     }
+  }
+
+  #readsOf(clusterId: string): Reads {
+    return this.#readAt.get(clusterId) ?? NEVER;
+  }
+
+  #seenAt(machine: string): number {
+    return this.#all.get(machine)?.requestedAt ?? -Infinity;
   }
 }
 

@@ -925,6 +925,58 @@ describe('queue: the plate of a machine', () => {
       assert.equal(all.farm.sent.length, 1);
     });
 
+    for (const gate of MODES)
+      for (const isRestarted of [false, true])
+        it(`keeps prints from the others while a single status lacks its printer, in the mode ${gate}${isRestarted ? ', also after a restart' : ''}`, async () => {
+          all.farm.changes.set('C1', answer(group('P1', 'P2')));
+          await start({ ...onlyC1, gate });
+          const plates = await see('C1', { ...group('P1', 'P2'), ...past(failed('P2')) });
+          assert.deepEqual(plates, { P1: 'clear', P2: 'awaiting' });
+          if (isRestarted) {
+            all.kill(one);
+            all.farm.changes.set('C1', OFFLINE);
+            await start({ ...onlyC1, gate });
+          }
+          await one.add('a');
+          await see('C1', alone('P1', past(failed('P2'))));
+          assert.deepEqual([all.farm.sent, await one.codes('a')], [[], ['PLATE_NOT_CLEARED']]);
+          await see('C1', { ...group('P1', 'P2'), ...past(failed('P2')) });
+          await see('C1', alone('P1', past(failed('P2'))));
+          assert.deepEqual(all.farm.sent, []);
+          await see('C1', alone('P1', past(failed('P2'))));
+          assert.equal(all.farm.sent.length, 1);
+        });
+
+    it('keeps a print from the group if the read just before its departure lacks its printer', async () => {
+      const cleanup = { ...group('P1', 'P2'), print_jobs: [on('P2', at('x', 'failed_wait_cleanup', 50))] };
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start(onlyC1);
+      await see('C1', cleanup);
+      all.farm.onRead = () => void all.farm.changes.set('C1', answer(alone('P1', past(failed('P2')))));
+      await one.add('a');
+      assert.deepEqual([all.farm.count('clusterStatus C1'), all.farm.sent], [1, []]);
+    });
+
+    it('keeps prints of two queues from the others while the status that both follow lacks its printer', async () => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start(onlyC1);
+      const other = await all.begin(onlyC1, { queueId: 'other' });
+      await see('C1', { ...group('P1', 'P2'), ...past(failed('P2')) });
+      for (const queue of [one, other]) await queue.add('a');
+      await see('C1', alone('P1', past(failed('P2'))));
+      assert.deepEqual(all.farm.sent, []);
+    });
+
+    it('keeps prints from the other member while each status lists another one of the two', async () => {
+      all.farm.changes.set('C1', answer(group('P1', 'P2')));
+      await start(onlyC1);
+      await see('C1', { ...group('P1', 'P2'), ...past(failed('P1')) });
+      await see('C1', alone('P1', past(failed('P1'))));
+      await one.add('a');
+      await see('C1', alone('P2', past(failed('P1'))));
+      assert.deepEqual(all.farm.sent, []);
+    });
+
     it('lets others print while the printer itself asks for a clear plate', async () => {
       const asking = { ...group('P1', 'P2'), print_jobs: [on('P1', at('x', 'failed_wait_cleanup', 50))] };
       all.farm.changes.set('C1', answer(group('P1', 'P2')));
