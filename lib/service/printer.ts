@@ -99,11 +99,17 @@ export function inOrder<T>(listed: readonly T[], keyOf: (one: T) => string | num
   return listed.length < 2 ? listed : [...listed].sort((one, other) => compare(keyOf(one), keyOf(other)));
 }
 
+/** Printers whose answer has an empty configuration: they are known to have no extruder. */
+const withoutExtruders = new WeakSet<Printer>();
+
+/** Whether an answer has stated that a printer has no extruder; one that lacks the configuration leaves its list empty, too. */
+export const hasNoExtruder = (printer: Printer): boolean => withoutExtruders.has(printer);
+
 /** Reads a printer object (wire facts 6.1). */
 export function readPrinter(wire: Json): Printer {
   const plate = record(wire.build_plate);
   const chamber = record(wire.chamber);
-  return {
+  const printer: Printer = {
     printerId: text(wire.uuid),
     name: text(wire.friendly_name) ?? text(wire.unique_name),
     model: text(wire.machine_variant),
@@ -125,6 +131,8 @@ export function readPrinter(wire: Json): Printer {
     faults: [...allFaults(readFaults(wire)).values()],
     errors: faultRecords(wire.errors).map(readFault),
   };
+  if (Array.isArray(wire.configuration) && wire.configuration.length === 0) withoutExtruders.add(printer);
+  return printer;
 }
 
 function readExtruder(wire: Json): Extruder {

@@ -161,16 +161,21 @@ export class Explainer {
   #isHopeless(turn: Turn): boolean {
     findOnly(turn, this.#planner.fleet);
     if (turn.only !== NONE) return false;
-    return !this.#input.printers.some(({ isOutOfSight }, at) => isOutOfSight && this.#mayTurnOut(turn, at));
+    return !this.#input.printers.some((_, at) => this.#mayTurnOut(turn, at));
   }
 
-  /** Whether a printer that was not seen may turn out to suit a file. One that the item excludes by itself is not asked. */
+  /**
+   * Whether a printer that was not seen, or whose status lacks its configuration, may turn out to suit a file. One that the item
+   * excludes by itself is not asked.
+   */
   #mayTurnOut({ files }: Turn, at: number): boolean {
     const { fleet } = this.#planner;
     const printer = fleet.printers[at] as QueuePrinter;
     return files.some(({ group }) => {
       const { tools, place } = this.#verdictOf(group, fleet.kinds[at] ?? 0);
-      return tools?.isUnknown === true && place === null && choiceMismatch(group.requirement, printer) === null;
+      const isUnseen = printer.isOutOfSight || (printer.extruders === null && tools?.code !== 'MODEL');
+      const isUnknown = isUnseen && tools?.isUnknown === true;
+      return isUnknown && place === null && choiceMismatch(group.requirement, printer) === null;
     });
   }
 

@@ -3,7 +3,7 @@ import type { ClusterStatus } from '../../service/cluster';
 import { type Feed, feedsOf } from '../../service/feeds';
 import { isOver, isPlateWaiting, isUnderWay, occupiesPrinter } from '../../service/job-words';
 import { describeChange, describeReason, type PrintJob } from '../../service/print-job';
-import { blockingFault, type Printer, refusalOf } from '../../service/printer';
+import { blockingFault, hasNoExtruder, type Printer, refusalOf } from '../../service/printer';
 import { phrase, type Sentence } from '../../words/sentence';
 import { knows, type PlateGate, plateOf } from '../model/gate';
 import { hasBegun, isUnplaced, openAttempts } from '../model/item';
@@ -182,11 +182,14 @@ function present(
 
 const feeds = new WeakMap<Printer, readonly Feed[]>();
 
-/** The feeds of a printer's extruders: the same objects as long as it shows the same status. */
-function knownFeedsOf(printer: Printer): readonly Feed[] {
+/**
+ * The feeds of a printer's extruders: the same objects as long as it shows the same status. Null where the status gives neither a
+ * configuration nor slots.
+ */
+function knownFeedsOf(printer: Printer): readonly Feed[] | null {
   const known = feeds.get(printer) ?? feedsOf(printer);
   feeds.set(printer, known);
-  return known;
+  return known.length > 0 || hasNoExtruder(printer) ? known : null;
 }
 
 /** Jobs of someone else that may begin on any printer of the cluster: they precede all other obstacles. */

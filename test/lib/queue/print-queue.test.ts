@@ -93,6 +93,36 @@ describe('queue/print-queue', () => {
       assert.deepEqual([(await stateOf())[0], one.types('item.')], ['active', ['item.unblocked']]);
     });
 
+    for (const match of ['strict', 'lenient'] as const)
+      for (const [what, odd] of [
+        ['is unreachable', { status: 'unreachable' }],
+        ['is under maintenance', { status: 'maintenance' }],
+        ['is offline', { status: 'unreachable', is_online: false }],
+      ] as const)
+        it(`no item for a printer that ${what}, and whose status lacks its configuration, if the match is ${match}`, async () => {
+          const material = { guid: 'red', material: 'PLA' };
+          const configuration = [{ extruder_index: 0, print_core_id: 'AA 0.4', material }];
+          const shows = (more: object, status: object = {}) => {
+            const shown = { uuid: 'P', machine_variant: 'Maker', enabled: true, ...more };
+            all.farm.changes.set('C1', { printers: [shown], ...status });
+          };
+          all.farm.metadata.set('job', {
+            machine_variant: 'Maker',
+            extruders: [{ extruder_index: 0, print_core_id: 'AA 0.4', material: { guid: 'red' }, material_volume: 9 }],
+          });
+          shows({ status: 'maintenance', configuration });
+          await begin({ printers: ['C1'], match, material: 'guid' });
+          await one.add('a');
+          const { status, ...more } = odd;
+          shows({ status }, more);
+          await all.pass(30);
+          assert.equal((await stateOf())[0], 'waiting');
+          assert.deepEqual([one.types('item.'), all.farm.sent], [['item.queued'], []]);
+          shows({ status: 'maintenance', configuration: [] });
+          await all.pass(30);
+          assert.deepEqual(await stateOf(), ['blocked', ['NO_PRINTER', 'PRINT_CORE']]);
+        });
+
     it('an item whose file is gone from the service, and no printer', async () => {
       await begin({ printers: ['C1'] });
       await one.add('a', { held: true });
