@@ -59,13 +59,15 @@ export class Recalls {
     await this.#records.change(itemId, (record) => changes.recallWanted(record, attempt, recall));
   }
 
-  /** Whether the part of a print lies on the printer that has ended there since the dispatch, even if nobody saw it begin. */
-  #isOnPart({ clusterId, clusterJobId, dispatchedAt }: Attempt, { printers }: ClusterStatus): boolean {
+  /**
+   * Whether the part of another print lies on the printer, even if nobody saw that print begin. The plate was clear when the job
+   * was sent, so it ended there since.
+   */
+  #isOnPart({ clusterId, clusterJobId }: Attempt, { printers }: ClusterStatus): boolean {
     const { data, rules } = this.#queue;
     const gate = printers.length === 1 ? data.gates.of(clusterId, null) : undefined;
     const ended = gate?.printing === null ? gate.ended : null;
-    const isOther = ended !== null && ended.id !== clusterJobId && ended.at >= (dispatchedAt ?? Infinity);
-    return isOther && !isCleared(ended, rules.gate);
+    return ended !== null && ended.id !== clusterJobId && !isCleared(ended, rules.gate);
   }
 
   /** Recalls the attempts whose records or waiting times demand it. */

@@ -165,10 +165,10 @@ describe('queue/attempts', () => {
     const FAILED_PRINT = { uuid: 'print-1', cloud_job_id: 'job', status: 'failed', time_total: 60, time_elapsed: 30 };
     const REFUSED = { ...ONE, codes: ['NO_PRINTER', 'REFUSED'] };
     const stuck = () => (requireChanges(), removal('refused')());
-    const overtakeUnseen = () => {
+    const overtakeUnseen = (from = 0) => {
       const life: Life = [
-        [0, 'printing'],
-        [2, 'failed'],
+        [from, 'printing'],
+        [from + 2, 'failed'],
       ];
       all.farm.onPrint = () => all.farm.printByHand('C1', life);
     };
@@ -237,7 +237,11 @@ describe('queue/attempts', () => {
       ['is made at once when a print by hand begins first', { ...SOON, before: overtake }, BACK, ONE],
       [
         'is made at once when a print by hand has failed first, unseen',
-        ...([{ ...SOON, before: overtakeUnseen }, BACK, ONE] as const),
+        ...([{ ...SOON, before: () => overtakeUnseen() }, BACK, ONE] as const),
+      ],
+      [
+        'is made at once when a print by hand has failed first, unseen, although the clock was set back',
+        ...([{ ...SOON, before: () => overtakeUnseen(37), after: setClock(-YEAR), wait: 40 }, BACK, ONE] as const),
       ],
       [
         'is not made of a print that its printer still lists as queued after its end',
