@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AnswerSize } from '../http/whole-text';
 import { PAGE, QUESTION } from '../rules/limits';
-import { PrintingError } from '../service/errors';
+import { PrintingError, unexpectedAnswer } from '../service/errors';
 import type { EndpointName } from '../service/paths';
-import { list, number, record, records, text, type Json } from '../service/json-readers';
+import { amount, list, number, record, text, type Json } from '../service/json-readers';
 import type { CallOptions, ApiClient } from './api-client';
 import { nextTurn } from '../time/concurrency';
 import { phrase } from '../words/sentence';
@@ -26,8 +26,9 @@ export class QuestionAccount {
 /**
  * Reads the entries of all pages of a list (wire facts 1, traps 27 and 28). Uses only the page numbers of links, as the
  * bearer must not follow an answer's links. A question of several lists passes the same account to each. Throws
- * SERVICE_ERROR for an answer that is not a list and for a question beyond QUESTION, and the errors of the service's
- * calls.
+ * SERVICE_ERROR for an answer that is not a list of records, for a list with fewer entries than the service counts, and
+ * for a question beyond QUESTION: what is missing from an incomplete list would look removed. Throws the errors of the
+ * service's calls.
  */
 export async function readPages(...list: Parameters<typeof pagesOf>): Promise<Json[]> {
   const entries: Json[] = [];
@@ -43,6 +44,8 @@ export async function* pagesOf(
   account = new QuestionAccount(),
 ): AsyncGenerator<Json[], void> {
   let first: Json | undefined;
+  let read = 0;
+  let count: number | null = null;
   let guessed = false;
   for (let page: number | null = 1; page !== null;) {
     const query = { ...options.query, ...(page > 1 && { page: String(page) }) };
@@ -50,42 +53,69 @@ export async function* pagesOf(
       ...options,
       ...(Object.keys(query).length > 0 && { query }),
     });
-    if (!account.book(list(data).length, size))
+    const entries = list(data);
+    if (!account.book(entries.length, size))
       throw new PrintingError(
         'SERVICE_ERROR',
         phrase`The service has more of ${options.what} than can be read: ask for less, or try again later.`,
         { outcome: 'unknown' },
       );
-    // An empty object is no list of one: it would become an entry that nobody knows.
-    if (!Array.isArray(data) && Object.keys(record(data) ?? {}).length === 0)
-      throw new PrintingError(
-        'SERVICE_ERROR',
-        phrase`The service answered ${options.what} with something unexpected: try again later.`,
-      );
-    const entries = records(data);
+    if (!isList(data) || !areRecords(entries)) throw unexpectedAnswer(options.what);
+    const paging = readPaging(body);
+    count = paging.count ?? count;
     const before = first;
     first = entries[0];
     // A service without pages repeats the same page.
-    if (guessed && isDeepStrictEqual(first, before)) return;
+    if (guessed && (first === undefined || isDeepStrictEqual(first, before))) {
+      if (count !== null && read < count) throw unexpectedAnswer(options.what);
+      return;
+    }
+    read += entries.length;
     yield entries.slice(0, PAGE);
     // Processing a long single page must not block the event loop either.
     for (let at = PAGE; at < entries.length; at += PAGE) {
       await nextTurn();
       yield entries.slice(at, at + PAGE);
     }
+    const next = nextPage(paging, page);
     // A full page may not be the last, even if its answer names no other.
-    guessed = list(data).length === Number(options.query?.limit) && !namesPages(body);
-    page = guessed ? page + 1 : nextPage(body, page);
+    const isFull = entries.length === Number(options.query?.limit);
+    guessed = next === null && (count === null ? isFull && !isLast(paging, page) : read < count);
+    page = guessed ? page + 1 : next;
   }
 }
 
-const namesPages = (body: unknown): boolean =>
-  record(record(record(body)?.meta)?.page) !== null || record(record(body)?.links) !== null;
+/** Whether a value is a list, or a single object in its place. An empty object would become an entry that nobody knows. */
+const isList = (data: unknown): boolean => Array.isArray(data) || Object.keys(record(data) ?? {}).length > 0;
 
-function nextPage(body: unknown, page: number): number | null {
-  const total = number(record(record(record(body)?.meta)?.page)?.total_pages);
-  if (total !== null) return page < total ? page + 1 : null;
-  const link = text(record(record(body)?.links)?.next);
+const areRecords = (entries: unknown[]): entries is Json[] => entries.every((entry) => record(entry) !== null);
+
+/** What an answer says of the pages of its list; null for what it does not say. */
+interface Paging {
+  pages: number | null;
+  /** Entries of all pages. */
+  count: number | null;
+  links: Json | null;
+}
+
+function readPaging(body: unknown): Paging {
+  const meta = record(record(body)?.meta);
+  const page = record(meta?.page);
+  return {
+    pages: number(page?.total_pages),
+    // The licence may cut a list; then its pages have fewer entries than it counts (trap 27).
+    count: meta?.limit_reached === true ? null : amount(page?.total_count),
+    links: record(record(body)?.links),
+  };
+}
+
+function nextPage({ pages, links }: Paging, page: number): number | null {
+  if (pages !== null && pages >= page) return page < pages ? page + 1 : null;
+  const link = text(links?.next);
   const next = link === null ? null : number(/[?&]page=(\d+)/.exec(link)?.[1]);
   return next !== null && next > page ? next : null;
 }
+
+/** Whether an answer without a next page says that this one is the last. */
+const isLast = ({ pages, links }: Paging, page: number): boolean =>
+  (pages !== null && pages >= page) || (links !== null && text(links.next) === null);

@@ -72,19 +72,58 @@ describe('account/pages', () => {
     assert.deepEqual(await read(more, { limit: '2' }), [{ n: 1 }, { n: 2 }, { n: 3 }]);
     assert.deepEqual(queriesOf(more), [{ limit: '2' }, { limit: '2', page: '2' }]);
     assert.equal((await read(scripted(full, { data: [] }), { limit: '2' })).length, 2);
-    // An entry that is not a record counts as well.
-    assert.equal((await read(scripted({ data: [null, { n: 1 }] }, { data: [{ n: 2 }] }), { limit: '2' })).length, 2);
     assert.equal((await read(scripted(full, full), { limit: '2' })).length, 2);
     assert.equal((await read(scripted({ ...full, links: {} }), { limit: '2' })).length, 2);
   });
 
-  it('reads a single object as a list of one, and skips entries that are not records (trap 29)', async () => {
-    assert.deepEqual(await read(scripted({ data: { n: 1 } })), [{ n: 1 }]);
-    assert.deepEqual(await read(scripted({ data: [null, { n: 1 }, 'x', []] })), [{ n: 1 }]);
+  it('goes on by page number while the service counts more entries than were read', async () => {
+    const entry = (n: number) => ({ n });
+    for (const paging of [
+      { meta: { page: { total_count: 3 } } },
+      { meta: { page: { total_count: '3', total_pages: null } }, links: { next: '?cursor=abc' } },
+      { meta: { page: { total_count: 3, total_pages: 0 } }, links: {} },
+      { meta: { page: { total_count: 3, total_pages: 1 } } },
+    ]) {
+      const script = scripted({ data: [entry(1), entry(2)], ...paging }, { data: [entry(3)] });
+      assert.deepEqual(await read(script, { limit: '2' }), [entry(1), entry(2), entry(3)]);
+      assert.deepEqual(queriesOf(script), [{ limit: '2' }, { limit: '2', page: '2' }]);
+    }
+    // The list became shorter while it was read.
+    const counted = (count: number, ...data: unknown[]) => ({ data, meta: { page: { total_count: count } } });
+    assert.equal((await read(scripted(counted(4, entry(1), entry(2)), counted(3, entry(3))))).length, 3);
   });
 
-  it('rejects an answer that is not a list', async () => {
-    for (const data of ['x', 5, null, true])
+  it('rejects a list with fewer entries than the service counts, unless the licence has cut it', async () => {
+    const data = [{ n: 1 }, { n: 2 }];
+    const page = { total_count: 3 };
+    for (const rest of [{ data: [] }, { data }, { data: [], meta: { page } }])
+      await assert.rejects(read(scripted({ data, meta: { page } }, rest)), { code: 'SERVICE_ERROR' });
+    assert.deepEqual(await read(scripted({ data, meta: { page, limit_reached: true } })), data);
+  });
+
+  it('follows a link to the next page where the number of pages is below the present one', async () => {
+    const links = { next: 'https://x/?page=2' };
+    const script = scripted({ data: [{ n: 1 }], meta: { page: { total_pages: 0 } }, links }, { data: [{ n: 2 }] });
+    assert.deepEqual(await read(script), [{ n: 1 }, { n: 2 }]);
+  });
+
+  it('requests another page after a full one whose page data names no end', async () => {
+    for (const paging of [
+      { meta: { page: {} } },
+      { meta: { page: { total_pages: 0 } } },
+      { links: { next: '?c=a' } },
+    ]) {
+      const script = scripted({ data: [{ n: 1 }, { n: 2 }], ...paging }, { data: [{ n: 3 }] });
+      assert.equal((await read(script, { limit: '2' })).length, 3);
+    }
+  });
+
+  it('reads a single object as a list of one (trap 29)', async () => {
+    assert.deepEqual(await read(scripted({ data: { n: 1 } })), [{ n: 1 }]);
+  });
+
+  it('rejects an answer that is not a list of records', async () => {
+    for (const data of ['x', 5, null, true, {}, [null, null], ['x'], [[{ n: 1 }]], [{ n: 1 }, null]])
       await assert.rejects(read(scripted({ data })), (error) => {
         assert.ok(error instanceof PrintingError);
         assert.equal(error.code, 'SERVICE_ERROR');

@@ -843,15 +843,26 @@ describe('Watcher', () => {
       assert.equal(service.count('clusters'), 4);
     });
 
-    it('treats an answer without a list as a failure', async () => {
-      const witness = await account.watched(null);
-      service.list = null as unknown as Wire[];
-      await clock.advance(2 * MINUTE);
-      assert.equal(witness.rounds.at(-1)?.error?.code, 'SERVICE_ERROR');
-      assert.equal(witness.rounds.at(-1)?.results.length, 2);
-      assert.deepEqual(witness.troubles, ['SERVICE_ERROR']);
-      assert.deepEqual(witness.delivered(), []);
-    });
+    for (const [list, what] of [
+      [null, 'no list'],
+      [[null, null], 'a list of nulls'],
+      [['C1', 'C2'], 'a list of ids'],
+      [[[{ cluster_id: 'C1' }, { cluster_id: 'C2' }]], 'a list in a list'],
+      [[{ cluster_id: 'C1' }, null], 'a list of which an entry can’t be read'],
+      [[{ cluster_id: 'C1' }, { friendly_name: 'name-C2' }], 'a list of which an entry has no id'],
+    ] as const)
+      it(`treats ${what} as a failure, and keeps every printer with its last figures`, async () => {
+        const witness = await account.watched(null);
+        const readable = service.list;
+        service.list = list as unknown as Wire[];
+        await clock.advance(4 * MINUTE);
+        assert.equal(witness.rounds.at(-1)?.error?.code, 'SERVICE_ERROR');
+        assert.equal(witness.rounds.at(-1)?.results.length, 2);
+        assert.deepEqual(witness.troubles, ['SERVICE_ERROR']);
+        service.list = readable;
+        await clock.advance(4 * MINUTE);
+        assert.deepEqual(witness.delivered(), []);
+      });
   });
 
   describe('a failure', () => {
