@@ -24,7 +24,7 @@ export interface CallOptions {
 
 export interface Answer {
   status: number;
-  /** The answer's `data`, unchanged; the whole body if it has no such key. */
+  /** The answer's `data`, unchanged. Without that key, the whole body if it is what was asked for, else null. */
   data: unknown;
   /** The whole parsed body; null if it is empty. */
   body: unknown;
@@ -50,7 +50,7 @@ export interface SendOptions extends Pick<CallOptions, 'what' | 'deadline' | 'un
   maxBytes?: number | undefined;
 }
 
-/** An Answer that may not be JSON: then its data is text. */
+/** An answer to any request: without `data`, its data is the whole body, which is text if it is not JSON. */
 export interface SentAnswer extends Answer {
   /** Lower-case names. */
   headers: Record<string, string>;

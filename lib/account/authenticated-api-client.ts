@@ -2,9 +2,9 @@ import type { Http, TextRequest } from '../http/http';
 import type { AnswerSize } from '../http/whole-text';
 import { ONCE, READS, retry } from '../http/retry';
 import { STATUS_BYTES } from '../rules/limits';
-import { isExpiredToken, PrintingError, readRetryAfter, refusalError } from '../service/errors';
-import { target, type Target } from '../service/paths';
-import { record } from '../service/json-readers';
+import { isExpiredToken, isSuccess, PrintingError, readRetryAfter, refusalError } from '../service/errors';
+import { type EndpointName, isRecordOf, target, type Target } from '../service/paths';
+import { type Json, record } from '../service/json-readers';
 import type { Credentials } from '../sign-in/credentials';
 import { isoTime, type Clock } from '../time/clock';
 import type { Answer, Sender, SendOptions, SentAnswer, ApiClient } from './api-client';
@@ -27,6 +27,8 @@ interface Received {
   size: AnswerSize;
   /** Milliseconds. */
   retryAfter: number | undefined;
+  /** The token of the request, which the answer may repeat. */
+  bearer: string;
 }
 
 /** Receives each request that has ended; `status` null without an answer, `ms`: its duration. */
@@ -60,12 +62,12 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
     const maxBytes = endpoint === 'clusterStatus' ? STATUS_BYTES : undefined;
     const sent = { body, what, deadline, underWay, lock, maxBytes };
-    return this.#withRetries(to, sent, (received) => this.#readJson(received, what, host));
+    return this.#withRetries(to, sent, (received) => this.#readJson(received, what, { endpoint, host }));
   }
 
   async send(...[to, options]: Parameters<Sender['send']>): Promise<SentAnswer> {
     return this.#withRetries(to, options, ({ status, headers, text, body }) => {
-      if (body !== undefined) return { status, headers, data: dataOf(body), body };
+      if (body !== undefined) return { status, headers, data: hasData(body) ? body.data : body, body };
       if (text.trim() === '') return { status, headers, data: null, body: null };
       // An answer that is declared as JSON but can't be parsed was truncated on its way.
       if (/\bjson\b/i.test(headers['content-type'] ?? ''))
@@ -96,7 +98,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       answer = await this.#send(to, options, bearer);
     }
     if (showsTaken(answer)) this.#deps.credentials.accepted(bearer);
-    if (isSuccess(answer)) return answer;
+    if (isSuccess(answer.status)) return answer;
     this.#failures++;
     if (answer.status === 404 && isPage(answer.text))
       throw new PrintingError('NOT_FOUND', elsewhere(this.#hostOf(to)), { statusCode: 404, outcome: 'refused' });
@@ -137,7 +139,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       answered = status;
       const now = (this.#lastAnswer = this.#deps.clock.now());
       const retryAfter = readRetryAfter(headers, now);
-      return { status, headers, text, body: parsed, size, retryAfter };
+      return { status, headers, text, body: parsed, size, retryAfter, bearer };
     } catch (error) {
       this.#failures++;
       throw error;
@@ -147,11 +149,18 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     }
   }
 
-  #readJson({ status, text, body, size }: Received, what: Sentence, host: Target['host']): Answer {
+  #readJson(received: Received, what: Sentence, to: { endpoint: EndpointName; host: Target['host'] }): Answer {
+    const { status, text, body, size, bearer } = received;
     if (body === undefined && text.trim() === '') return { status, data: null, body: null };
-    if (!record(body) && !Array.isArray(body))
-      throw this.#unexpectedAnswer(status, isPage(text) ? elsewhere(this.#hostOf({ host })) : unexpected(what));
-    return { status, data: dataOf(body), body, size };
+    if (Array.isArray(body)) return { status, data: body, body, size };
+    const envelope = record(body);
+    if (!envelope) throw this.#unexpectedAnswer(status, isPage(text) ? elsewhere(this.#hostOf(to)) : unexpected(what));
+    if (isFailure(envelope)) {
+      this.#failures++;
+      throw refusalError(status, body, what, { secret: bearer });
+    }
+    if (hasData(envelope)) return { status, data: envelope.data, body, size };
+    return { status, data: isRecordOf(to.endpoint, envelope) ? envelope : null, body, size };
   }
 
   #unexpectedAnswer(status: number, sentence: Sentence): PrintingError {
@@ -160,14 +169,12 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
   }
 }
 
-const isSuccess = ({ status }: Received): boolean => status >= 200 && status <= 299;
-
 /**
  * Whether an answer shows that the service took the bearer. A failure of the service or of a proxy, a redirect, a
  * request for a pause and a page, such as that of a hotel's network, don't.
  */
 function showsTaken(answer: Received): boolean {
-  if (isSuccess(answer)) return !isPage(answer.text);
+  if (isSuccess(answer.status)) return !isPage(answer.text);
   return answer.status >= 400 && answer.status <= 499 && answer.status !== 429 && record(answer.body) !== null;
 }
 
@@ -181,11 +188,11 @@ const tooSlow = (): PrintingError =>
     { outcome: 'unknown' },
   );
 
-/** An answer's `data`; the whole body if it has no such key. */
-function dataOf(body: unknown): unknown {
-  const envelope = record(body);
-  return envelope && 'data' in envelope ? envelope.data : body;
-}
+const hasData = (body: unknown): body is { data: unknown } => Object.hasOwn(record(body) ?? {}, 'data');
+
+/** Whether a 2xx answer reports errors, and has nothing else (wire facts 1). */
+const isFailure = ({ data, errors }: Json): boolean =>
+  Array.isArray(errors) && errors.length > 0 && Object.keys(data ?? {}).length === 0;
 
 const isPage = (text: string): boolean => /^\s*<(!doctype html|html)/i.test(text);
 

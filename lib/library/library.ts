@@ -5,9 +5,9 @@ import { download } from '../http/download';
 import { GrowingBytes } from '../http/growing-bytes';
 import type { Http } from '../http/http';
 import { retry, TRANSFERS } from '../http/retry';
-import { asPrintingError, PrintingError, withIds } from '../service/errors';
+import { asPrintingError, PrintingError, unexpectedAnswer, withIds } from '../service/errors';
 import { storedType } from '../service/file-types';
-import { type Json, number, text } from '../service/json-readers';
+import { type Json, number, record, text } from '../service/json-readers';
 import { checkFileName } from '../service/print-job';
 import {
   readStoredFile,
@@ -142,14 +142,17 @@ export class Library {
 
   /**
    * Deletes a stored file. The interface promises the operation but doesn't describe the call (interface, endpoint 7;
-   * wire facts 4.4), so an account's `paths` can override it. Returns the answer's data, mostly none.
+   * wire facts 4.4), so an account's `paths` can override it. Returns the answer's data, mostly none. Throws SERVICE_ERROR
+   * for an answer with anything else.
    */
   remove(ref: StoredRef, limits: Limits): Promise<unknown> {
     const { remove, idParameter, inWords } = STORAGE[ref.kind];
     return about(ref, async () => {
       try {
         const call = { ids: { [idParameter]: ref.id }, what: inWords, ...limits };
-        return (await this.deps.service.call(remove, call)).data;
+        const { data, body } = await this.deps.service.call(remove, call);
+        if (body !== null && !Object.hasOwn(record(body) ?? {}, 'data')) throw unexpectedAnswer(inWords);
+        return data;
       } catch (thrown) {
         const error = asPrintingError(thrown);
         const failed = (sentence: Sentence) => new PrintingError(error.code, sentence, { ...error, cause: error });

@@ -7,7 +7,7 @@ import { readFile } from '../library/library';
 import { fetchImage, type Image } from '../picture/image';
 import { PAGE, PICTURE } from '../rules/limits';
 import { printerEntry, type PrinterEntry, readClusterStatus, statusRecord } from '../service/cluster';
-import { asPrintingError, type Ids, PrintingError, revised, withIds } from '../service/errors';
+import { asPrintingError, type Ids, PrintingError, revised, unexpectedAnswer, withIds } from '../service/errors';
 import { type Json, record, records, text } from '../service/json-readers';
 import type { PathOverrides } from '../service/paths';
 import { type PrintJob, readPrintJob } from '../service/print-job';
@@ -216,11 +216,6 @@ function recordIn(data: unknown, what: Sentence): Json {
   throw unexpectedAnswer(what);
 }
 
-const unexpectedAnswer = (what: Sentence) =>
-  new PrintingError('SERVICE_ERROR', phrase`The service answered ${what} with something unexpected: try again later.`, {
-    outcome: 'unknown',
-  });
-
 /** A print, or the id of a stored job. */
 export type PreviewOf = { clusterId: string; clusterJobId: string } | { jobId: string };
 
@@ -257,7 +252,8 @@ export async function readPreview(
 }
 
 async function storedPreview(service: ApiClient, id: string, deadline: Deadline) {
-  const raw = await readStored(service, { kind: 'job', id }, { deadline });
+  const ref = { kind: 'job', id } as const;
+  const { raw } = readFile(ref, await readStored(service, ref, { deadline }));
   return { address: text(raw.preview_image_url), raw: raw as unknown };
 }
 
@@ -268,7 +264,7 @@ async function printPreview(
 ) {
   const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
   const { data } = await service.call('printJob', { ids, what: phrase`the print job`, deadline });
-  const [job = {}] = records(data);
+  const job = recordIn(data, phrase`the print job`);
   return { address: text(job.preview_url) ?? text(record(job.source)?.preview_image_url), raw: data };
 }
 

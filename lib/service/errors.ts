@@ -187,7 +187,10 @@ export const withoutAddresses = (words: string): string =>
     })
     .join('');
 
-/** The error for an answer that is not 2xx (reference 4). `what` names the requested thing, such as `the printer`. */
+/**
+ * The error for an answer that is not 2xx, or that reports errors although it is (reference 4). `what` names the requested
+ * thing, such as `the printer`.
+ */
 export function refusalError(
   status: number,
   body: unknown,
@@ -203,9 +206,11 @@ export function refusalError(
     serviceCode,
     retryAfter,
     obstacle: obstacle?.kind,
-    outcome: status >= 500 ? 'unknown' : 'refused',
+    outcome: status >= 500 || isSuccess(status) ? 'unknown' : 'refused',
   });
 }
+
+export const isSuccess = (status: number): boolean => status >= 200 && status <= 299;
 
 /** Returns a foreign text without the dots at its end, for the middle of a sentence. */
 export function withoutDots(words: string): string {
@@ -243,6 +248,7 @@ function explain(status: number, what: Sentence): [ErrorCode, Sentence] {
     case 429:
       return ['RATE_LIMITED', phrase`The service asks for a pause before ${what}: try again later, or ask less often.`];
     default:
+      if (isSuccess(status)) return ['SERVICE_ERROR', unexpectedAnswer(what).sentence];
       return status >= 500
         ? ['SERVICE_ERROR', phrase`The service failed with status ${status} on ${what}: try again later.`]
         : ['SERVICE_ERROR', phrase`The service answered ${what} with the unexpected status ${status}.`];

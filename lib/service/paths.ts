@@ -36,6 +36,35 @@ export const ENDPOINTS = {
 } as const satisfies Record<string, Endpoint>;
 
 export type EndpointName = keyof typeof ENDPOINTS;
+
+const STORED_FILE = ['job_id', 'file_id'];
+const PRINTING = ['uuid', 'job_instance_uuid', 'cluster_job_id'];
+const USER = ['user_id', 'organization_memberships'];
+
+/** Fields by which the record of a call is recognised in an answer without the `data` envelope; any one is enough. */
+const OWN_FIELDS: Partial<Record<EndpointName, string[]>> = {
+  registerUpload: STORED_FILE,
+  storedJob: STORED_FILE,
+  storedJobs: STORED_FILE,
+  registerFile: STORED_FILE,
+  libraryFile: STORED_FILE,
+  clusters: ['cluster_id'],
+  clusterStatus: ['printers', 'print_jobs', 'generated_time'],
+  print: ['job_id', ...PRINTING],
+  printJob: PRINTING,
+  printJobs: PRINTING,
+  currentUser: USER,
+  currentUserOnApi: USER,
+  printerAction: ['action_id'],
+  actionStatus: ['action_id'],
+  jobAction: ['action_id'],
+  createReport: ['report_id'],
+  getReport: ['report_id'],
+};
+
+/** Whether a body without the `data` envelope is the record of a call. Any other is no answer to it. */
+export const isRecordOf = (name: EndpointName, body: object): boolean =>
+  (OWN_FIELDS[name] ?? []).some((field) => Object.hasOwn(body, field));
 export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
 
 /** Destination of a call: `host` is the one of the account's two hosts that `path` is under. */

@@ -118,10 +118,44 @@ describe('account/authenticated-api-client', () => {
   });
 
   it('accepts an answer without an envelope, and an empty one', async () => {
-    answer(200, { ok: true });
+    answer(200, { cluster_id: 'c' });
+    answer(200, [1]);
     answer(204, '');
-    assert.deepEqual((await clusters()).data, { ok: true });
+    assert.deepEqual((await clusters()).data, { cluster_id: 'c' });
+    assert.deepEqual((await clusters()).data, [1]);
     assert.deepEqual(await clusters(), { status: 204, data: null, body: null });
+  });
+
+  it('takes a body without data for what was asked for only if it has an id of it', async () => {
+    for (const body of [{ meta: {} }, { message: 'OK', status: 'ok' }, { job_id: 'j' }, {}]) {
+      answer(200, body);
+      const { data, body: whole } = await clusters();
+      assert.deepEqual([data, whole], [null, body]);
+    }
+    answer(200, { message: 'OK', status: 'ok' }, PRINT);
+    assert.equal((await print()).data, null);
+  });
+
+  it('reports an answer of errors alone as SERVICE_ERROR of an unknown outcome, although its status is 200', async () => {
+    for (const body of [
+      { ...refusal('recordNotFound') },
+      { ...refusal('recordNotFound'), data: null },
+      { ...refusal('recordNotFound'), data: [] },
+    ]) {
+      answer(200, body, PRINT);
+      await assert.rejects(print(), {
+        code: 'SERVICE_ERROR',
+        outcome: 'unknown',
+        statusCode: 200,
+        serviceCode: 'recordNotFound',
+        message: /answered the print with something unexpected: .*recordNotFound: No\.$/,
+      });
+    }
+    bearer = 'secret';
+    answer(200, { errors: [{ title: `No ${bearer}.` }] }, PRINT);
+    await assert.rejects(print(), { message: /The service says: No \(token\)\.$/ });
+    answer(200, { ...refusal('x'), data: { job_id: 'j' } }, PRINT);
+    assert.deepEqual((await print()).data, { job_id: 'j' });
   });
 
   for (const [status, body] of [

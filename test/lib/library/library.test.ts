@@ -9,6 +9,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { AccountConfig } from '../../../lib/account/settings';
 import type { Client } from '../../../lib/client';
+import { Http } from '../../../lib/http/http';
+import { Library } from '../../../lib/library/library';
 import { PrintingError, type ErrorCode } from '../../../lib/service/errors';
 import { PROJECT_FILES, TOOLPATHS } from '../../../lib/service/file-types';
 import type { StoredKind, StoredRef } from '../../../lib/service/stored-file';
@@ -18,6 +20,7 @@ import { collectGarbage } from '../../helpers/collect-garbage';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
 import { printingError } from '../../helpers/printing-error';
+import { ScriptedService, WholeAnswer } from '../../helpers/scripted-service';
 import { limit } from '../../helpers/limits';
 import { TurnedTime } from '../../helpers/turned-time';
 import { systemClock } from '../../../lib/time/clock';
@@ -317,6 +320,17 @@ describe('library/library', () => {
         await client.library.remove(ref, limits());
         assert.equal(simulator.world.libraryFiles().length, 0);
       });
+
+    it('counts nothing but an empty answer, or data, as a deletion', async () => {
+      const remove = (body: unknown) => {
+        const service = new ScriptedService([new WholeAnswer(body)]);
+        const library = new Library({ service, http: new Http(), clock: systemClock, origin: undefined });
+        return library.remove({ kind: 'file', id: 'f' }, limits());
+      };
+      for (const body of [{ meta: {} }, { message: 'OK' }, {}, []])
+        assert.deepEqual((await fails(remove(body), 'SERVICE_ERROR', /something unexpected/)).ids, { fileId: 'f' });
+      for (const body of [null, { data: null }, { data: { file_id: 'f' } }]) await remove(body);
+    });
 
     it('explains a refused deletion', async () => {
       const ref = await stored();

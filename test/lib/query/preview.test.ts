@@ -52,9 +52,16 @@ describe('query/preview', () => {
   });
 
   it('is NOT_FOUND without an address, or if the storage has lost the picture', async () => {
-    for (const record of [{}, { preview_url: '' }, { preview_url: 3 }, null, []])
+    for (const record of [{ uuid: 'p' }, { preview_url: '' }, { preview_url: 3 }])
       await refused(read(PRINT, record), 'NOT_FOUND', /UFP/);
     await refused(read(PRINT, { preview_url: ADDRESS }, PNG, { status: 404 }), 'NOT_FOUND', /UFP/);
+  });
+
+  it('is SERVICE_ERROR for an answer without a record', async () => {
+    for (const record of [{}, null, []]) {
+      await refused(read(PRINT, record), 'SERVICE_ERROR', /something unexpected/);
+      await refused(read({ jobId: 'j' }, record), 'SERVICE_ERROR', /is empty/);
+    }
   });
 
   it('refuses other content by its bytes, and a picture that is too large', async () => {
