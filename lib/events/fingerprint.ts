@@ -24,6 +24,7 @@ export function fingerprint(observation: Observation): string {
     status.note,
     status.displayStatus,
     status.stale,
+    status.hasHistory,
     hostPrinterId,
     namingEnds,
   ];

@@ -9,7 +9,9 @@ import type { JobListReader, Listing } from './job-list-reader';
 import {
   type Dispatched,
   type Entry,
+  idsOf,
   isTooLate,
+  isWhole,
   type KeyOf,
   type Ledger,
   newAttempt,
@@ -139,16 +141,15 @@ export class Dispatcher {
     const listing = await this.#deps.jobListReader.read(clusterId, deadline);
     const late = key && before && (await this.#settleIn(ledger, key, before, listing));
     if (late) return { ...late, note: before.note, duplicate: true };
-    const doubts = key && before ? await ledger.claims.doubts(before, listing.printings) : [];
+    const doubts = key && before ? await ledger.claims.doubts(before, listing) : [];
     if (key && before && doubts.length > 0) throw await this.#doubt(ledger, key, before, doubts);
+    if (before && !isWhole(before.attempt, listing)) throw outcomeUnknown(before.attempt, { end: 'cut' });
     const claimed = await ledger.claims.of(clusterId, jobId);
     const times = { now: this.#deps.clock.now(), maxDuration: deadline.remaining() };
     const attempt = newAttempt(request, { listing, claimed, ...times });
     deadline.throwIfOver();
     const entry = { attempt, note };
-    const listed = listing.current
-      ? new Set(listing.printings.flatMap(({ clusterJobId }) => clusterJobId ?? []))
-      : null;
+    const listed = listing.current && listing.hasHistory ? new Set(idsOf(listing)) : null;
     if (!key) return this.#remember(clusterId, this.#send(ledger, request, entry, listed));
     await ledger.begin(key, entry);
     try {
@@ -212,7 +213,7 @@ export class Dispatcher {
     const status = text(answered?.status);
     const answeredId = text(answered?.job_instance_uuid) ?? text(answered?.cluster_job_id);
     // The id of a printing that was there before the call is not that of this one.
-    const isEarlier = answeredId !== null && (attempt.known.includes(answeredId) || listed?.has(answeredId));
+    const isEarlier = answeredId !== null && attempt.known.includes(answeredId);
     const clusterJobId = isEarlier ? null : answeredId;
     if (status === 'failed')
       throw new PrintingError(
@@ -306,12 +307,12 @@ export class Dispatcher {
       const underJob = (heldTwice: Ledger) => this.#settleIn(heldTwice, key, entry, listing);
       if (await held.waitForJobs(attempt.clusterId, [attempt.jobId], underJob, limit)) return 'settled';
       const lived = this.#ages.of(entry);
-      const isUnseen = !listing.current && this.#deps.clock.now() > attempt.latest + UNSEEN_FOR;
+      const isUnseen = !isWhole(attempt, listing) && this.#deps.clock.now() > attempt.latest + UNSEEN_FOR;
       if (!isTooLate(lived) && !isUnseen) {
         if (lived - (entry.lived ?? 0) >= WRITE_AGE_AFTER) await held.amend(key, entry, { lived });
         return 'open';
       }
-      const doubted = await held.claims.doubts(entry, listing.printings);
+      const doubted = await held.claims.doubts(entry, listing);
       await held.amend(key, entry, { lived, ...(doubted.length > 0 && { doubted }) });
       // Only the runtime that removes the key logs it.
       const wasOpen = await held.close(key);
@@ -324,7 +325,7 @@ export class Dispatcher {
    * Settles a key if its printing is in a listing. Rejects if the claims can't be read, as the owner is unknown then.
    */
   async #settleIn(ledger: Ledger, key: KeyOf, entry: Entry, listing: Listing): Promise<Dispatched | undefined> {
-    const done = await ledger.claims.claim(entry.attempt, listing.printings, this.#ages.seen(entry, listing));
+    const done = await ledger.claims.claim(entry.attempt, listing, this.#ages.seen(entry, listing));
     if (done) await this.#warnOnFailure(ledger.settle(key, entry, done), phrase`The outcome of a print`);
     return done;
   }
@@ -411,23 +412,23 @@ export function outcomeUnknown(
   return withIds(error, { clusterId, jobId });
 }
 
-/** Ages of the attempts without an outcome: the time for which current listings were read since their calls (ADR 32). */
+/** Ages of the attempts without an outcome: the time for which whole listings were read since their calls (ADR 32). */
 class AttemptAges {
   readonly #ages = new Map<string, { lived: number; at: number }>();
 
   constructor(private readonly clock: Clock) {}
 
   /** Age of an attempt at a listing, ms. */
-  seen(entry: Entry, { current }: Listing): number {
+  seen(entry: Entry, listing: Listing): number {
     const at = this.clock.monotonic();
     const { id } = entry.attempt;
     const last = this.#ages.get(id);
     const lived = this.of(entry) + (last ? Math.min(at - last.at, LONGEST_GAP) : 0);
-    if (current) this.#ages.set(id, { lived, at });
+    if (isWhole(entry.attempt, listing)) this.#ages.set(id, { lived, at });
     return lived;
   }
 
-  /** Age of an attempt at the last current listing, ms. */
+  /** Age of an attempt at the last whole listing, ms. */
   of({ attempt, lived = 0 }: Entry): number {
     return this.#ages.get(attempt.id)?.lived ?? lived;
   }

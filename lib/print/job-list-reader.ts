@@ -1,19 +1,26 @@
 import type { ApiClient } from '../account/api-client';
-import { lacksJobs, statusRecord, type ClusterStatus } from '../service/cluster';
+import { hasHistory, lacksJobs, statusRecord, type ClusterStatus } from '../service/cluster';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { flag, time } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 
 /** The printings in a cluster's lists. */
-export interface Listing {
-  /** Queue, running and history. */
-  printings: PrintJob[];
+export interface Printings {
+  /** Queue and running. */
+  jobs: PrintJob[];
+  history: PrintJob[];
+}
+
+/** One look at a cluster's lists. */
+export interface Listing extends Printings {
   /**
-   * Whether the lists are complete. An offline cluster's lists are stale, so a missing printing proves nothing (wire
+   * Whether the queue is complete. An offline cluster's lists are stale, so a missing printing proves nothing (wire
    * facts, trap 15).
    */
   current: boolean;
+  /** Whether there was a history. Old firmware has none, and any answer may lack it (wire facts 6). */
+  hasHistory: boolean;
   /** Time by the service's clock, milliseconds since 1970; null if the service doesn't report it. */
   at: number | null;
 }
@@ -34,11 +41,10 @@ export class JobListReader {
     const { data } = await this.#service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
     const status = statusRecord(data) ?? {};
     return {
-      printings: [
-        ...readPrintJobs(status.print_jobs, clusterId),
-        ...readPrintJobs(status.recently_completed, clusterId),
-      ],
+      jobs: readPrintJobs(status.print_jobs, clusterId),
+      history: readPrintJobs(status.recently_completed, clusterId),
       current: flag(status.is_online) !== false && !lacksJobs(status),
+      hasHistory: hasHistory(status),
       at: moment(time(status.generated_time)),
     };
   }
@@ -51,8 +57,10 @@ export class JobListReader {
   /** Passes a polled status to the cluster's listeners. */
   publish(clusterId: string, status: ClusterStatus): Listing {
     const listing = {
-      printings: [...status.jobs, ...status.history],
+      jobs: status.jobs,
+      history: status.history,
       current: status.online !== false && !status.stale,
+      hasHistory: status.hasHistory,
       at: moment(status.generatedAt),
     };
     for (const listener of this.#listeners.get(clusterId) ?? []) listener(listing);

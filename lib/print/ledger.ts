@@ -8,7 +8,7 @@ import { type Key, type PutOptions, type Scope, type StateStore } from '../state
 import { type Deadline, underDeadline } from '../time/deadline';
 import type { JobEnd } from '../watch/views/job-end-waiter';
 import { phrase } from '../words/sentence';
-import type { Listing } from './job-list-reader';
+import type { Listing, Printings } from './job-list-reader';
 
 /** One call that prints, with the data that identifies its printing later. Times are milliseconds since 1970. */
 export interface PrintAttempt {
@@ -19,11 +19,15 @@ export interface PrintAttempt {
   begunAt: number;
   /**
    * The printing was created between these times; the bounds allow for clocks that differ. `earliest` 0: a current listing
-   * was read before the call, so that every printing that it lacks is new, whatever its date.
+   * with a history was read before the call, so that every printing that it lacks is new, whatever its date.
    */
   earliest: number;
   latest: number;
-  /** Printings of the job that belong to other attempts. */
+  /** Whether the listing before the call was current: every job that its queue lacks is new there, whatever its date. */
+  hadQueue?: boolean;
+  /** Whether it had a history. Missing in an entry of an earlier version, which did not record it. */
+  hadHistory?: boolean;
+  /** Printings that were listed before the call, whatever their job, or belong to other attempts. */
   known: string[];
 }
 
@@ -47,19 +51,31 @@ export function newAttempt(
   { listing, claimed, now, maxDuration }: { listing: Listing; claimed: string[]; now: number; maxDuration: number },
 ): PrintAttempt {
   const begunAt = listing.at ?? now;
-  const listed = listing.printings.filter((printing) => printing.jobId === jobId);
   return {
     // Each claim of a printing repeats it, so it is short.
     id: randomBytes(12).toString('base64url'),
     clusterId,
     jobId,
     begunAt,
-    earliest: listing.current ? 0 : Math.min(begunAt, now) - TOLERANCE,
+    earliest: listing.current && listing.hasHistory ? 0 : Math.min(begunAt, now) - TOLERANCE,
     // Either clock may be slow.
     latest: Math.max(begunAt, now) + Math.min(maxDuration, LONGEST) + TOLERANCE,
-    known: [...new Set([...listed.flatMap(({ clusterJobId }) => clusterJobId ?? []), ...claimed])],
+    hadQueue: listing.current,
+    hadHistory: listing.hasHistory,
+    known: [...new Set([...idsOf(listing), ...claimed])],
   };
 }
+
+/**
+ * Whether a listing shows every printing that the attempt may have created. A print that has ended is only in the history,
+ * so a listing that lacks it shows nothing, unless the firmware had none before the call either.
+ */
+export const isWhole = ({ hadHistory }: PrintAttempt, { current, hasHistory }: Listing): boolean =>
+  current && (hasHistory || hadHistory === false);
+
+/** Ids of the listed printings. */
+export const idsOf = ({ jobs, history }: Printings): string[] =>
+  [...jobs, ...history].flatMap(({ clusterJobId }) => clusterJobId ?? []);
 
 /** Time for which a new printing of the job counts as the attempt's, and not as somebody's reprint, lived ms. */
 const NEW_FOR = 60 * 60 * 1000;
@@ -67,27 +83,34 @@ const NEW_FOR = 60 * 60 * 1000;
 /** Whether every new printing of the job is older than the attempt's could be, or may be somebody else's. */
 export const isTooLate = (lived: number): boolean => lived > NEW_FOR;
 
-/** Printings of the job that the attempt may have created: those that were not there before it. */
-const unknownTo = ({ jobId, known }: PrintAttempt, printings: PrintJob[]): (PrintJob & { clusterJobId: string })[] =>
-  printings.filter(
-    (job): job is PrintJob & { clusterJobId: string } =>
-      job.jobId === jobId && job.clusterJobId !== null && !known.includes(job.clusterJobId),
+/** Printings that were not there before the attempt. */
+const unknownTo = ({ known }: PrintAttempt, { jobs, history }: Printings): (PrintJob & { clusterJobId: string })[] =>
+  [...jobs, ...history].filter(
+    (job): job is PrintJob & { clusterJobId: string } => job.clusterJobId !== null && !known.includes(job.clusterJobId),
   );
 
 /**
  * Printings that count as the attempt's, the likeliest first; any other unknown one only forbids another call. `lived`:
- * time for which current listings were read since the call, ms.
+ * time for which whole listings were read since the call, ms.
  */
-export function candidates(attempt: PrintAttempt, printings: PrintJob[], lived: number): PrintJob[] {
-  const { begunAt, earliest, latest } = attempt;
+export function candidates(attempt: PrintAttempt, printings: Printings, lived: number): PrintJob[] {
+  const { jobId, begunAt, earliest, latest, hadQueue } = attempt;
   const createdAt = (job: PrintJob) => (job.createdAt === null ? begunAt : Date.parse(job.createdAt));
   const distance = (job: PrintJob) => Math.abs(createdAt(job) - begunAt);
+  const isNew = (job: PrintJob) => earliest === 0 || (hadQueue && printings.jobs.includes(job));
   const counts = (job: PrintJob) =>
-    earliest === 0 ? !isTooLate(lived) : createdAt(job) >= earliest && createdAt(job) <= latest;
+    isNew(job) ? !isTooLate(lived) : createdAt(job) >= earliest && createdAt(job) <= latest;
   return unknownTo(attempt, printings)
-    .filter(counts)
+    .filter((job) => job.jobId === jobId && counts(job))
     .sort((one, other) => distance(one) - distance(other));
 }
+
+/** How a print is sent that no call has created (wire facts 8). */
+const SENT_LOCALLY: readonly (string | null)[] = ['usb', 'network'];
+
+/** Whether a printing may be one of the job: the service names no job where the account has no access to it. */
+const mayBeOf = (jobId: string, job: PrintJob): boolean =>
+  job.jobId === jobId || (job.jobId === null && !SENT_LOCALLY.includes(job.sentFrom));
 
 /** A printing on a cluster, and the attempt that created it. */
 interface Claim {
@@ -122,7 +145,7 @@ class Claims {
    * Claims the attempt's printing if it is in the list and no other attempt owns it. Rejects if the claims can't be
    * read.
    */
-  async claim(attempt: PrintAttempt, printings: PrintJob[], lived: number): Promise<Dispatched | undefined> {
+  async claim(attempt: PrintAttempt, printings: Printings, lived: number): Promise<Dispatched | undefined> {
     const jobs = candidates(attempt, printings, lived);
     if (jobs.length === 0) return undefined;
     const ids = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
@@ -134,8 +157,11 @@ class Claims {
   }
 
   /** Printings, now or before, that the attempt may have created and no other one owns, whether or not they count as its own. */
-  async doubts({ attempt, doubted = [] }: Entry, printings: PrintJob[]): Promise<string[]> {
-    const ids = [...new Set([...doubted, ...unknownTo(attempt, printings).map(({ clusterJobId }) => clusterJobId)])];
+  async doubts({ attempt, doubted = [] }: Entry, printings: Printings): Promise<string[]> {
+    const seen = unknownTo(attempt, printings);
+    const isOther = new Set(seen.filter((job) => !mayBeOf(attempt.jobId, job)).map(({ clusterJobId }) => clusterJobId));
+    const all = new Set([...doubted, ...seen.map(({ clusterJobId }) => clusterJobId)]);
+    const ids = [...all].filter((id) => !isOther.has(id));
     if (ids.length === 0) return [];
     const owned = await this.of(attempt.clusterId, attempt.jobId);
     return ids.filter((id) => !owned.includes(id)).slice(-MOST);
@@ -144,7 +170,7 @@ class Claims {
   /**
    * Claims the first of `ids` that no other attempt owns; null if there is none. A claim that can't be written is kept
    * in memory until it can. Rejects if the claims can't be read.
-   * @param listed printings that the current lists showed before the call; null: not known
+   * @param listed printings that whole lists showed before the call; null: not known
    */
   async claimFirst(
     attempt: PrintAttempt,
@@ -186,7 +212,7 @@ function stillNeeded(claims: readonly Claim[], listed: ReadonlySet<string> | nul
 }
 
 /** The most likely printing of an attempt, without a look into the claims. */
-export const likeliest = (attempt: PrintAttempt, printings: PrintJob[], lived: number): Dispatched | undefined =>
+export const likeliest = (attempt: PrintAttempt, printings: Printings, lived: number): Dispatched | undefined =>
   printOf(attempt, candidates(attempt, printings, lived)[0]);
 
 const printOf = ({ jobId }: PrintAttempt, job: PrintJob | undefined): Dispatched | undefined =>
@@ -204,7 +230,7 @@ export interface Entry {
   by?: string;
   /** Total time of unsuccessful searches for a print that another runtime may have sent, ms. */
   searchedFor?: number;
-  /** Time for which current listings were read since the call, as last written, ms. */
+  /** Time for which whole listings were read since the call, as last written, ms. */
   lived?: number;
   /** Printings that may be the attempt's or somebody's reprints, even if no list shows them any more (ADR 32). */
   doubted?: string[];

@@ -1,9 +1,8 @@
-import type { PrintJob } from '../service/print-job';
 import { LockLostError } from '../state/membership';
 import { AGAIN, pollUntil, WORK_IN_PROGRESS } from '../time/retry';
 import { underDeadline, type Deadline } from '../time/deadline';
-import { type Dispatched, type Entry, type Ledger, likeliest } from './ledger';
-import type { JobListReader, Listing } from './job-list-reader';
+import { type Dispatched, type Entry, isWhole, type Ledger, likeliest } from './ledger';
+import type { JobListReader, Listing, Printings } from './job-list-reader';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Duration of the search for a print whose answer was lost (reference 3.4), ms. */
@@ -14,7 +13,7 @@ const SEARCH_LONGER = 150_000;
 const READ_FOR = 30_000;
 
 /**
- * Outcome of a search. `absent` needs a complete search: its full duration and a successful last read. `cut` and
+ * Outcome of a search. `absent` needs a complete search: its full duration and a last read of whole lists. `cut` and
  * `doubtful` are inconclusive; `doubtful`: a printing was seen that may be another one of the same job.
  */
 export type Search =
@@ -34,7 +33,7 @@ export interface Elsewhere {
 interface SearchDeps {
   jobListReader: JobListReader;
   warn: (sentence: Sentence) => void;
-  /** Time for which current listings were read since the call of an attempt, with this one, ms. */
+  /** Time for which whole listings were read since the call of an attempt, with this one, ms. */
   lived: (entry: Entry, listing: Listing | null) => number;
 }
 
@@ -47,12 +46,15 @@ export async function search(
   elsewhere?: Elsewhere,
 ): Promise<Search> {
   const { attempt } = entry;
-  let polled: PrintJob[] = [];
+  let polled: Printings = { jobs: [], history: [] };
   const searchOnce = async (): Promise<Search> => {
     const listing = await underDeadline(deadline.clock, { ms: READ_FOR, parent: deadline }, (limit) =>
       jobListReader.read(attempt.clusterId, limit),
     ).catch(() => null);
-    const printings = [...(listing?.printings ?? []), ...polled];
+    const printings = {
+      jobs: [...(listing?.jobs ?? []), ...polled.jobs],
+      history: [...(listing?.history ?? []), ...polled.history],
+    };
     const age = lived(entry, listing);
     const print = await claims.claim(attempt, printings, age).catch((error: unknown) => {
       // The lock's present holder decides about the printing.
@@ -64,7 +66,7 @@ export async function search(
     if (print) return { end: 'found', print };
     const written = await elsewhere?.outcome().catch(() => null);
     if (written) return { end: 'found', print: written };
-    if (!listing?.current || written === null) return { end: 'cut' };
+    if (!listing || !isWhole(attempt, listing) || written === null) return { end: 'cut' };
     const doubts = await claims.doubts(entry, printings).catch(() => null);
     if (doubts === null) return { end: 'cut' };
     return doubts.length > 0 ? { end: 'doubtful', printings: doubts } : { end: 'absent' };
@@ -73,7 +75,7 @@ export async function search(
     const seen = await searchOnce();
     return seen.end === 'found' ? seen : AGAIN;
   };
-  const stop = jobListReader.listen(attempt.clusterId, ({ printings }) => (polled = printings));
+  const stop = jobListReader.listen(attempt.clusterId, (listing) => (polled = listing));
   const limit = deadline.within(elsewhere ? Math.max(SEARCH_FOR, SEARCH_LONGER - elsewhere.searchedFor) : SEARCH_FOR);
   try {
     return await pollUntil(limit, WORK_IN_PROGRESS, untilFound).catch(() =>

@@ -75,6 +75,8 @@ export interface ClusterStatus extends ClusterIdentity {
   jobs: PrintJob[];
   /** At most 10 entries. */
   history: PrintJob[];
+  /** Whether the answer had a history, which older firmware lacks (wire facts 6). */
+  hasHistory: boolean;
   current: PrintJob | null;
 }
 
@@ -99,7 +101,13 @@ export const statusRecord = (data: unknown): Json | null => single(data) ?? (Arr
  * unreadable one shows nothing.
  */
 export const lacksJobs = ({ is_online: online, print_jobs: jobs }: Json): boolean =>
-  online !== false && !(Array.isArray(jobs) ? jobs.every((entry) => record(entry)) : record(jobs));
+  online !== false && !isReadableList(jobs);
+
+/** Whether a status record has a history. A missing or unreadable one proves nothing. */
+export const hasHistory = ({ recently_completed: history }: Json): boolean => isReadableList(history);
+
+const isReadableList = (jobs: unknown): boolean =>
+  Array.isArray(jobs) ? jobs.every((entry) => record(entry)) : record(jobs) !== null;
 
 /** Reads the jobs of a status record. Throws SERVICE_ERROR if it lacks those of a cluster that is not offline. */
 export function readListedJobs(wire: Json | null, clusterId: string): PrintJob[] {
@@ -133,6 +141,7 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
     printers,
     jobs,
     history: readPrintJobs(wire.recently_completed, clusterId).slice(0, LONGEST_HISTORY),
+    hasHistory: hasHistory(wire),
     current:
       jobs.find(isUnderWay) ?? jobs.find(occupiesPrinter) ?? jobs.find(({ state }) => state === 'preparing') ?? null,
   };
@@ -214,6 +223,7 @@ export function storedStatus(stored: unknown): ClusterStatus | null {
     ...status,
     // Earlier versions did not store it.
     displayStatus: status.displayStatus ?? null,
+    hasHistory: status.hasHistory ?? (history ?? []).length > 0,
     jobs: jobs ?? [],
     history: history ?? [],
     current: jobs?.find(({ clusterJobId }) => clusterJobId !== null && clusterJobId === current) ?? null,

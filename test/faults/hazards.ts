@@ -218,6 +218,24 @@ export function serviceHazard(world: World, chance: Chance, endpoints: readonly 
   };
 }
 
+/** Statuses for a while without the history, or with printings whose job they do not name (wire facts 6 and 8). */
+export function partialStatusHazard(world: World, chance: Chance): Hazard {
+  const effect: Partial<Fault> = chance.pick([
+    { remove: ['data.recently_completed'] },
+    { set: { 'data.recently_completed': null } },
+    { remove: ['data.print_jobs.*.cloud_job_id', 'data.recently_completed.*.cloud_job_id'] },
+  ]);
+  const times = chance.pick<number | 'always'>([1, 2, 5, 'always', 'always']);
+  return {
+    lasts: chance.spread(1000, 300_000),
+    begin: () => {
+      world.trace.add(`service: statuses will lack ${JSON.stringify(effect)}, ${times} times`);
+      const added = world.simulator.faults.add({ endpoint: 'clusterStatus', times, ...effect });
+      return () => added.remove();
+    },
+  };
+}
+
 /** Slow service: it acts and answers after every limit, or begins to act only then. */
 export function slowHazard(world: World, chance: Chance, endpoints: readonly Fault['endpoint'][]): Hazard {
   const endpoint = chance.pick(endpoints);

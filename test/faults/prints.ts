@@ -11,6 +11,7 @@ import {
   clockHazard,
   diskHazard,
   oneOfMany,
+  partialStatusHazard,
   serviceHazard,
   slowHazard,
   startOffset,
@@ -124,6 +125,7 @@ class PrintsRun {
     const endpoints = ['print', 'print', 'print', 'clusterStatus', 'registerUpload', 'storagePut', 'getJob'] as const;
     if (kind < 0.15) return oneOfMany(world, chance, machine, endpoints);
     if (kind < 0.35) return diskHazard(world, chance, machine);
+    if (kind < 0.42) return partialStatusHazard(world, chance);
     if (kind < 0.65) return wireHazard(world, chance, ['api', 'api', 'api', 'storage']);
     if (kind < 0.8) return serviceHazard(world, chance, endpoints);
     if (kind < 0.88) return slowHazard(world, chance, endpoints);

@@ -647,7 +647,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'print/ledger.candidates': (words) =>
     candidates(
       { id: 'a', clusterId: 'c', jobId: words, begunAt: 0, earliest: 1, latest: 2, known: [] },
-      [{ ...readPrintJob(FIELDS('a')), jobId: words, createdAt: words }],
+      { jobs: [], history: [{ ...readPrintJob(FIELDS('a')), jobId: words, createdAt: words }] },
       0,
     ),
   'print/plain-properties.plainProperties': (words) =>
@@ -829,6 +829,7 @@ const OTHERS: Record<string, string> = {
   'service/errors.newerValue': 'gets the kind of a value',
   'service/cluster.isOnPrinter': 'compares ids that were read',
   'service/cluster.lacksJobs': 'returns no text',
+  'service/cluster.hasHistory': 'returns no text',
   'report/attachment.*': 'gets a path and times that were read',
   'service/printer-filter.isEmptyFilter': 'gets a filter that was read',
   'connection/check.*': 'makes the request; its answer is limited by AnswerShape',
@@ -887,6 +888,8 @@ const OTHERS: Record<string, string> = {
   'events/list-changes.reboundEvent': 'compares ids of printers that were read',
   'print/ledger.newAttempt': 'gets jobs that were read',
   'print/ledger.isTooLate': 'gets a number',
+  'print/ledger.isWhole': 'returns no text',
+  'print/ledger.idsOf': 'gets jobs that were read',
   'print/ledger.likeliest': 'gets jobs that were read',
   'print/ledger.Ledger': 'keeps its own notes in the state store',
   'print/job-list-reader.*': 'gets jobs that were read',

@@ -78,7 +78,7 @@ describe('nodes/cluster-status', () => {
       assert.equal(msg.parts, undefined);
       assert.equal('simulated' in msg, false);
       const { printers, ...rest } = payloadOf(msg);
-      const keys = `authorized capabilities clusterId current displayStatus generatedAt history hostGuid jobs maintenanceDue model name
+      const keys = `authorized capabilities clusterId current displayStatus generatedAt hasHistory history hostGuid jobs maintenanceDue model name
         note online receivedAt stale`;
       assert.deepEqual(Object.keys(rest).sort(), keys.split(/\s+/));
       assert.equal(printers.length, 1);

@@ -35,7 +35,7 @@ describe('print/dispatcher', () => {
   let dispatcher: Dispatcher;
   let warnings: string[];
   /** The cluster's lists at the service. */
-  let queue: { uuid: string; cloud_job_id: string; created_at?: string; status: string }[];
+  let queue: { uuid: string; cloud_job_id: string | null; created_at?: string; status: string; sent_from?: string }[];
   let status: () => unknown;
   let print: (options: unknown) => unknown;
 
@@ -96,15 +96,14 @@ describe('print/dispatcher', () => {
     ledger
       .find(key(printKey))
       .then((entry) => dispatcher.searchAgain(ledger, key(printKey), entry as Entry, limit(clock, { seconds })));
-  const listing = (): Listing => ({
-    printings: readClusterStatus(status() as Record<string, unknown>, {
+  const listing = (): Listing => {
+    const { jobs, history, hasHistory } = readClusterStatus(status() as Record<string, unknown>, {
       clusterId: 'cluster',
       receivedAt: iso(clock.now()),
       identity: null,
-    }).jobs,
-    current: true,
-    at: clock.now(),
-  });
+    });
+    return { jobs, history, hasHistory, current: true, at: clock.now() };
+  };
   const poll = (printKey: string, what = listing()) => dispatcher.settle(ledger, key(printKey), what, limit(clock));
   /** Polls for some hours after a lost answer; resolves with the last state of the key. */
   async function pollFor(hours: number, printKey = 'k'): Promise<string> {
@@ -179,6 +178,99 @@ describe('print/dispatcher', () => {
       status = answer;
       assert.equal(await outcome(again('k')), 'PRINT_OUTCOME_UNKNOWN');
     });
+
+  describe('where statuses lack the history', () => {
+    /** Prints of the job that have ended; null: the status has no history. */
+    let past: typeof queue | null;
+
+    beforeEach(() => {
+      past = [];
+      status = () => ({
+        ...{ is_online: true, generated_time: iso(clock.now()), print_jobs: queue },
+        ...(past && { recently_completed: past }),
+      });
+    });
+
+    for (const missing of ['is missing', 'is null', 'can’t be read'])
+      it(`sends nothing again while the history ${missing}, as the print may have ended`, async () => {
+        await loseAnswer('k');
+        const whole = status;
+        const history = missing === 'is null' ? null : missing === 'is missing' ? undefined : [null];
+        status = () => ({ ...(whole() as object), recently_completed: history });
+        assert.equal(await outcome(again('k')), 'PRINT_OUTCOME_UNKNOWN');
+        assert.equal(await outcome(dispatch('k')), 'PRINT_OUTCOME_UNKNOWN');
+        assert.equal(service.count('print'), 1);
+        await pollFor(2);
+        status = whole;
+        past = [{ uuid: 'p1', cloud_job_id: 'job', created_at: iso(START), status: 'finished' }];
+        assert.equal((await printed(again('k'))).clusterJobId, 'p1', 'no time counts as lived without a history');
+      });
+
+    it('does not take an old print for the lost one where only later statuses have a history', async () => {
+      past = null;
+      await loseAnswer('k');
+      past = [{ uuid: 'old', cloud_job_id: 'job', created_at: iso(START - 2 * DAY), status: 'finished' }];
+      assert.equal(await outcome(again('k')), 'PRINT_OUTCOME_UNKNOWN');
+      assert.equal((await ledger.find(key('k')))?.done, undefined);
+    });
+
+    it('finds the lost print in the history where only later statuses have one', async () => {
+      past = null;
+      await loseAnswer('k');
+      past = [{ uuid: 'p1', cloud_job_id: 'job', created_at: iso(START + 60_000), status: 'finished' }];
+      assert.equal((await printed(again('k'))).clusterJobId, 'p1');
+    });
+
+    it('prints again with firmware that never has a history', async () => {
+      past = null;
+      await loseAnswer('k');
+      assert.equal(await outcome(again('k')), undefined);
+      assert.equal((await printed(dispatch('k'))).clusterJobId, 'p-new');
+    });
+
+    it('keeps the claims of printings that only the history shows', async () => {
+      for (let count = 0; count < 8; count++) {
+        print = () => {
+          past?.push({ uuid: `p${count}`, cloud_job_id: 'job', created_at: iso(START), status: 'finished' });
+          return { job_id: 'job', status: 'queued', job_instance_uuid: `p${count}` };
+        };
+        await printed(dispatch(`key ${count}`));
+      }
+      past = null;
+      print = () => accepted('p8');
+      await printed(dispatch('another key'));
+      assert.equal((await ledger.claims.of('cluster', 'job')).length, 9);
+    });
+  });
+
+  describe('where a status names no job', () => {
+    it('sends nothing again while a new printing may be the lost one', async () => {
+      await loseAnswer('k', () => accepted('p1'));
+      queue[0]!.cloud_job_id = null;
+      assert.equal(await outcome(again('k')), 'PRINT_OUTCOME_UNKNOWN');
+      queue = [];
+      assert.equal(await outcome(again('k')), 'PRINT_OUTCOME_UNKNOWN', 'the list no longer shows it');
+      accepted('p1', 'other');
+      assert.equal(await outcome(again('k')), undefined, 'it is one of another job');
+    });
+
+    for (const sentFrom of ['usb', 'network'])
+      it(`does not mistake a print from ${sentFrom} for the lost one`, async () => {
+        await loseAnswer('k');
+        queue = [{ uuid: 'local', cloud_job_id: null, sent_from: sentFrom, status: 'printing' }];
+        assert.equal(await outcome(again('k')), undefined);
+      });
+
+    it('finds no print that was listed before the call without its job', async () => {
+      queue = [{ uuid: 'foreign', cloud_job_id: null, created_at: iso(START), status: 'printing' }];
+      print = () => {
+        queue[0]!.cloud_job_id = 'job';
+        return lost();
+      };
+      assert.equal(await outcome(dispatch('k')), 'PRINT_OUTCOME_UNKNOWN');
+      assert.equal((await ledger.find(key('k')))?.done, undefined);
+    });
+  });
 
   it('reports an absent print only after a complete search', async () => {
     await loseAnswer('k');
@@ -467,7 +559,7 @@ describe('print/dispatcher', () => {
     it('gives up when its cluster has been unreachable for a week', async () => {
       await loseAnswer('k');
       await clock.advance(8 * DAY);
-      assert.equal(await poll('k', { printings: [], current: false, at: null }), 'hopeless');
+      assert.equal(await poll('k', { ...listing(), current: false, at: null }), 'hopeless');
     });
   });
 

@@ -76,14 +76,14 @@ describe('print/unresolved-prints in several runtimes', () => {
   }
   /** Leaves an open key behind, as a runtime that ended after a lost answer does. */
   async function lose(printKey: string): Promise<void> {
-    const listing = { printings: [], current: true, at: clock.now() };
+    const listing = { jobs: [], history: [], hasHistory: true, current: true, at: clock.now() };
     const attempt = newAttempt(CLUSTER, { listing, claimed: [], now: clock.now(), maxDuration: 60_000 });
     await new Ledger(store, SCOPE).begin({ clusterId: 'cluster', printKey }, { attempt, note: null });
   }
   async function observed(changes: Json = {}): Promise<void> {
     const receivedAt = isoTime(clock.now());
     const identity = readCluster({ cluster_id: 'cluster', friendly_name: 'Left printer' });
-    const wire = { is_online: true, print_jobs: [], generated_time: receivedAt, ...changes };
+    const wire = { is_online: true, print_jobs: [], recently_completed: [], generated_time: receivedAt, ...changes };
     const status = readClusterStatus(wire, { clusterId: 'cluster', receivedAt, identity });
     for (const { observe } of runtimes) observe('cluster', status, clock.monotonic());
     await settle();

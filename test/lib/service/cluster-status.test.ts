@@ -112,6 +112,7 @@ describe('readClusterStatus', () => {
         ...context.identity,
         ...{ clusterId: 'C1', online: true, stale: false, generatedAt: '2026-01-01T00:00:00.500Z' },
         receivedAt: '2026-01-01T00:00:01.000Z',
+        hasHistory: true,
         printers: [
           {
             ...{ printerId: 'P1', name: 'Left', model: 'Brand Model X', status: 'printing', enabled: true },
@@ -186,6 +187,7 @@ describe('readClusterStatus', () => {
       ...nulls('name', 'hostGuid', 'model', 'online', 'authorized', 'capabilities', 'note', 'maintenanceDue'),
       displayStatus: null,
       ...{ clusterId: 'C1', stale: true, receivedAt: context.receivedAt, printers: [], jobs: [], history: [] },
+      hasHistory: false,
       ...nulls('generatedAt', 'current'),
     });
   });
