@@ -199,7 +199,7 @@ export class Client {
       },
       pendingWaits: () => {
         const { PendingWaits } = modules.pendingWaits();
-        return new PendingWaits(store, clock, watcher.runtimes);
+        return new PendingWaits(store, clock, watcher.runtimes, options.store);
       },
       queues: () => {
         const { Queues } = modules.printQueue();

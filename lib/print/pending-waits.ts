@@ -23,15 +23,32 @@ interface StoredWait {
   by?: string;
 }
 
+/** What the store does not hold yet of the waits of one owner. */
+class Unsaved {
+  static readonly #byStore = new WeakMap<StateStore, Map<string, Unsaved>>();
+  /** Ids of the handed-over waits, whatever the store still holds. */
+  readonly handedOver = new Set<string>();
+  /** Waits that are not yet known to be written, by id. */
+  readonly unwritten = new Map<string, { wait: StoredWait; note: unknown }>();
+
+  /** It lives as long as the store: a deploy replaces everything above that. */
+  static of(store: StateStore, owner: WaitOwner): Unsaved {
+    const owners = this.#byStore.get(store) ?? new Map<string, Unsaved>();
+    this.#byStore.set(store, owners);
+    const name = JSON.stringify(owner);
+    const known = owners.get(name) ?? new Unsaved();
+    owners.set(name, known);
+    return known;
+  }
+}
+
 /**
  * Waits that outlive the runtime: an index for each node, written when a wait begins, and a note for each wait, which
  * only the owner can interpret. Both are deleted once the end has been handed over (ADR 10).
  */
 export class PendingWaits {
-  /** Ids of the handed-over waits, whatever the store still holds. */
-  readonly #handedOver = new Set<string>();
-  /** Notes of the waits that are not yet known to be written, by id. */
-  readonly #unwritten = new Map<string, unknown>();
+  /** Ids of the waits that are being written or deleted here. */
+  readonly #saving = new Set<string>();
   /** Ids of the waits whose retention in the store has been renewed. */
   readonly #renewed = new Set<string>();
   readonly #closing = new AbortController();
@@ -39,10 +56,12 @@ export class PendingWaits {
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #listeners = new Map<string, () => void>();
 
+  /** @param lasting the store that outlives deploys, if `store` only wraps it */
   constructor(
     private readonly store: StateStore,
     clock: Clock,
     private readonly runtimes: Peers,
+    private readonly lasting: StateStore = store,
   ) {
     this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
   }
@@ -52,11 +71,16 @@ export class PendingWaits {
    * write until it succeeds or the wait has ended; reports the first failure to `failed`. Never rejects.
    */
   async keep(owner: WaitOwner, wait: StoredWait, note: unknown, failed: (error: unknown) => void): Promise<void> {
-    this.#unwritten.set(wait.id, note);
+    this.#unsaved(owner).unwritten.set(wait.id, { wait, note });
+    await this.#keep(owner, wait, note, failed);
+  }
+
+  async #keep(owner: WaitOwner, wait: StoredWait, note: unknown, failed: (error: unknown) => void): Promise<void> {
+    const { unwritten } = this.#unsaved(owner);
     const write = async (attempt: number) => {
-      if (!this.#unwritten.has(wait.id)) return;
+      if (!unwritten.has(wait.id)) return;
       await this.#track(this.#write(owner, wait, note));
-      this.#unwritten.delete(wait.id);
+      unwritten.delete(wait.id);
       // Its node may have closed meanwhile.
       if (attempt > 0) this.orphaned(owner[3]);
     };
@@ -64,19 +88,33 @@ export class PendingWaits {
       if (attempt === 0) failed(error);
       return undefined;
     };
-    // The store repeats a value that it couldn't write, but not a change that couldn't begin (ADR 9).
-    await retryUntil(this.#deadline, REWRITE, write, { waitAfter }).catch(() => undefined);
+    await this.#save(wait, write, waitAfter);
+  }
+
+  /**
+   * Repeats a change of the stored waits until it succeeds: the store repeats a value that it couldn't write, but not a change
+   * that couldn't begin (ADR 9). Never rejects.
+   */
+  async #save(
+    { id }: StoredWait,
+    save: (attempt: number) => Promise<void>,
+    waitAfter?: (error: unknown, attempt: number) => number | null | undefined,
+  ): Promise<void> {
+    this.#saving.add(id);
+    await retryUntil(this.#deadline, REWRITE, save, { ...(waitAfter && { waitAfter }) }).catch(() => undefined);
+    this.#saving.delete(id);
   }
 
   async #write(owner: WaitOwner, wait: StoredWait, note: unknown): Promise<void> {
-    const isWritten = (waits: StoredWait[]) => waits.some(({ id }) => id === wait.id) || !this.#unwritten.has(wait.id);
+    const { unwritten } = this.#unsaved(owner);
+    const isWritten = (waits: StoredWait[]) => waits.some(({ id }) => id === wait.id) || !unwritten.has(wait.id);
     const index = this.#change(owner, (waits) => (isWritten(waits) ? waits : [...waits, this.#own(wait)]));
     await Promise.all([index, this.store.put(noteKey(owner, wait), note, KEPT_AND_RETRIED)]);
   }
 
   /**
-   * Adopts the waits that no other runtime works on, and renews their retention. Ignores their age, as the clock may
-   * have been set since. Rejects while they can't be read. A wait whose note can't be read here, such as after a change
+   * Adopts the waits that no other runtime works on, and renews their retention. Continues what could not be saved before a
+   * deploy. Ignores the age of waits, as the clock may have been set since. Rejects while they can't be read. A wait whose note can't be read here, such as after a change
    * of the credential secret, is left to a runtime that can; `isComplete`: there is none.
    */
   async adopt<Wait extends StoredWait>(owner: WaitOwner): Promise<{ waits: Wait[]; isComplete: boolean }> {
@@ -91,7 +129,18 @@ export class PendingWaits {
       },
       KEPT,
     );
-    const adopted = (waits ?? []).filter((wait) => this.#isOwn(wait) && !this.#handedOver.has(wait.id));
+    const { handedOver, unwritten } = this.#unsaved(owner);
+    const own = (waits ?? []).filter((wait) => this.#isOwn(wait));
+    for (const wait of own)
+      if (handedOver.has(wait.id) && !this.#saving.has(wait.id)) void this.#dropLater(owner, wait);
+    const written = new Set(waits?.map(({ id }) => id));
+    const begun = [...unwritten.values()].filter(({ wait }) => !written.has(wait.id));
+    for (const { wait, note } of begun)
+      if (!this.#saving.has(wait.id)) void this.#keep(owner, wait, note, () => undefined);
+    const adopted = [
+      ...own.filter(({ id }) => !handedOver.has(id)),
+      ...begun.map(({ wait }) => this.#own(wait as Wait)),
+    ];
     // A wait that can't be renewed now keeps its old expiry.
     this.#track(this.#renew(owner, adopted)).catch(() => undefined);
     return { waits: adopted, isComplete };
@@ -127,7 +176,7 @@ export class PendingWaits {
 
   /** The note stored with a wait; undefined if a crash prevented its write. Rejects while it can't be read. */
   async readNote(owner: WaitOwner, wait: StoredWait): Promise<unknown> {
-    return this.#unwritten.get(wait.id) ?? this.store.get<unknown>(noteKey(owner, wait));
+    return this.#unsaved(owner).unwritten.get(wait.id)?.note ?? this.store.get<unknown>(noteKey(owner, wait));
   }
 
   /**
@@ -139,7 +188,7 @@ export class PendingWaits {
     return new Promise((resolve, reject) => {
       const isOwn = (waits: StoredWait[]) => {
         const kept = waits.find(({ id }) => id === wait.id);
-        return kept ? this.#isOwn(kept) : this.#unwritten.has(wait.id);
+        return kept ? this.#isOwn(kept) : this.#unsaved(owner).unwritten.has(wait.id);
       };
       const saved = this.#drop(owner, wait, async (waits, lock) => {
         if (!isOwn(waits)) {
@@ -149,39 +198,58 @@ export class PendingWaits {
         const check = await lock.secure(0);
         check();
         deliver();
-        this.#markHandedOver(wait);
+        this.#markHandedOver(owner, wait);
         resolve({ saved });
       });
       saved.catch(reject);
     });
   }
 
-  /** Deletes a wait whose end has been handed over. */
+  /** Deletes a wait whose end has been handed over. Rejects with the first failure, and repeats the deletion. */
   drop(owner: WaitOwner, wait: StoredWait): Promise<void> {
-    this.#markHandedOver(wait);
+    this.#markHandedOver(owner, wait);
     return this.#drop(owner, wait, () => undefined);
   }
 
-  #markHandedOver({ id }: StoredWait): void {
-    this.#handedOver.add(id);
+  #markHandedOver(owner: WaitOwner, { id }: StoredWait): void {
+    const { handedOver, unwritten } = this.#unsaved(owner);
+    handedOver.add(id);
     this.#renewed.delete(id);
-    this.#unwritten.delete(id);
+    unwritten.delete(id);
   }
 
-  #drop(owner: WaitOwner, wait: StoredWait, before: (waits: StoredWait[], lock: Lock) => unknown): Promise<void> {
-    const dropped = async () => {
-      await this.#change(owner, async (waits, lock) => {
-        await before(waits, lock);
-        return waits.filter(({ id }) => id !== wait.id);
-      });
-      this.#handedOver.delete(wait.id);
-      await this.store.delete(noteKey(owner, wait), { insist: true });
-    };
-    return this.#track(dropped());
+  async #drop(owner: WaitOwner, wait: StoredWait, before: (waits: StoredWait[], lock: Lock) => unknown): Promise<void> {
+    this.#saving.add(wait.id);
+    try {
+      await this.#track(this.#dropOnce(owner, wait, before));
+      this.#saving.delete(wait.id);
+    } catch (error) {
+      if (this.#unsaved(owner).handedOver.has(wait.id)) void this.#dropLater(owner, wait);
+      else this.#saving.delete(wait.id);
+      throw error;
+    }
+  }
+
+  #dropLater(owner: WaitOwner, wait: StoredWait): Promise<void> {
+    return this.#save(wait, () => this.#track(this.#dropOnce(owner, wait, () => undefined)));
+  }
+
+  async #dropOnce(
+    owner: WaitOwner,
+    wait: StoredWait,
+    before: (waits: StoredWait[], lock: Lock) => unknown,
+  ): Promise<void> {
+    await this.#change(owner, async (waits, lock) => {
+      await before(waits, lock);
+      return waits.filter(({ id }) => id !== wait.id);
+    });
+    this.#unsaved(owner).handedOver.delete(wait.id);
+    await this.store.delete(noteKey(owner, wait), { insist: true });
   }
 
   /** Deletes an owner's waits; other runtimes delete the ones that they work on. */
   forget(owner: WaitOwner): Promise<void> {
+    this.#unsaved(owner).unwritten.clear();
     const forgotten = async () => {
       let waits: StoredWait[] = [];
       await this.#change(owner, (current) => {
@@ -206,6 +274,10 @@ export class PendingWaits {
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#underWay);
+  }
+
+  #unsaved(owner: WaitOwner): Unsaved {
+    return Unsaved.of(this.lasting, owner);
   }
 
   #own<Wait extends StoredWait>(wait: Wait): Wait {

@@ -19,6 +19,81 @@ describe('print/pending-waits', () => {
     assert.deepEqual(await kept.readNote(OWNER, wait), { topic: 'mine' });
   });
 
+  describe('while the store is away', () => {
+    const WAIT = { id: 'a', since: 0 };
+    let clock: ManualClock;
+    let store: MemoryStore;
+    let isAway: boolean;
+    let kept: PendingWaits;
+    const open = () => new PendingWaits(store, clock, NO_PEERS);
+    /** Replaces everything above the store. */
+    async function deploy(): Promise<void> {
+      await kept.close();
+      kept = open();
+    }
+    const stored = async () => [
+      await store.get(['kept-waits', ...OWNER]),
+      await store.get(['kept-message', ...OWNER, 'a']),
+    ];
+
+    beforeEach(() => {
+      clock = new ManualClock();
+      isAway = false;
+      store = new MemoryStore();
+      const update = store.update.bind(store);
+      store.update = (...change) => (isAway ? Promise.reject(new Error('away')) : update(...change)) as never;
+      kept = open();
+    });
+    afterEach(() => kept.close());
+
+    it('deletes a wait whose end was handed over as soon as it can, and reports the first failure', async () => {
+      await kept.keep(OWNER, WAIT, { topic: 'mine' }, () => undefined);
+      isAway = true;
+      await assert.rejects(kept.drop(OWNER, WAIT), /away/);
+      isAway = false;
+      await clock.advance(60_000);
+      assert.deepEqual(await stored(), [undefined, undefined]);
+    });
+
+    it('resumes no wait after a deploy whose end was handed over, and deletes it', async () => {
+      await kept.keep(OWNER, WAIT, { topic: 'mine' }, () => undefined);
+      isAway = true;
+      await assert.rejects(kept.drop(OWNER, WAIT), /away/);
+      await deploy();
+      await assert.rejects(kept.adopt(OWNER), /away/);
+      isAway = false;
+      assert.deepEqual((await kept.adopt(OWNER)).waits, []);
+      await clock.advance(60_000);
+      assert.deepEqual(await stored(), [undefined, undefined]);
+    });
+
+    it('resumes a wait after a deploy that could not be written, and writes it', async () => {
+      isAway = true;
+      const keeping = kept.keep(OWNER, WAIT, { topic: 'mine' }, () => undefined);
+      await clock.advance(0);
+      await deploy();
+      await keeping;
+      isAway = false;
+      assert.deepEqual((await kept.adopt(OWNER)).waits, [WAIT]);
+      assert.deepEqual(await kept.readNote(OWNER, WAIT), { topic: 'mine' });
+      await clock.advance(60_000);
+      assert.deepEqual(await stored(), [[WAIT], { topic: 'mine' }]);
+      await kept.drop(OWNER, WAIT);
+      assert.deepEqual(await stored(), [undefined, undefined]);
+    });
+
+    it('writes no wait of a node that was deleted', async () => {
+      isAway = true;
+      const keeping = kept.keep(OWNER, WAIT, null, () => undefined);
+      await clock.advance(0);
+      isAway = false;
+      await kept.forget(OWNER);
+      await clock.advance(60_000);
+      await keeping;
+      assert.deepEqual((await stored())[0], undefined);
+    });
+  });
+
   it('causes no listener warning, however many waits can’t be written', async () => {
     const clock = new ManualClock();
     const store = new MemoryStore();
