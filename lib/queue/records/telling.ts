@@ -30,8 +30,8 @@ export class Telling {
   readonly #clock: Clock;
   readonly #key: Key;
   #claims: readonly Claim[] = [];
-  /** When this runtime first saw the claims of other leases, monotonic, ms. */
-  readonly #seenAt = new Map<string, number>();
+  /** When this runtime first saw each claim of an event, by lease and event, monotonic, ms. */
+  #seenAt: ReadonlyMap<string, number> = new Map();
 
   constructor(store: QueueStore, queueId: string, clock: Clock) {
     this.#store = store;
@@ -50,7 +50,7 @@ export class Telling {
     for (const claim of this.#claims) {
       if (claim.lease === lease || !claim.ids.includes(id)) continue;
       if (claim.areTold) return 'told';
-      const since = this.#clock.monotonic() - (this.#seenAt.get(claim.lease) ?? -Infinity);
+      const since = this.#clock.monotonic() - (this.#seenAt.get(nameOf(claim.lease, id)) ?? -Infinity);
       if (since < LEFT_FOR) state = 'left';
     }
     return state;
@@ -102,12 +102,14 @@ export class Telling {
 
   #adopt(stored: unknown): void {
     this.#claims = readClaims(stored);
-    for (const { lease } of this.#claims)
-      if (!this.#seenAt.has(lease)) this.#seenAt.set(lease, this.#clock.monotonic());
-    for (const lease of this.#seenAt.keys())
-      if (!this.#claims.some((claim) => claim.lease === lease)) this.#seenAt.delete(lease);
+    const now = this.#clock.monotonic();
+    const names = this.#claims.flatMap(({ lease, ids }) => ids.map((id) => nameOf(lease, id)));
+    this.#seenAt = new Map(names.map((name) => [name, this.#seenAt.get(name) ?? now]));
   }
 }
+
+/** Names the claim of an event: each of a lease has an age of its own. */
+const nameOf = (lease: string, id: string): string => `${lease}/${id}`;
 
 /** The claims of a record; of another version it may be anything. */
 const readClaims = (stored: unknown): Claim[] =>

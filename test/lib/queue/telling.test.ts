@@ -29,4 +29,17 @@ describe('queue/records/telling', () => {
     await clock.advance(1_000);
     assert.deepEqual(await two.claim('2', ['a'], open), ['a']);
   });
+
+  it('leaves each event of a lost lease for three minutes of its own', async () => {
+    const [one, two] = [new Telling(store, 'third', clock), new Telling(store, 'third', clock)];
+    await one.claim('1', ['a'], open);
+    await two.load();
+    await clock.advance(170_000);
+    await one.claim('1', ['b'], open);
+    await two.load();
+    await clock.advance(10_000);
+    assert.deepEqual(await two.claim('2', ['a', 'b'], open), ['a']);
+    await clock.advance(170_000);
+    assert.deepEqual(await two.claim('2', ['b'], open), ['b']);
+  });
 });
