@@ -26,9 +26,9 @@ export class QuestionAccount {
 /**
  * Reads the entries of all pages of a list (wire facts 1, traps 27 and 28). Uses only the page numbers of links, as the
  * bearer must not follow an answer's links. A question of several lists passes the same account to each. Throws
- * SERVICE_ERROR for an answer that is not a list of records, for a list with fewer entries than the service counts, and
- * for a question beyond QUESTION: what is missing from an incomplete list would look removed. Throws the errors of the
- * service's calls.
+ * SERVICE_ERROR for an answer that is not a list of records, for a list with fewer entries than the service counts and no
+ * number of pages that agrees, and for a question beyond QUESTION: what is missing from an incomplete list would look
+ * removed. Throws the errors of the service's calls.
  */
 export async function readPages(...list: Parameters<typeof pagesOf>): Promise<Json[]> {
   const entries: Json[] = [];
@@ -47,6 +47,7 @@ export async function* pagesOf(
   let read = 0;
   let count: number | null = null;
   let guessed = false;
+  let isStated = false;
   for (let page: number | null = 1; page !== null;) {
     const query = { ...options.query, ...(page > 1 && { page: String(page) }) };
     const { data, body, size } = await service.call(endpoint, {
@@ -67,7 +68,8 @@ export async function* pagesOf(
     first = entries[0];
     // A service without pages repeats the same page.
     if (guessed && (first === undefined || isDeepStrictEqual(first, before))) {
-      if (count !== null && read < count) throw unexpectedAnswer(options.what);
+      // Where the number of pages agrees, the count includes what the account can't see.
+      if (count !== null && read < count && !isStated) throw unexpectedAnswer(options.what);
       return;
     }
     read += entries.length;
@@ -78,6 +80,7 @@ export async function* pagesOf(
       yield entries.slice(at, at + PAGE);
     }
     const next = nextPage(paging, page);
+    isStated = paging.pages !== null && paging.pages >= page;
     // A full page may not be the last, even if its answer names no other.
     const isFull = entries.length === Number(options.query?.limit);
     guessed = next === null && (count === null ? isFull && !isLast(paging, page) : read < count);
