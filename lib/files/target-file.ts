@@ -36,6 +36,9 @@ export async function flushFolder(folder: string): Promise<void> {
  */
 export const replaceFile = (path: string, content: string): Promise<void> => inTurn(() => replace(path, content));
 
+/** Pattern of what follows the name and a dot in the name of the file beside it. */
+export const PART = '[\\da-f]{12}';
+
 async function replace(path: string, content: string): Promise<void> {
   const part = `${path}.${randomBytes(6).toString('hex')}`;
   try {

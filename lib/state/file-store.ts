@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { FlushedFolder, replaceFile } from '../files/target-file';
+import { FlushedFolder, PART, replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
 import { asPrintingError, newerValue, PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
@@ -15,6 +15,7 @@ import { ID_FILE, isAway, StateFolder } from './state-folder';
 import {
   damaged,
   isNewer,
+  KIND,
   type Movable,
   parseRecord,
   Records,
@@ -28,6 +29,7 @@ import {
   type Key,
   type ListOptions,
   pageOf,
+  POSITION,
   positionOf,
   type PutOptions,
   type StatePage,
@@ -66,8 +68,12 @@ interface FileStoreOptions extends RecordsOptions {
   warn: (sentence: Sentence) => void;
 }
 
-/** Left by a crash during a write; the value itself is whole under its own name. */
-const isLeftover = (name: string): boolean => !name.endsWith('.json') && !name.includes('.damaged-');
+/** Name of the file of a value. The folder may hold other things, so only exact names count. */
+const VALUE = new RegExp(`^[\\da-f]{${POSITION}}\\.json$`);
+/** The file that a crash during a write leaves beside the whole one, of a value and of the folder's id. */
+const LEFTOVER = new RegExp(`^[\\da-f]{${POSITION}}\\.json\\.${PART}$`);
+const ID_LEFTOVER = new RegExp(`^${ID_FILE}\\.${PART}$`);
+const isKind = (name: string): boolean => KIND.test(name) && name !== UNSEALED;
 /** Files of a listing that are read at once. */
 const READS = 16;
 const LEFTOVER_AGE = 60 * 60 * 1000;
@@ -184,7 +190,7 @@ export class FileStore implements StateStore, Movable {
     this.#listings.add(written);
     try {
       const names = [...(await this.#folder.read(() => namesIn(folder))), ...written];
-      return new Set(names.filter((name) => name.endsWith('.json')).map((name) => basename(name, '.json')));
+      return new Set(names.filter((name) => VALUE.test(name)).map((name) => basename(name, '.json')));
     } catch (cause) {
       throw unreadableFile(prefix, cause);
     } finally {
@@ -223,13 +229,14 @@ export class FileStore implements StateStore, Movable {
       const at = await changedAt(path).catch(() => now);
       if (now - at > LEFTOVER_AGE) await remove(path).catch(() => undefined);
     };
-    for (const kind of await entries(root)) {
+    const names = await entries(root);
+    for (const name of names) if (ID_LEFTOVER.test(name)) await removeOld(join(root, name));
+    for (const kind of names.filter(isKind)) {
       const folder = join(root, kind);
-      if (kind.startsWith(`${ID_FILE}.`)) await removeOld(folder);
       for (const name of await entries(folder)) {
         const path = join(folder, name);
-        if (isLeftover(name)) await removeOld(path);
-        else if (name.endsWith('.json') && !wasSet) {
+        if (LEFTOVER.test(name)) await removeOld(path);
+        else if (VALUE.test(name) && !wasSet) {
           const found = await readText(path).then(parseRecord, () => undefined);
           if (found && isExpired(found, now, since)) await this.#forget(found.key, now, since);
         }
@@ -261,10 +268,9 @@ export class FileStore implements StateStore, Movable {
 
   async *records(): AsyncGenerator<string> {
     const root = this.options.folder;
-    const kinds = (await namesIn(root)).filter((name) => name !== UNSEALED);
-    for (const kind of kinds)
+    for (const kind of (await namesIn(root)).filter(isKind))
       for (const name of await entries(join(root, kind)))
-        if (name.endsWith('.json')) yield await readText(join(root, kind, name));
+        if (VALUE.test(name)) yield await readText(join(root, kind, name));
   }
 
   async add(record: string): Promise<void> {

@@ -118,7 +118,7 @@ export function parseRecord(content: string): StoredRecord | undefined {
 }
 
 /** A kind of value: also the name of a folder, which must not lead out of the state's own. */
-const KIND = /^[a-z][a-z\d-]{0,63}$/;
+export const KIND = /^[a-z][a-z\d-]{0,63}$/;
 
 const isKey = (key: unknown): key is Key =>
   Array.isArray(key) && KIND.test(String(key[0])) && key.every((word) => typeof word === 'string');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import callbacks, { promises as fs } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import sinon from 'sinon';
 import { codeOf } from '../../../lib/http/retry';
 import { FileStore } from '../../../lib/state/file-store';
@@ -384,15 +384,34 @@ describe('state/file-store', () => {
   it('sweeps only old leftovers of a crash', async () => {
     const store = open();
     await store.put(['position', 'a'], 1);
-    const leftover = `${await only('position')}.123456`;
-    await writeFile(leftover, 'half');
+    const leftovers = [`${await only('position')}.0123456789ab`, join(folder, 'folder-id.0123456789ab')];
+    for (const leftover of leftovers) await writeFile(leftover, 'half');
     await store.sweep();
     assert.equal((await files('position')).length, 2);
     const long = new Date(clock.now() - 2 * 60 * 60 * 1000);
-    await utimes(leftover, long, long);
+    for (const leftover of leftovers) await utimes(leftover, long, long);
     await store.sweep();
     assert.deepEqual(await store.get(['position', 'a']), 1);
     assert.equal((await files('position')).length, 1);
+    assert.deepEqual((await readdir(folder)).sort(), ['folder-id', 'position', 'swept']);
+  });
+
+  it('sweeps nothing that is not its own, although it lies in the state folder', async () => {
+    const store = open();
+    await store.put(['position', 'a'], 1);
+    const value = basename(await only('position'));
+    const others = [
+      ...['photos/holiday.jpg', 'certs/key.pem', '.ssh/id_ed25519', `unfinished/${'a'.repeat(32)}.note`],
+      ...[`position/${value}.bak`, `position/${value}.damaged-1`, `.backup/${value}.0123456789ab`, 'folder-id.txt'],
+    ].map((name) => join(folder, name));
+    const long = new Date(clock.now() - 2 * 60 * 60 * 1000);
+    for (const path of others) {
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, 'mine');
+      await utimes(path, long, long);
+    }
+    await store.sweep();
+    for (const path of others) assert.equal(await readFile(path, 'utf8').catch(() => 'gone'), 'mine', path);
   });
 
   it('sweeps a missing folder without an error', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -103,7 +103,7 @@ describe('remote-printing-state', () => {
       { version: 2, key: ['grant', 'z'], value: 1 },
     ];
     for (const [n, record] of odd.entries())
-      await writeFile(join(folder, 'old', 'grant', `odd-${n}.json`), JSON.stringify(record));
+      await writeFile(join(folder, 'old', 'grant', `${String(n).padStart(40, '0')}.json`), JSON.stringify(record));
     const { code, said } = await move(join(folder, 'old'), join(folder, 'new'));
     assert.deepEqual(
       { code, said },
@@ -111,6 +111,16 @@ describe('remote-printing-state', () => {
     );
     await check(files(join(folder, 'new')));
     assert.deepEqual((await readdir(folder)).sort(), ['new', 'old']);
+  });
+
+  it("copies no file that is not the store's own, and counts none in its target", async () => {
+    const [from, to] = [join(folder, 'old'), join(folder, 'new')];
+    await files(from).put(['print-key', 'a'], 1);
+    for (const at of [from, to]) {
+      await mkdir(join(at, 'config'), { recursive: true });
+      await writeFile(join(at, 'config', 'settings.json'), `{"of":"${at}"}`);
+    }
+    assert.deepEqual(await move(from, to), { code: 0, said: '1 values copied.\n' });
   });
 
   it('counts the marks of sign-ins that are saved in the clear as no values, in either place', async () => {
