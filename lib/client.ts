@@ -24,7 +24,7 @@ import type { QueueOptions } from './queue/run/context';
 import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
 import { asPrintingError, PrintingError, upgraded } from './service/errors';
-import type { Credentials } from './sign-in/credentials';
+import { type Credentials, nobodySignedIn } from './sign-in/credentials';
 import { RefreshesUnderWay } from './sign-in/refresh';
 import type { CurrentScope, Scope } from './state/store';
 import type { Clock } from './time/clock';
@@ -144,8 +144,10 @@ export class Client {
     const host = simulated ? 'simulated' : settings.apiUrl;
     const scope = async (): Promise<Scope> => {
       await credentials.ready();
-      const workspace = credentials.info().organizationId ?? settings.organizationId;
-      return [accountId, host, workspace];
+      const { workspace } = credentials;
+      // Nobody knows whose state it is, so none may count as missing.
+      if (workspace === undefined && !settings.organizationId) throw nobodySignedIn();
+      return [accountId, host, workspace ?? settings.organizationId];
     };
     this.scope = scope;
     const watcher = new Watcher({

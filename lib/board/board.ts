@@ -1,6 +1,6 @@
 import type { ApiClient } from '../account/api-client';
 import type { ExplainedItem, ItemTarget, ListFilter } from '../queue/model/types';
-import { PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError } from '../service/errors';
 import { isUnderWay } from '../service/job-words';
 import type { PrintJob } from '../service/print-job';
 import type { ClusterView } from '../queue/records/statuses';
@@ -130,11 +130,22 @@ export class Board {
   }
 
   async #read(): Promise<BoardState<Sentence>> {
-    const { queue, signIn } = this.#options;
-    this.#last = queue
-      ? (this.#watched ?? (await queue.board()))
-      : await this.#account.of(this.#clusters(), signIn.usable || signIn.state === 'unread');
+    const { queue } = this.#options;
+    this.#last = queue ? (this.#watched ?? (await this.#ofQueue(queue))) : await this.#ofAccount();
     return this.#last;
+  }
+
+  /** While no sign-in names the workspace of the queue's items, the board asks for one. */
+  #ofQueue(queue: BoardQueue): Promise<BoardState<Sentence>> {
+    return queue.board().catch((thrown: unknown) => {
+      if (asPrintingError(thrown).code !== 'NOT_SIGNED_IN') throw thrown;
+      return this.#ofAccount();
+    });
+  }
+
+  #ofAccount(): Promise<BoardState<Sentence>> {
+    const { signIn } = this.#options;
+    return this.#account.of(this.#clusters(), signIn.usable || signIn.state === 'unread');
   }
 
   *#clusters(): Generator<SeenCluster, void> {

@@ -4,7 +4,7 @@ import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import { notSaved } from './credentials';
-import { grantFor, grantKey, withGrant, type Grants } from './grant';
+import { grantFor, grantKey, signedOut, withGrant, type Grants } from './grant';
 import { PendingAuthorizations, type Beginning, type IsWanted, type Known } from './pending-authorizations';
 import type { RefreshesUnderWay } from './refresh';
 import type { TokenEndpoint } from './token-endpoint';
@@ -135,10 +135,15 @@ export class Authorization {
     return this.#signIns.known(accountId, isWanted);
   }
 
-  /** Deletes all grants of an account and cancels its refresh under way. */
+  /** Deletes all tokens of an account and cancels its refresh under way. */
   async signOut(accountId: string): Promise<void> {
-    this.deps.refreshesUnderWay?.cancel(accountId);
-    await this.deps.store.delete(grantKey(accountId), { notify: true });
+    const { store, refreshesUnderWay } = this.deps;
+    refreshesUnderWay?.cancel(accountId);
+    const key = grantKey(accountId);
+    await store
+      .update<Grants>(key, (stored) => signedOut(stored), { notify: true })
+      // What can't be read, or replaced on a full disk, can still be deleted.
+      .catch(() => store.delete(key, { notify: true }));
     await this.#signIns.forget(accountId);
   }
 

@@ -53,6 +53,10 @@ export interface Credentials extends SignInWatch {
   /** Records that the service accepted `bearer`: it answered, and the token wasn't expired. */
   accepted(bearer: string): void;
   info(): SignInInfo;
+  /**
+   * The workspace of the sign-in, also of one that has ended; null if it names none. Undefined while no sign-in is known.
+   */
+  readonly workspace: string | null | undefined;
   counters(): Record<string, number>;
   signOut(): Promise<void>;
   /** Reads the store again after a sign-in. */

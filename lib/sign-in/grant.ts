@@ -36,6 +36,8 @@ export interface Grant {
   signedInAt?: number;
   /** Why the sign-in has ended, in English. An ended sign-in has no tokens; only the name of its user is kept. */
   ended?: string;
+  /** A person has signed out. Only the workspace is kept: the account's state belongs to it. */
+  signedOut?: true;
 }
 
 /** Where and with which client an account signs in. */
@@ -87,14 +89,15 @@ export const serviceOf = ({ authUrl, simulated }: SignInSettings): string => (si
 /** The newest sign-in at a real service. */
 export const newestGrant = (stored: Grants | undefined): Grant | undefined =>
   Object.entries(stored?.byService ?? {})
-    .filter(([service]) => service !== SIMULATED)
+    .filter(([service, { signedOut }]) => service !== SIMULATED && !signedOut)
     .map(([, grant]) => grant)
     .sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0))[0];
 
 /** The sign-in at this account host, for any client application. */
 export const grantAt = (stored: Grants | undefined, authUrl: string): Grant | undefined => {
   const grants = stored?.byService ?? {};
-  return authUrl !== SIMULATED && Object.hasOwn(grants, authUrl) ? grants[authUrl] : undefined;
+  const grant = authUrl !== SIMULATED && Object.hasOwn(grants, authUrl) ? grants[authUrl] : undefined;
+  return grant?.signedOut ? undefined : grant;
 };
 
 /** The account's sign-in at this service, if it was made for the same client application. */
@@ -116,16 +119,27 @@ export const isLater = (grant: Grant | undefined, stored: Grant | undefined): gr
   stored.ended === undefined &&
   (grant.refreshes ?? 0) > (stored.refreshes ?? 0);
 
-/** Replaces one sign-in and keeps the others; removes it if `grant` is undefined. Returns undefined if none is left. */
-export function withGrant(
-  stored: Grants | undefined,
-  settings: SignInSettings,
-  grant: Grant | undefined,
-): Grants | undefined {
-  const { [serviceOf(settings)]: _, ...others } = stored?.byService ?? {};
-  const byService = grant ? { ...others, [serviceOf(settings)]: grant } : others;
-  return Object.keys(byService).length > 0 ? { byService } : undefined;
+/** Replaces one sign-in and keeps the others. */
+export const withGrant = (stored: Grants | undefined, settings: SignInSettings, grant: Grant): Grants => ({
+  byService: { ...stored?.byService, [serviceOf(settings)]: grant },
+});
+
+/** Signs out at this service, or at all services: of each sign-in only the workspace and its client are left. */
+export function signedOut(stored: Grants | undefined, settings?: SignInSettings): Grants | undefined {
+  if (!stored) return undefined;
+  const isMeant = (service: string) => !settings || service === serviceOf(settings);
+  const byService = Object.entries(stored.byService).map(([service, grant]) => [
+    service,
+    isMeant(service) ? remainderOf(grant) : grant,
+  ]);
+  return { byService: Object.fromEntries(byService) as Record<string, Grant> };
 }
+
+const remainderOf = (grant: Grant): Grant => ({
+  ...{ authUrl: grant.authUrl, clientId: grant.clientId, redirectUri: '', scope: null },
+  ...{ accessToken: '', refreshToken: null, expiresAt: 0, lifetime: 0 },
+  ...{ holder: { user: null, organizationId: holderOf(grant).organizationId }, signedOut: true },
+});
 
 /** The user of a grant, from its stored claims or its token. */
 export function holderOf({ holder, accessToken }: Grant): Holder {
@@ -229,8 +243,8 @@ export class SavedGrant {
     return grantFor(await store.update<Grants>(this.#key, newer, { insist: true, notify: true }), settings);
   }
 
-  async remove(): Promise<void> {
+  async signOut(): Promise<void> {
     const { store, settings } = this.#options;
-    await store.update<Grants>(this.#key, (stored) => withGrant(stored, settings, undefined), { notify: true });
+    await store.update<Grants>(this.#key, (stored) => signedOut(stored, settings), { notify: true });
   }
 }

@@ -138,7 +138,7 @@ export class Refresh {
     const { own, refused } = this.#request;
     const found = grantFor(stored, settings);
     const current = isLater(own, found) ? own : found;
-    const unchanged = current === found ? stored : withGrant(stored, settings, current);
+    const unchanged = current && current !== found ? withGrant(stored, settings, current) : stored;
     // Another instance on the store may have refreshed already.
     if (!current || current.ended || current.accessToken !== refused) return unchanged;
     const end = (reason: Sentence) => withGrant(stored, settings, { ...current, ...spent(reason) });

@@ -12,7 +12,7 @@ import {
   type SignInInfo,
   notSaved,
 } from './credentials';
-import { type Grant, isLater, readToken, SavedGrant, type TokenHolder, whyEnded } from './grant';
+import { type Grant, holderOf, isLater, readToken, SavedGrant, type TokenHolder, whyEnded } from './grant';
 import { Refresh, type RefreshDeps, type Refreshed, type RefreshRequest } from './refresh';
 import { PAUSE, RefreshPause } from './refresh-pause';
 import { Repeats, type Rest } from './repeats';
@@ -90,7 +90,7 @@ export class Tokens implements Credentials {
 
   get state(): SignInState {
     if (this.#blocked || this.#grant?.ended) return 'sign-in-needed';
-    if (this.#grant) return 'signed-in';
+    if (this.#signIn) return 'signed-in';
     return this.#loaded ? 'signed-out' : 'unread';
   }
 
@@ -146,7 +146,11 @@ export class Tokens implements Credentials {
   }
 
   info(): SignInInfo {
-    return signInInfo(this.state, this.#grant, this.#blocked ?? this.#pause.error);
+    return signInInfo(this.state, this.#signIn, this.#blocked ?? this.#pause.error);
+  }
+
+  get workspace(): string | null | undefined {
+    return this.#grant && holderOf(this.#grant).organizationId;
   }
 
   counters(): Record<string, number> {
@@ -162,7 +166,7 @@ export class Tokens implements Credentials {
   async signOut(): Promise<void> {
     const { accountId, settings, refreshesUnderWay } = this.#options;
     refreshesUnderWay?.cancel(accountId, settings);
-    await this.#saved.remove();
+    await this.#saved.signOut();
     await this.reload();
   }
 
@@ -218,7 +222,7 @@ export class Tokens implements Credentials {
       if (this.#exchanging) return await this.#exchanging.then(again, again);
       this.#unsaved = false;
       if (isLater(this.#grant, grant)) grant = await this.#saved.writeBack(this.#grant);
-      if (grant?.accessToken === this.#grant?.accessToken) return;
+      if (grant?.accessToken === this.#grant?.accessToken && grant?.signedOut === this.#grant?.signedOut) return;
       this.#blocked = undefined;
       this.#pause.changedElsewhere(isLater(grant, this.#grant));
       this.#adopt(grant);
@@ -246,12 +250,18 @@ export class Tokens implements Credentials {
     if (changed) this.#changes.notify();
   }
 
+  /** The sign-in, valid or ended; undefined after a sign-out. */
+  get #signIn(): Grant | undefined {
+    return this.#grant?.signedOut ? undefined : this.#grant;
+  }
+
   #usable(): Grant {
     if (this.#blocked) throw this.#blocked;
-    if (!this.#grant) throw nobodySignedIn();
-    const ended = whyEnded(this.#grant);
+    const grant = this.#signIn;
+    if (!grant) throw nobodySignedIn();
+    const ended = whyEnded(grant);
     if (ended) throw signInEnded(ended);
-    return this.#grant;
+    return grant;
   }
 
   /** Joins the current renewal or begins one. All callers share it, so no single deadline ends it. */
@@ -442,6 +452,10 @@ export class StaticToken implements Credentials {
 
   accepted(): void {
     this.#setState('signed-in');
+  }
+
+  get workspace(): string | null | undefined {
+    return this.#token ? this.#holder.organizationId : undefined;
   }
 
   info(): SignInInfo {

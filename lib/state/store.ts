@@ -158,5 +158,8 @@ export function statePlace(setting: unknown, usual: string): { folder: string } 
  */
 export type Scope = readonly [accountId: string, service: string, workspace: string];
 
-/** Current scope of an account; a sign-in can change the workspace. Rejects while the sign-in can't be read. */
+/**
+ * Current scope of an account; a sign-in can change the workspace. Rejects while the sign-in can't be read, and with
+ * NOT_SIGNED_IN while none is known that would name the workspace.
+ */
 export type CurrentScope = () => Promise<Scope>;

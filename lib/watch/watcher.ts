@@ -288,7 +288,9 @@ export class Watcher {
   }
 
   #reportFault(clusterId: string | null, thrown: unknown): void {
-    this.#report({ kind: 'fault', clusterId, error: asPrintingError(thrown) });
+    const error = asPrintingError(thrown);
+    // Without a sign-in nobody knows whose state to read, which the polls say.
+    if (error.code !== 'NOT_SIGNED_IN') this.#report({ kind: 'fault', clusterId, error });
   }
 
   #report(event: WatcherReport): void {

@@ -249,6 +249,15 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       assert.deepEqual(caught.all.map(codeOf), ['NOT_SIGNED_IN']);
     });
 
+    it('sends the stored figures as stale after a sign-out in the editor and a restart', async () => {
+      await watch();
+      await flow.post('accounts/account/sign-out').expect(200);
+      await restart([node()]);
+      await time.pass(60);
+      assert.ok(status.all.length >= 3);
+      assert.ok(status.all.every((msg) => statusOf(msg).stale));
+    });
+
     it('repeats no report after deploys and restarts, and reports the next loss', async () => {
       await watch();
       lost();

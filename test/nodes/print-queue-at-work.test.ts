@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { QueueItem } from '../../lib/queue/model/types';
 import { startSimulator, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Inbox } from '../helpers/flow';
@@ -19,14 +21,15 @@ describe('nodes/print-queue: at the simulator', () => {
   let events: Inbox;
   let caught: Inbox;
 
-  const deploy = async (changes: object = {}, account: object = {}, queue: object = {}) => {
+  const deploy = async (changes: object = {}, account: object = {}, queue: object = {}, signIn = true) => {
     const node = { id: 'node', type: 'remote-printing-print-queue', queue: 'queue', wires: [['answers'], ['events']] };
     const nodes = [
       { ...node, source: 'payload', waitFor: 'finished', ...changes },
       ...['answers', 'events', 'caught'].map(helperNode),
       catchNode(['caught']),
     ];
-    await time.until(flow.deploy(nodes, { account: { ...flow.account, ...account }, more: [{ ...QUEUE, ...queue }] }));
+    const more = [{ ...QUEUE, ...queue }];
+    await time.until(flow.deploy(nodes, { account: { ...flow.account, ...account }, more, signIn }));
     [answers, events, caught] = ['answers', 'events', 'caught'].map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox];
   };
   const types = () => events.all.map(({ topic }) => topic);
@@ -165,6 +168,66 @@ describe('nodes/print-queue: at the simulator', () => {
       await time.settled();
       world.rebind(clusterId);
       assert.equal(await blocked(), 'NO_PRINTER,STALE');
+    });
+  });
+
+  describe('whose account is not signed in', () => {
+    const restart = async (meanwhile: () => Promise<void> = async () => {}) => {
+      await time.until(flow.stop({ keep: true }));
+      await meanwhile();
+      flow = await Flow.start(simulator, flow.userDir);
+      await deploy({ action: 'msg.action' }, {}, {}, false);
+    };
+    /** The payload of the answer, or the code of the error. */
+    const ask = async (action: string, msg: object = {}) => {
+      const [answered, failed] = [answers.all.length, caught.all.length];
+      flow.send('node', { ...msg, action });
+      const { payload } = await time.until(
+        Promise.race([
+          answers.at(answered),
+          caught.at(failed).then((error) => ({ payload: codeOf(error) as unknown })),
+        ]),
+      );
+      return payload;
+    };
+    const listed = async () => ((await ask('list')) as QueueItem[]).map(({ name, queueKey }) => [name, queueKey]);
+    const isPaused = async () => ((await ask('explain')) as { paused: unknown }).paused !== null;
+    const item = { payload: GCODE, filename: 'cube.gcode', queueKey: 'order', held: true };
+
+    beforeEach(async () => {
+      await deploy({ action: 'msg.action', waitFor: 'queued' });
+      await ask('add', item);
+    });
+
+    for (const [when, again] of [
+      ['a restart', () => restart()],
+      ['a full deploy', () => deploy({ action: 'msg.action' }, {}, {}, false)],
+    ] as const)
+      it(`keeps its items and takes a pause after a sign-out and ${when}`, async () => {
+        await time.until(flow.post('accounts/account/sign-out').expect(200));
+        await again();
+        assert.deepEqual(await listed(), [['cube.gcode', 'order']]);
+        await ask('pause');
+        await ask('release', { queueKey: 'order' });
+        await time.until(flow.signIn());
+        await time.pass(60);
+        assert.deepEqual([await isPaused(), simulator.requests.count('print')], [true, 0]);
+        const { state } = await time.until(flow.get('accounts/account').expect(200)).then(({ body }) => body);
+        assert.equal(state, 'signed-in');
+        await ask('resume');
+        await time.pass(60);
+        assert.equal(simulator.requests.count('print'), 1);
+      });
+
+    it('lists no item as lost while no sign-in names the workspace', async () => {
+      const grants = join(flow.userDir, 'remote-printing', 'grant');
+      await restart(async () => {
+        for (const name of await readdir(grants)) await writeFile(join(grants, name), '{');
+      });
+      for (const action of ['list', 'pause', 'explain', 'release'])
+        assert.equal(await ask(action, { queueKey: 'order' }), 'NOT_SIGNED_IN', action);
+      await time.until(flow.signIn());
+      assert.deepEqual(await listed(), [['cube.gcode', 'order']]);
     });
   });
 

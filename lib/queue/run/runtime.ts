@@ -1,6 +1,7 @@
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, NewerValueError, PrintingError } from '../../service/errors';
 import { record } from '../../service/json-readers';
+import { nobodySignedIn } from '../../sign-in/credentials';
 import type { Lock, Membership } from '../../state/membership';
 import type { Key, Scope, StateStore } from '../../state/store';
 import { Rerun, settledWithin } from '../../time/concurrency';
@@ -248,7 +249,7 @@ export class QueueRuntime {
       });
       if (!deadline) limit.end();
     }
-    if (!this.#loaded) throw this.#storeError ?? closed();
+    if (!this.#loaded) throw this.#storeError ?? (this.#closing.signal.aborted ? closed() : nobodySignedIn());
     return this.#loaded;
   }
 
@@ -336,11 +337,11 @@ export class QueueRuntime {
   }
 
   async #read(): Promise<void> {
-    const scope = await this.#parts.scope();
-    const isSame = this.#loaded?.data.scope.every((word, at) => word === scope[at]) ?? false;
-    // Without a sign-in the workspace is unknown.
+    const scope = await this.#scope();
+    const isSame = this.#loaded?.data.scope.every((word, at) => word === scope?.[at]) ?? false;
     const isKept = this.#loaded !== null && !this.#parts.signIn.usable;
-    if (isSame || isKept) {
+    // The next sign-in says whose records they are, and loads them.
+    if (!scope || isSame || isKept) {
       await this.#holdClusters();
       return this.changed();
     }
@@ -363,6 +364,14 @@ export class QueueRuntime {
     this.#beginTenure();
     const unread = failure ?? opened.data.unseen;
     if (unread) this.failed(unread);
+  }
+
+  /** The present scope; null while no sign-in is known that would name the workspace. */
+  async #scope(): Promise<Scope | null> {
+    return this.#parts.scope().catch((thrown: unknown) => {
+      if (asPrintingError(thrown).code !== 'NOT_SIGNED_IN') throw thrown;
+      return null;
+    });
   }
 
   #open(scope: Scope): QueueContext {

@@ -1,3 +1,4 @@
+import { asPrintingError } from '../../service/errors';
 import { record, text } from '../../service/json-readers';
 import type { Assigned, Membership } from '../../state/membership';
 import type { Key, StateStore } from '../../state/store';
@@ -229,9 +230,11 @@ export class ReplicaCoordinator implements SharedWork {
       this.#scope = scope;
       this.#catchUp();
     };
-    await underDeadline(clock, { parent: signal }, (deadline) => retryUntil(deadline, WAITS, read)).catch(
-      () => undefined,
-    );
+    // The next sign-in says whose state it is.
+    const waitAfter = (error: unknown) => (asPrintingError(error).code === 'NOT_SIGNED_IN' ? null : undefined);
+    await underDeadline(clock, { parent: signal }, (deadline) =>
+      retryUntil(deadline, WAITS, read, { waitAfter }),
+    ).catch(() => undefined);
     this.ownership.changed();
   }
 

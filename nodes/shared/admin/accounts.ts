@@ -168,7 +168,7 @@ export async function whyWithheld(
 ): Promise<Sentence | null> {
   if ('apiToken' in signIn) return null;
   const grant = grantFor(await store.get<Grants>(grantKey(id)), signIn);
-  if (!grant) return null;
+  if (!grant || grant.signedOut) return null;
   const { apiUrl: deployedApi, authUrl: deployedAuth } = deployed?.config ?? {};
   if (hostOf(deployedApi) === '')
     return grant.apiUrl === apiUrl

@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict';
-import { grantFor, grantKey, readToken, withGrant, type Grant } from '../../../lib/sign-in/grant';
+import {
+  grantAt,
+  grantFor,
+  grantKey,
+  holderOf,
+  isGrants,
+  newestGrant,
+  readToken,
+  signedOut,
+  withGrant,
+  type Grant,
+} from '../../../lib/sign-in/grant';
 
 const jwt = (claims: unknown): string =>
   ['{}', JSON.stringify(claims), 'signature'].map((part) => Buffer.from(part).toString('base64url')).join('.');
@@ -57,8 +68,23 @@ describe('sign-in/grant', () => {
     const both = withGrant(withGrant(undefined, settings, grant), simulated, other);
     assert.equal(grantFor(both, settings), grant);
     assert.equal(grantFor(both, { ...simulated, authUrl: 'http://127.0.0.1:2' }), other, 'at whatever address');
-    assert.equal(grantFor(withGrant(both, simulated, undefined), settings), grant);
-    assert.equal(withGrant(withGrant(both, simulated, undefined), settings, undefined), undefined);
+  });
+
+  it('keeps of a sign-out only the workspace and the client', () => {
+    const other = { ...settings, authUrl: 'https://b.example' };
+    const holder = { user: 'ada', organizationId: 'org' };
+    const tokens = { accessToken: 'access', refreshToken: 'refresh', redirectUri: 'https://back.example/' };
+    const both = withGrant(withGrant(undefined, settings, { ...grant, ...tokens, holder }), other, grant);
+    const left = signedOut(both, settings);
+    assert.equal(grantFor(left, other), grant);
+    const remainder = grantFor(left, settings);
+    assert.ok(remainder);
+    assert.equal(holderOf(remainder).organizationId, 'org');
+    for (const gone of [...Object.values(tokens), 'ada'])
+      assert.ok(!JSON.stringify(remainder).includes(JSON.stringify(gone)), gone);
+    assert.ok(isGrants({ byService: { [settings.authUrl]: remainder } }));
+    assert.equal(grantAt(left, settings.authUrl), undefined);
+    assert.equal(newestGrant(signedOut(both)), undefined);
   });
 
   it('names the key after the account', () => assert.deepEqual(grantKey('a1'), ['grant', 'a1']));
