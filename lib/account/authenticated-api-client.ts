@@ -93,7 +93,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     let bearer = await this.#deps.credentials.bearer(deadline);
     let answer = await this.#send(to, options, bearer);
     for (let refreshes = 0; isExpiredToken(answer.status, answer.body); refreshes++) {
-      if (refreshes === MOST_REFRESHES) throw refusalError(401, answer.body, what, { secret: bearer });
+      if (refreshes === MOST_REFRESHES) throw refusalError(401, answer.body, what, { secrets: [bearer] });
       bearer = await this.#deps.credentials.refresh(bearer, { host: to.host, deadline });
       answer = await this.#send(to, options, bearer);
     }
@@ -102,7 +102,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     this.#failures++;
     if (answer.status === 404 && isPage(answer.text))
       throw new PrintingError('NOT_FOUND', elsewhere(this.#hostOf(to)), { statusCode: 404, outcome: 'refused' });
-    throw refusalError(answer.status, answer.body, what, { secret: bearer, retryAfter: answer.retryAfter });
+    throw refusalError(answer.status, answer.body, what, { secrets: [bearer], retryAfter: answer.retryAfter });
   }
 
   readonly #hostOf = ({ host }: Pick<Target, 'host'>) =>
@@ -157,7 +157,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     if (!envelope) throw this.#unexpectedAnswer(status, isPage(text) ? elsewhere(this.#hostOf(to)) : unexpected(what));
     if (isFailure(envelope)) {
       this.#failures++;
-      throw refusalError(status, body, what, { secret: bearer });
+      throw refusalError(status, body, what, { secrets: [bearer] });
     }
     if (hasData(envelope)) return { status, data: envelope.data, body, size };
     return { status, data: isRecordOf(to.endpoint, envelope) ? envelope : null, body, size };

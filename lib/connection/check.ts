@@ -1,7 +1,7 @@
 import type { AccountSettings } from '../account/settings';
 import type { Http } from '../http/http';
 import type { Overridable } from '../rules/paths';
-import { asPrintingError, PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError, withoutSecrets } from '../service/errors';
 import type { Target } from '../service/paths';
 import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence, type Value } from '../words/sentence';
@@ -32,10 +32,8 @@ export const notChecked = (name: string, why: Sentence): Check => ({
 });
 
 /** Removes credentials from the lines, in case an answer of the service repeated them. */
-export function withoutSecrets(checks: Check[], secrets: (string | undefined)[]): Check[] {
-  const present = secrets.filter((secret) => secret !== undefined && secret.length > 0) as string[];
-  const hidden = (value: Value): Value =>
-    typeof value === 'string' ? present.reduce((words, secret) => words.replaceAll(secret, '…'), value) : value;
+export function checksWithoutSecrets(checks: Check[], secrets: readonly string[]): Check[] {
+  const hidden = (value: Value): Value => (typeof value === 'string' ? withoutSecrets(value, secrets, '…') : value);
   return checks.map((check) => ({ ...check, detail: check.detail.with(hidden) }));
 }
 

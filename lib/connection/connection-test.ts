@@ -7,7 +7,7 @@ import type { Clock } from '../time/clock';
 import { type Deadline, underDeadline } from '../time/deadline';
 import { readClusters } from '../watch/polling/cluster-list';
 import { phrase, type Sentence } from '../words/sentence';
-import { asker, type Check, failed, notChecked, withoutSecrets } from './check';
+import { asker, type Check, checksWithoutSecrets, failed, notChecked } from './check';
 import { checkDescriptions, checkPath, READING } from './paths-check';
 import { checkClock, checkHost, checkUser } from './user-checks';
 
@@ -39,7 +39,7 @@ export async function testConnection(connection: Connection): Promise<Check[]> {
   const checks = await underDeadline(clock, { ms: LONGEST, cure: phrase`try again` }, (deadline) =>
     run(connection, giveBearer, deadline),
   );
-  return withoutSecrets(checks, secrets);
+  return checksWithoutSecrets(checks, secrets);
 }
 
 async function run(connection: Connection, giveBearer: Credentials['bearer'], deadline: Deadline): Promise<Check[]> {

@@ -155,9 +155,9 @@ export interface Refusal {
   says: string | undefined;
 }
 
-/** @param secret text that the service may repeat, but that must not appear in errors */
-export function readRefusal(body: unknown, secret = ''): Refusal {
-  const cleaned = (words: string) => withoutAddresses(secret ? words.replaceAll(secret, '(token)') : words);
+/** @param secrets texts that the service may repeat, but that must not appear in errors */
+export function readRefusal(body: unknown, secrets: readonly string[] = []): Refusal {
+  const cleaned = (words: string) => withoutAddresses(withoutSecrets(words, secrets, '(secret)'));
   const errors = records(record(body)?.errors);
   // Among several, one that decides something.
   const told = errors.find(({ code }) => isDecisive(text(code))) ?? errors[0];
@@ -168,6 +168,21 @@ export function readRefusal(body: unknown, secret = ''): Refusal {
     serviceCode: serviceCode === null ? undefined : shown(cleaned(serviceCode)),
     says: says ? shown(cleaned(says), TEXT.quoted) : undefined,
   };
+}
+
+/** Replaces secrets in a text, however many of their characters are URL-encoded, as in a form that an answer quotes. */
+export function withoutSecrets(words: string, secrets: readonly string[], replacement: string): string {
+  const present = secrets.filter((secret) => secret !== '').sort((one, other) => other.length - one.length);
+  if (present.length === 0) return words;
+  const pattern = present.map((secret) => Array.from(secret, anyFormOf).join('')).join('|');
+  return words.replace(new RegExp(pattern, 'giu'), replacement);
+}
+
+function anyFormOf(character: string): string {
+  if (/^[\w-]$/.test(character)) return character;
+  const plain = /^[$()*+./?[\\\]^{|}]$/.test(character) ? `\\${character}` : character;
+  const encoded = Array.from(Buffer.from(character), (byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+  return `(?:${plain}|${encoded}${character === ' ' ? '|\\+' : ''})`;
 }
 
 /**
@@ -195,9 +210,9 @@ export function refusalError(
   status: number,
   body: unknown,
   what: Sentence,
-  { retryAfter, secret }: { retryAfter?: number | undefined; secret?: string } = {},
+  { retryAfter, secrets }: { retryAfter?: number | undefined; secrets?: readonly string[] } = {},
 ): PrintingError {
-  const { serviceCode, says } = readRefusal(body, secret);
+  const { serviceCode, says } = readRefusal(body, secrets);
   const obstacle = status === 409 ? OBSTACLES.get(serviceCode) : undefined;
   const [code, sentence] = obstacle ? (['NOT_ACCEPTED', obstacle.sentence] as const) : explain(status, what);
   const own = [serviceCode, says && withoutDots(says)].filter(Boolean).join(': ');

@@ -46,6 +46,15 @@ export const oauthLibrary = (): Promise<Library> =>
     throw error;
   }));
 
+/** Fields of the form that are secret. */
+const SECRET = ['client_secret', 'refresh_token', 'code', 'code_verifier'];
+
+interface TokenRequest extends Omit<TextRequest, 'method'> {
+  deadline: Deadline;
+  /** The token that is replaced; blank for a new sign-in. */
+  accessToken: string;
+}
+
 /**
  * The token endpoint (interface, endpoint 2). Sends all fields of the interface in the form body, including the secret.
  */
@@ -58,7 +67,7 @@ export class TokenEndpoint {
   /** Exchanges the authorization code of a redirect for tokens. */
   async exchange(settings: SignInSettings, code: string, redirectUri: string, deadline: Deadline): Promise<Grant> {
     const oauth = await oauthLibrary();
-    const { server, client, secret, options } = await this.#prepare(settings, deadline);
+    const { server, client, secret, options } = await this.#prepare(settings, { deadline, accessToken: '' });
     const state = 'checked-by-the-caller';
     const callback = oauth.validateAuthResponse(server, client, new URLSearchParams({ code, state }), state);
     const response = await oauth.authorizationCodeGrantRequest(
@@ -88,7 +97,11 @@ export class TokenEndpoint {
    */
   async refresh(settings: SignInSettings, grant: Grant, deadline: Deadline, fence?: () => void): Promise<Grant> {
     const oauth = await oauthLibrary();
-    const { server, client, secret, options } = await this.#prepare(settings, deadline, fence);
+    const { server, client, secret, options } = await this.#prepare(settings, {
+      deadline,
+      accessToken: grant.accessToken,
+      fence,
+    });
     const response = await oauth.refreshTokenGrantRequest(server, client, secret, grant.refreshToken ?? '', {
       ...options,
       additionalParameters: { redirect_uri: grant.redirectUri, scope: grant.askedScope ?? settings.scope },
@@ -103,7 +116,7 @@ export class TokenEndpoint {
     });
   }
 
-  async #prepare(settings: SignInSettings, deadline: Deadline, fence?: () => void) {
+  async #prepare(settings: SignInSettings, { deadline, accessToken, fence }: Omit<TokenRequest, 'url'>) {
     const oauth = await oauthLibrary();
     const endpoint = `${settings.authUrl}/token`;
     return {
@@ -112,21 +125,23 @@ export class TokenEndpoint {
       secret: oauth.ClientSecretPost(settings.clientSecret),
       options: {
         [oauth.customFetch]: (_: string, init: { headers: Record<string, string>; body?: unknown }) =>
-          this.#post({ url: endpoint, headers: init.headers, body: String(init.body), deadline, fence }),
+          this.#post({ url: endpoint, headers: init.headers, body: String(init.body), deadline, accessToken, fence }),
         // oxlint-disable-next-line typescript/no-deprecated -- only for this machine itself, as the reference allows
         [oauth.allowInsecureRequests]: isLoopback(settings.authUrl),
       },
     };
   }
 
-  /** Sends the form. Throws a refusal as the error that flows see. */
-  async #post(request: Omit<TextRequest, 'method'> & { deadline: Deadline }): Promise<Response> {
+  /** Sends the form. Throws a refusal as the error that flows see, which must not quote the secrets of the request. */
+  async #post({ accessToken, ...request }: TokenRequest): Promise<Response> {
     const quiet = request.deadline.remaining();
     const answer = await this.http.text({ method: 'POST', ...request, quiet, lasting: true });
     const parsed = record(answer.body);
     const retryAfter = readRetryAfter(answer.headers, this.clock.now());
+    const form = new URLSearchParams(request.body);
+    const secrets = [...SECRET.map((name) => form.get(name) ?? ''), accessToken];
     if (answer.status < 200 || answer.status > 299)
-      throw refused(refusalError(answer.status, parsed, phrase`the sign-in`, { retryAfter }));
+      throw refused(refusalError(answer.status, parsed, phrase`the sign-in`, { retryAfter, secrets }));
     if (!parsed) throw unexpected();
     return Response.json(tolerated(parsed), { status: 200 });
   }

@@ -59,6 +59,7 @@ import {
   readRetryAfter,
   refusalError,
   withoutAddresses,
+  withoutSecrets,
   withoutDots,
 } from '../../lib/service/errors';
 import {
@@ -465,6 +466,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/errors.refusalError': (words) => refusalError(409, { errors: [{ code: words, title: words }] }, phrase`it`),
   'service/errors.withoutDots': (words) => withoutDots(`${words}${'.'.repeat(words.length)}x`),
   'service/errors.withoutAddresses': (words) => withoutAddresses(words),
+  'service/errors.withoutSecrets': (words) => withoutSecrets(words, ['secret+/'], ''),
   'metrics/exposition.labelOf': (words) => labelOf('name', words),
   'service/cluster.storedStatus': (words) =>
     storedStatus({ ...FIELDS(words), printers: [FIELDS(words)], jobs: [FIELDS(words)], current: FIELDS(words) }),
@@ -919,6 +921,7 @@ const OTHERS: Record<string, string> = {
   'sign-in/grant.grantKey': 'gets the id of a node',
   'sign-in/grant.serviceOf': 'gets checked settings',
   'sign-in/grant.withGrant': 'gets checked settings',
+  'sign-in/grant.signedOut': 'keeps what holderOf reads',
   'sign-in/grant.isLater': 'compares numbers of two grants',
   'sign-in/credentials.*': 'gets no text',
   'watch/polling/timing.*': 'gets no text',

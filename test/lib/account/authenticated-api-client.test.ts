@@ -350,7 +350,7 @@ describe('account/authenticated-api-client', () => {
     answer(400, { errors: [{ code: `no${bearer}`, title: `${'x'.repeat(100)} ${told} ${bearer}.` }] });
     for (let n = 0; n < 2; n++)
       await assert.rejects(clusters(), (error: PrintingError) => {
-        assert.match(error.message, /Insufficient scope for access token: \(token\)/);
+        assert.match(error.message, /Insufficient scope for access token: \(secret\)/);
         assert.ok(!`${error.message}${error.serviceCode}`.includes(bearer));
         return true;
       });

@@ -291,7 +291,7 @@ describe('connection/connection-test', () => {
       times: 'always',
     });
     const { checks, find } = await test({ signIn: 'token', apiToken });
-    assert.match(find('clusters').detail, /no \(token\) here/);
+    assert.match(find('clusters').detail, /no \(secret\) here/);
     assert.ok(!JSON.stringify(checks).includes(apiToken));
   });
 });

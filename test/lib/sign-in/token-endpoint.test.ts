@@ -259,6 +259,35 @@ describe('sign-in/token-endpoint', () => {
     }
   });
 
+  for (const [how, quoted] of [
+    ['plainly', (value: string) => value],
+    ['URL-encoded', encodeURIComponent],
+    ['as in a form, in lower case', (value: string) => `${new URLSearchParams({ x: value })}`.slice(2).toLowerCase()],
+  ] as const)
+    it(`exposes no secret that an error of the account host quotes ${how}`, async () => {
+      const secrets = { client: 'S3cr/et +~(ü)', refresh: 'refresh/1=+', access: 'access+1/', code: 'code/1 ' };
+      const settings = { ...SETTINGS, clientSecret: secrets.client };
+      const saved = { ...grant(), accessToken: secrets.access, refreshToken: secrets.refresh };
+      const works = [
+        () => endpoint.refresh(settings, saved, limit()),
+        () => endpoint.exchange(settings, secrets.code, REDIRECT, limit()),
+      ];
+      for (const [n, work] of works.entries()) {
+        const sent = n === 0 ? [secrets.client, secrets.refresh, secrets.access] : [secrets.client, secrets.code];
+        const words = sent.map(quoted).join(' and ');
+        for (const body of [
+          { error: 'server_error', error_description: `Could not use ${words}` },
+          { error: words },
+          { errors: [{ code: words, title: words }] },
+        ]) {
+          answer(500, body);
+          const error = await failure(work());
+          const shown = inspect(error, { depth: Infinity, showHidden: true }).toLowerCase();
+          for (const secret of sent) assert.ok(!shown.includes(quoted(secret).trim().toLowerCase()), shown);
+        }
+      }
+    });
+
   it('never follows a redirect with the secret', async () => {
     answer(302, '', { location: 'https://elsewhere.example/' });
     assert.equal((await failure(exchange())).statusCode, 302);
