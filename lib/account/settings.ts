@@ -1,6 +1,6 @@
-import { hostFault, isLoopback, isOrigin, isRedirectUri } from '../rules/addresses';
+import { hostFault, hostOf, isLoopback, isOrigin, isRedirectUri } from '../rules/addresses';
 import { readStoragePath } from '../rules/paths';
-import { trimmed, variableOf, withoutSlashes } from '../rules/text';
+import { trimmed, variableOf } from '../rules/text';
 import { PrintingError } from '../service/errors';
 import { readOverrides, type PathSettings } from '../service/paths';
 import type { SignInSettings } from '../sign-in/grant';
@@ -122,7 +122,7 @@ export function readSignIn(given: AccountConfig): SignInSettings {
 }
 
 /**
- * Reads a host of the service, without a trailing slash. Tokens are sent to it, so it must be `https://…`; plain
+ * Reads a host of the service, in its one spelling. Tokens are sent to it, so it must be `https://…`; plain
  * `http:` is for loopback addresses only (reference 2.1). Throws NOT_CONFIGURED.
  */
 export function readHost(value: unknown, name: Sentence): string {
@@ -133,7 +133,7 @@ export function readHost(value: unknown, name: Sentence): string {
       'NOT_CONFIGURED',
       phrase`The account's ${name} must be an address like https://host (http only for this computer itself).`,
     );
-  return withoutSlashes(trimmed(value));
+  return hostOf(value);
 }
 
 /** Reads the token, which is sent unchanged (wire facts 3.1). Rejects only characters that a header can't carry. */

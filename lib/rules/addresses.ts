@@ -1,4 +1,4 @@
-import { trimmed, webAddress } from './text';
+import { trimmed, webAddress, withoutSlashes } from './text';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
@@ -15,6 +15,17 @@ export function hostFault(value: unknown): HostFault | null {
   const url = webAddress(given);
   if (!url || !(url.protocol === 'https:' || isLoopback(given))) return 'unsafe';
   return /[@?#]/.test(given) ? 'more' : null;
+}
+
+/**
+ * Returns a configured host in its one spelling, since the saved state belongs to it: without trailing slashes, capitals in
+ * its name and a default port. A faulty one stays as it is.
+ */
+export function hostOf(value: unknown): string {
+  const given = trimmed(value);
+  if (hostFault(given)) return withoutSlashes(given);
+  const { origin, pathname } = new URL(given);
+  return `${origin}${withoutSlashes(pathname)}`;
 }
 
 /** Whether a value is exactly a web origin, such as `https://example.org`. */

@@ -31,7 +31,7 @@ import { extensionOf, imageType, fileName } from '../../lib/picture/image';
 import { keysBeyond, keysOf, shapeOf } from '../../lib/report/columns';
 import { CsvReader } from '../../lib/report/csv';
 import { readAddress, readBody, headersForFlow } from '../../lib/request/requests';
-import { hostFault, isOrigin, isRedirectUri } from '../../lib/rules/addresses';
+import { hostFault, hostOf, isOrigin, isRedirectUri } from '../../lib/rules/addresses';
 import { deviceId, Topics } from '../../lib/home-assistant/identity';
 import { readInput } from '../../lib/home-assistant/input';
 import { readTopicPrefix } from '../../lib/rules/topics';
@@ -382,6 +382,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'request/requests.headersForFlow': (words) => headersForFlow({ connection: words, other: words }),
   'rules/addresses.hostFault': (words) => hostFault(words),
   'rules/limits.readMilestones': (words) => readMilestones(words),
+  'rules/addresses.hostOf': (words) => [words, `https://${words}`].map(hostOf),
   'rules/addresses.isOrigin': (words) => isOrigin(words),
   'rules/paths.readPathOverrides': (words) => [
     readPathOverrides(words),

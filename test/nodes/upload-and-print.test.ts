@@ -205,6 +205,16 @@ describe('nodes/upload-and-print', () => {
     });
   });
 
+  it('prints a key once, however the address of the API host is spelled', async () => {
+    const { apiUrl } = simulator;
+    const before = count('print');
+    for (const spelled of [apiUrl, apiUrl.replace('http:', 'HTTP:'), `${apiUrl}/`]) {
+      await deploy({}, { account: { ...flow.account, apiUrl: spelled } });
+      await printed(payload({ printKey: 'spelled' }));
+    }
+    assert.equal(count('print') - before, 1);
+  });
+
   describe('progress on output 2', () => {
     it('sends every stage in order, with percent and ids but without the file', async () => {
       await deploy();

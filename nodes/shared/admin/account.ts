@@ -6,6 +6,7 @@ import type { Check } from '../../../lib/connection/check';
 import { testConnection } from '../../../lib/connection/connection-test';
 import { version } from '../../../lib/on-demand';
 import type { Choices } from '../../../lib/query/choices';
+import { hostOf } from '../../../lib/rules/addresses';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { text } from '../../../lib/service/json-readers';
 import type { SignInInfo } from '../../../lib/sign-in/credentials';
@@ -16,7 +17,6 @@ import { type Runtime, runtimeOf } from '../runtime';
 import {
   deployedAccount,
   type DeployedAccount,
-  hostOf,
   knownAccount,
   typedAccount,
   type TypedAccount,

@@ -3,8 +3,9 @@ import { AuthenticatedApiClient } from '../../../lib/account/authenticated-api-c
 import { credentialsOf } from '../../../lib/account/credentials';
 import { type AccountConfig, type AccountSettings, readSettings } from '../../../lib/account/settings';
 import { Choices } from '../../../lib/query/choices';
+import { hostOf } from '../../../lib/rules/addresses';
 import { TEXT } from '../../../lib/rules/limits';
-import { trimmed, variableOf, withoutSlashes } from '../../../lib/rules/text';
+import { trimmed, variableOf } from '../../../lib/rules/text';
 import { PrintingError } from '../../../lib/service/errors';
 import { record } from '../../../lib/service/json-readers';
 import type { IsWanted } from '../../../lib/sign-in/authorization';
@@ -61,9 +62,6 @@ export function knownAccount(RED: NodeAPI, id: string): DeployedAccount {
 
 /** Placeholder for a stored credential in the editor. */
 const UNTOUCHED = '__PWRD__';
-
-/** Returns a host without trailing slashes. */
-export const hostOf = (value: unknown): string => withoutSlashes(trimmed(value));
 
 /**
  * Returns the settings for a sign-in: typed settings take precedence, and untouched secrets keep their stored values. A

@@ -2,13 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { NodeAPI } from 'node-red';
 import { readRedirect, readSignIn } from '../../../lib/account/settings';
+import { hostOf } from '../../../lib/rules/addresses';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { record, text } from '../../../lib/service/json-readers';
 import { phrase, type Sentence } from '../../../lib/words/sentence';
 import { inLanguage, languageOf } from '../language';
 import { runtimeOf } from '../runtime';
 import { stateOf } from './account';
-import { deployedAccount, deployedIdentity, hostOf, signInConfig, UnknownAccount, wantedBy } from './accounts';
+import { deployedAccount, deployedIdentity, signInConfig, UnknownAccount, wantedBy } from './accounts';
 import { handle, idOf } from './handle';
 
 /** The endpoints that begin, complete and delete sign-ins (reference 5). */

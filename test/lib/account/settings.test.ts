@@ -31,6 +31,17 @@ describe('account/settings', () => {
     });
   });
 
+  for (const [spelled, host] of [
+    ['https://API.Service.Example', 'https://api.service.example'],
+    ['HTTPS://api.service.example:443/', 'https://api.service.example'],
+    ['https://api.service.example:8443/Base//', 'https://api.service.example:8443/Base'],
+    ['http://LOCALHOST:80', 'http://localhost'],
+  ] as const)
+    it(`reads the host ${spelled} in its one spelling`, () => {
+      const { apiUrl, authUrl } = readSettings({ ...GOOD, apiUrl: spelled, authUrl: spelled });
+      assert.deepEqual([apiUrl, authUrl], [host, host]);
+    });
+
   it('accepts every setting, and removes surrounding blanks and trailing slashes', () => {
     const settings = readSettings({
       ...GOOD,

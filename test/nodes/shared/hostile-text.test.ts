@@ -5,7 +5,7 @@ import { TEXT } from '../../../lib/rules/limits';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
 import { browserHashOf, callbackPage, pastedQuery, setBrowserCookie } from '../../../nodes/shared/admin/sign-in';
-import { connectionConfig, hostOf, signInConfig, typedAccount } from '../../../nodes/shared/admin/accounts';
+import { connectionConfig, signInConfig, typedAccount } from '../../../nodes/shared/admin/accounts';
 import { addJobTexts } from '../../../nodes/shared/job-texts';
 import { readPrintJob } from '../../../lib/service/print-job';
 import { clusterStatusText } from '../../../nodes/shared/cluster-status-text';
@@ -59,7 +59,6 @@ const READERS: Record<string, (words: string) => unknown> = {
     typedAccount(RED, words, { [words]: words }),
     typedAccount(RED, words, words),
   ],
-  'admin/accounts.hostOf': (words) => hostOf(words),
   'admin/accounts.signInConfig': (words) => signInConfig({ authUrl: words, [words]: '' }, undefined),
   'admin/accounts.connectionConfig': (words) => connectionConfig({ signIn: 'token', apiToken: words }, undefined),
   'job-texts.addJobTexts': (words) =>

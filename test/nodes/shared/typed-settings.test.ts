@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { connectionConfig, hostOf, signInConfig } from '../../../nodes/shared/admin/accounts';
+import { hostOf } from '../../../lib/rules/addresses';
+import { connectionConfig, signInConfig } from '../../../nodes/shared/admin/accounts';
 import { nominalTime } from '../../helpers/nominal-time';
 
 describe('shared/typed-settings: settings from the dialog', () => {
