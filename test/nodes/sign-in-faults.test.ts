@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { systemClock } from '../../lib/time/clock';
 import type { Fault, Simulator, SimulatorOptions } from '../../simulator';
 import type { Flow } from '../helpers/flow';
 import type { TurnedTime } from '../helpers/turned-time';
@@ -103,5 +104,38 @@ describe('nodes/account: a renewal that fails', () => {
     const { state: shown, error } = await state();
     assert.equal(shown, 'sign-in-needed');
     assert.match(error, /sign in again/);
+  });
+
+  describe('while a form renews it', () => {
+    const FORMS = [
+      ['a connection test', 30, () => flow.post('accounts/account/test')],
+      ['a picker of undeployed settings', 60, () => flow.post('accounts/account/typed/clusters', { name: 'other' })],
+    ] as const;
+    const seconds = async (work: () => PromiseLike<unknown>): Promise<number> => {
+      const began = systemClock.monotonic();
+      await time.until(Promise.resolve(work()));
+      return (systemClock.monotonic() - began) / 1000;
+    };
+
+    for (const [name, limit, press] of FORMS) {
+      it(`ends ${name} in its time, and a sign-out at once, although the account host is silent`, async () => {
+        await start();
+        await failing({ hang: true, times: 'always' });
+        const took = await seconds(press);
+        assert.ok(took <= limit, `${took} s`);
+        const signedOut = await seconds(() => flow.post('accounts/account/sign-out').expect(200));
+        assert.ok(signedOut < 1, `${signedOut} s`);
+      });
+
+      it(`sends no request of ${name} during the pause that the service has asked for`, async () => {
+        await start();
+        const fault = await failing({ status: 429, retryAfter: 600, times: 'always' });
+        for (let n = 0; n < 3; n++) await seconds(press);
+        assert.equal(fault.hits, 1);
+        await time.pass(300);
+        await seconds(press);
+        assert.equal(fault.hits, 1);
+      });
+    }
   });
 });

@@ -1,6 +1,5 @@
 import type { Request } from 'express';
 import type { NodeAPI } from 'node-red';
-import { credentialsOf } from '../../../lib/account/credentials';
 import type { Client } from '../../../lib/client';
 import type { Check } from '../../../lib/connection/check';
 import { testConnection } from '../../../lib/connection/connection-test';
@@ -17,6 +16,7 @@ import { type Runtime, runtimeOf } from '../runtime';
 import {
   deployedAccount,
   type DeployedAccount,
+  formCredentials,
   knownAccount,
   typedAccount,
   type TypedAccount,
@@ -192,15 +192,14 @@ async function testSimulator(deployed: DeployedAccount | undefined): Promise<Che
   );
 }
 
-/** Tests with separate credentials; the store's locks coordinate their refreshes with those of the running account. */
 async function testTyped(runtime: Runtime, account: TypedAccount): Promise<Check[]> {
-  const { http, clock, store } = runtime;
+  const { http, clock } = runtime;
   const settings = typedSettings(account);
   const withheld = await whyWithheld(runtime, account, settings);
-  const credentials = credentialsOf(settings, { accountId: account.id, store, clock, http, warn: () => undefined });
+  const credentials = formCredentials(runtime, account.id, settings);
   try {
     return await testConnection({ settings, credentials, http, clock, withheld });
   } finally {
-    await credentials.close();
+    void credentials.close();
   }
 }

@@ -8,6 +8,7 @@ import { TEXT } from '../../../lib/rules/limits';
 import { trimmed, variableOf } from '../../../lib/rules/text';
 import { PrintingError } from '../../../lib/service/errors';
 import { record } from '../../../lib/service/json-readers';
+import type { Credentials } from '../../../lib/sign-in/credentials';
 import type { IsWanted } from '../../../lib/sign-in/authorization';
 import { grantFor, grantKey, type Grants } from '../../../lib/sign-in/grant';
 import { phrase, type Sentence } from '../../../lib/words/sentence';
@@ -207,12 +208,13 @@ async function withSimulated<T>(runtime: Runtime, choose: (choices: Choices) => 
 const FORMS = 'forms';
 
 async function withSettings<T>(
-  { store, clock, http }: Runtime,
+  runtime: Runtime,
   accountId: string,
   settings: AccountSettings,
   choose: (choices: Choices) => Promise<T>,
 ): Promise<T> {
-  const credentials = credentialsOf(settings, { accountId, store, clock, http, warn: () => undefined });
+  const { clock, http } = runtime;
+  const credentials = formCredentials(runtime, accountId, settings);
   const service = new AuthenticatedApiClient({ settings, http, clock, credentials });
   const { overrides } = settings.paths;
   const closing = new AbortController();
@@ -220,6 +222,16 @@ async function withSettings<T>(
     return await choose(new Choices({ service, clock, overrides, signIn: credentials, closing: closing.signal }));
   } finally {
     closing.abort();
-    await credentials.close();
+    // A renewal under way belongs to the process, and the form must not wait for it.
+    void credentials.close();
   }
+}
+
+/**
+ * Credentials of a form, separate from those of the running account. The store's locks order the renewals of both. A
+ * sign-out cancels either, and a pause that the service asked for holds for both.
+ */
+export function formCredentials(runtime: Runtime, accountId: string, settings: AccountSettings): Credentials {
+  const { store, clock, http, refreshesUnderWay } = runtime;
+  return credentialsOf(settings, { accountId, store, clock, http, refreshesUnderWay, warn: () => undefined });
 }
