@@ -33,13 +33,16 @@ export function withoutSlashes(words: string): string {
   return words.slice(0, end);
 }
 
-/**
- * Reads a finite number above 0, or its text from an input field of the editor; null for anything else. `least` 0 allows
- * 0, too.
- */
-export function readAmount(value: unknown, least?: number): number | null {
+/** Reads a finite number, or its text from an input field of the editor; null for anything else. */
+export function readNumber(value: unknown): number | null {
   const given = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  if (typeof given !== 'number' || !Number.isFinite(given)) return null;
+  return typeof given === 'number' && Number.isFinite(given) ? given : null;
+}
+
+/** Reads a number above 0, or its text; null for anything else. `least` 0 allows 0, too. */
+export function readAmount(value: unknown, least?: number): number | null {
+  const given = readNumber(value);
+  if (given === null) return null;
   return given > 0 || (given === 0 && least === 0) ? given : null;
 }
 

@@ -34,6 +34,7 @@ export const definition = {
       kind: 'select',
       default: 'oauth',
       options: ['oauth', 'token'],
+      when: { service: 'remote' },
       meaning: '`oauth` (authorization code), or `token` (a static API token)',
     },
     scope: { kind: 'text', default: DEFAULT_SCOPE, meaning: 'free text, blanks between' },

@@ -12,8 +12,12 @@ import type { SavedCredentials, Saved } from '../shared/definition';
 import { translated } from '../shared/language';
 import { metricsOf } from '../shared/metrics-setting';
 import { runtimeOf } from '../shared/runtime';
-import { settingsOf } from '../shared/settings';
+import { checkSettings, settingsOf } from '../shared/settings';
 import { definition } from './definition';
+
+/** Its other settings are text, which `readSettings` checks. */
+const { service, signIn, metrics } = definition.properties;
+const CHOICES = { properties: { service, signIn, metrics } };
 
 type Account = AccountNode & Node<SavedCredentials<typeof definition>>;
 
@@ -36,7 +40,8 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
   runtime.watching.set(accountId, memory);
   const { store, clock, leftovers, refreshesUnderWay, closeTimeout } = runtime;
   const grace = Math.max(0, closeTimeout - 1_000);
-  this.metrics = metricsOf(RED, { ...saved, ...this.credentials, accountId });
+  const settings = settingsOf(definition, saved);
+  this.metrics = metricsOf(RED, { ...settings, ...this.credentials, accountId });
   const shared = {
     ...{ accountId, store, clock, leftovers, log, memory, refreshesUnderWay, grace, runtimeName: runtime.name },
     metrics: this.metrics?.counted,
@@ -44,20 +49,21 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
   let simulatorUrl: string | null = null;
 
   const open = async (): Promise<OpenAccount> => {
-    const isReal = saved.service !== 'simulator';
+    checkSettings(CHOICES, { service: saved.service, signIn: saved.signIn, metrics: saved.metrics });
+    const isReal = settings.service !== 'simulator';
     runtime.checkState(isReal);
     if (isReal) {
-      const settings = readSettings({ ...saved, ...this.credentials });
-      return { client: new Client({ ...shared, settings }), simulated: null };
+      const read = readSettings({ ...saved, ...this.credentials });
+      return { client: new Client({ ...shared, settings: read }), simulated: null };
     }
     const { openSimulated } = simulatedService();
     const simulated = await openSimulated(runtime, accountId);
-    const { settings } = simulated;
-    return { client: new Client({ ...shared, store: runtime.ownStore, settings, simulated: true }), simulated };
+    const { settings: given } = simulated;
+    return { client: new Client({ ...shared, store: runtime.ownStore, settings: given, simulated: true }), simulated };
   };
   const leave = runtime.upkeep.use();
   // Two clients of one account would divide its events between them.
-  const share = JSON.stringify([accountId, settingsOf(definition, saved), this.credentials]);
+  const share = JSON.stringify([accountId, settings, this.credentials]);
   const opening = runtime.clients.join(share, open);
   opening.then(
     ({ simulated }) => (simulatorUrl = simulated?.page ?? null),

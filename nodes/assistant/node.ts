@@ -1,6 +1,5 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { Assistant } from '../../lib/assistant/assistant';
-import type { Allow } from '../../lib/assistant/tools';
 import { version } from '../../lib/on-demand';
 import { asPrintingError, PrintingError } from '../../lib/service/errors';
 import { readHosts } from '../../lib/web/access';
@@ -30,9 +29,9 @@ export default function AssistantToolsNode(this: AssistantNode, RED: NodeAPI, sa
   let assistant: Assistant | undefined;
 
   const find = async () => {
-    const queue = saved.queue ? await queueOf(RED, saved) : null;
-    const client = queue ? queue.client : await clientOf(RED, saved);
-    if (queue && saved.account && (await clientOf(RED, saved)) !== client)
+    const queue = saved.queue ? await queueOf(RED, definition, saved) : null;
+    const client = queue ? queue.client : await clientOf(RED, definition, saved);
+    if (queue && saved.account && (await clientOf(RED, definition, saved)) !== client)
       throw new PrintingError('NOT_CONFIGURED', OTHER_ACCOUNT);
     return { client, queue: queue?.api ?? null, prices: queue?.prices ?? null };
   };
@@ -53,7 +52,7 @@ export default function AssistantToolsNode(this: AssistantNode, RED: NodeAPI, sa
         nameOf: async (clusterId, deadline) =>
           (await client.watcher.clusterList.find(clusterId, deadline))?.name ?? clusterId,
       },
-      ...{ allow: ALLOW.find((one) => one === settings.allow) ?? 'look', expires: settings.expires * 1000 },
+      ...{ allow: settings.allow, expires: settings.expires * 1000 },
       ...{ nodeId: this.id, store, scope: client.scope, clock, signal, warn },
       translate: (sentence) => translated(RED, sentence),
       ask: (question) => send([{ payload: question, topic: question.tool }, null]),
@@ -89,7 +88,6 @@ export default function AssistantToolsNode(this: AssistantNode, RED: NodeAPI, sa
   );
 }
 
-const ALLOW: readonly Allow[] = ['look', 'ask', 'act'];
 const READY: StatusText = { fill: 'green', shape: 'dot', key: 'ready' };
 const NO_TOKEN: StatusText = { fill: 'yellow', shape: 'ring', key: 'noToken' };
 const NOT_YET = phrase`The tools are not ready yet: try again in a moment.`;

@@ -1,7 +1,7 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { readHosts } from '../../lib/web/access';
 import { Board } from '../../lib/board/board';
-import type { Allow, Facts } from '../../lib/board/shapes';
+import type { Facts } from '../../lib/board/shapes';
 import { BoardToken } from '../../lib/board/token';
 import { PICTURE } from '../../lib/rules/limits';
 import { PrintingError } from '../../lib/service/errors';
@@ -37,8 +37,8 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
 
   const find = async () => {
     if (saved.queue && saved.account) throw new PrintingError('NOT_CONFIGURED', BOTH);
-    const queue = saved.queue ? await queueOf(RED, saved) : null;
-    return { queue, client: queue ? queue.client : await clientOf(RED, saved) };
+    const queue = saved.queue ? await queueOf(RED, definition, saved) : null;
+    return { queue, client: queue ? queue.client : await clientOf(RED, definition, saved) };
   };
 
   const open = ({ queue, client }: Awaited<ReturnType<typeof find>>, signal: AbortSignal) => {
@@ -80,7 +80,7 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
   const factsOf = (queue: OpenQueue | null, version: string): Facts => {
     const parent = RED.nodes.getNode((queue ? saved.queue : saved.account) ?? '') as { name?: string } | null;
     const title = settings.title.trim() || parent?.name || saved.name || translated(RED, phrase`Print board`);
-    const allow = LEAST_FIRST.find((one) => one === settings.allow) ?? 'look';
+    const { allow } = settings;
     return { version, title, allow, hasQueue: queue !== null, currency: queue?.prices.currency ?? null };
   };
 
@@ -106,7 +106,6 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
   );
 }
 
-const LEAST_FIRST: readonly Allow[] = ['look', 'press', 'all'];
 const READY: StatusText = { fill: 'green', shape: 'dot', key: 'ready' };
 const OPEN: StatusText = { fill: 'yellow', shape: 'ring', key: 'open' };
 const BOTH: Sentence = phrase`The account of the queue counts: leave the board's own account blank.`;

@@ -29,10 +29,8 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
   const settings = settingsOf(definition, saved);
   const { cluster: setting, milestones, lowMaterial, plateWait, stalled } = settings;
   const onlyChanges = settings.send === 'changes';
-  const { least } = definition.properties.interval;
-  const tooShort = !isBlank(saved.interval) && Number(saved.interval) < least;
-  if (tooShort) this.warn(RED._(`${SHARED}:warning.interval`));
-  const interval = tooShort ? least : settings.interval;
+  const { interval } = settings;
+  if (!isBlank(saved.interval) && Number(saved.interval) < interval) this.warn(RED._(`${SHARED}:warning.interval`));
   const readThresholds = () => ({ milestones: parseMilestones(milestones), lowMaterial, plateWait, stalled });
   let closed = false;
   const isClosed = () => closed;
@@ -76,7 +74,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
   };
 
   const start = async (): Promise<void> => {
-    const client = await clientOf(RED, saved);
+    const client = await clientOf(RED, definition, saved);
     // Waits for the stored sign-in before it asks for a new one; the account reports a store that can't be read.
     await client.credentials.ready().catch(() => undefined);
     if (isClosed()) return;
@@ -128,7 +126,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
 
   const work = async (msg: NodeMessage, send: Send): Promise<void> => {
     await ready;
-    const client = await clientOf(RED, saved);
+    const client = await clientOf(RED, definition, saved);
     const named = (await readText(RED, this, setting, msg)) ?? null;
     const poll = readFlag(msg, 'poll');
     if (poll === false) {

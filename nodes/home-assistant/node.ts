@@ -40,10 +40,8 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
   const settings = settingsOf(definition, saved);
   const status = new StatusLine(RED, this);
   const { clock, store, bridges } = runtimeOf(RED);
-  const { least } = definition.properties.interval;
-  const tooShort = !isBlank(saved.interval) && Number(saved.interval) < least;
-  if (tooShort) this.warn(RED._(`${SHARED}:warning.interval`));
-  const interval = tooShort ? least : settings.interval;
+  const { interval } = settings;
+  if (!isBlank(saved.interval) && Number(saved.interval) < interval) this.warn(RED._(`${SHARED}:warning.interval`));
   const closing = new AbortController();
   const { signal } = closing;
   let bridge: Bridge | undefined;
@@ -77,15 +75,17 @@ export default function HomeAssistantNode(this: Node, RED: NodeAPI, saved: Saved
     );
   };
 
+  const topicsOf = () => new Topics(settings.discoveryPrefix, settings.topicPrefix);
+
   /** Waits for the deploy to end: what is sent earlier may be lost. */
   const open = async (): Promise<Topics> => {
-    const topics = new Topics(settings.discoveryPrefix, settings.topicPrefix);
-    const client = await clientOf(RED, saved).catch(async (thrown: unknown) => {
+    const client = await clientOf(RED, definition, saved).catch(async (thrown: unknown) => {
       await started;
       // A broker retains what an earlier deploy has said of the printers.
-      if (!signal.aborted) this.send({ topic: topics.bridge, payload: 'offline', qos: 1, retain: true });
+      if (!signal.aborted) this.send({ topic: topicsOf().bridge, payload: 'offline', qos: 1, retain: true });
       throw thrown;
     });
+    const topics = topicsOf();
     // Waits for the stored sign-in before it asks for a new one; the account reports a store that can't be read.
     await client.credentials.ready().catch(() => undefined);
     const only = (await readText(RED, this, settings.cluster, {})) ?? null;

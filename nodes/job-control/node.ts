@@ -23,7 +23,11 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
   const { action: chosen, cluster, job, timeout } = settingsOf(definition, saved);
   const byMessage = chosen === 'msg.action';
 
-  const options = { findClient: () => clientOf(RED, saved), timeout, awaited: phrase`No answer from the printer` };
+  const options = {
+    findClient: () => clientOf(RED, definition, saved),
+    timeout,
+    awaited: phrase`No answer from the printer`,
+  };
 
   /** Stops one printer, or all of the account. */
   const stop = async (

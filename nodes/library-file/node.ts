@@ -1,7 +1,6 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { PrintingError } from '../../lib/service/errors';
 import { readMediaType } from '../../lib/service/file-types';
-import { storedIds, type StoredKind, type StoredRef } from '../../lib/service/stored-file';
+import { storedIds, type StoredRef } from '../../lib/service/stored-file';
 import type { UploadProgress, UploadStage } from '../../lib/upload/progress';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
@@ -15,8 +14,7 @@ import { definition } from './definition';
 
 export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
-  const { operation, source: from, file, fileId, timeout, ...settings } = settingsOf(definition, saved);
-  const kind: StoredKind = settings.kind === 'job' ? 'job' : 'file';
+  const { operation, source: from, kind, file, fileId, timeout } = settingsOf(definition, saved);
 
   /** Reads the file to query, delete or download. */
   const readRef = async (msg: NodeMessage): Promise<StoredRef> => {
@@ -61,15 +59,18 @@ export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<t
     return { ...storedIds(ref), payload: { deleted: true }, raw };
   };
 
-  const operations: Partial<Record<string, typeof info>> = { upload, info, download, delete: remove };
+  const operations = { upload, info, download, delete: remove };
   const readsPayload = operation === 'upload' && from === 'payload';
-  workNode(RED, this, { findClient: () => clientOf(RED, saved), timeout, readsPayload }, async (msg, send, context) => {
-    const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
-    if (!work) throw new PrintingError('NOT_CONFIGURED', phrase`The operation is unknown: choose one in the node.`);
-    const result = await work(msg, context);
-    context.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
-    send(Object.assign(msg, result, context.marks));
-  });
+  workNode(
+    RED,
+    this,
+    { findClient: () => clientOf(RED, definition, saved), timeout, readsPayload },
+    async (msg, send, context) => {
+      const result = await operations[operation](msg, context);
+      context.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
+      send(Object.assign(msg, result, context.marks));
+    },
+  );
 }
 
 function stageText(stage: UploadStage, progress: UploadProgress): StatusText {

@@ -24,7 +24,7 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
   RED.nodes.createNode(this, saved);
   const settings = settingsOf(definition, saved);
   const { timeout } = settings;
-  const open = () => queueOf(RED, saved);
+  const open = () => queueOf(RED, definition, saved);
 
   let state: QueueFigures | undefined;
   /** Messages whose item is being added. */

@@ -2,7 +2,6 @@ import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { readPrintJobFilter, type PrintJobFilter } from '../../lib/query/print-job-filter';
 import type { PreviewOf } from '../../lib/query/queries';
 import type { Query } from '../../lib/query/queries';
-import { PrintingError } from '../../lib/service/errors';
 import { readPrinterFilter } from '../../lib/service/printer-filter';
 import { Turns } from '../../lib/time/concurrency';
 import { addJobTexts } from '../shared/job-texts';
@@ -86,15 +85,13 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
         return { query, id: await readItem(msg, 'jobId') };
       case 'library-file':
         return { query, id: await readItem(msg, 'fileId') };
-      default:
-        throw new PrintingError('NOT_CONFIGURED', phrase`The query is unknown: choose one in the node.`);
     }
   };
 
   workNode(
     RED,
     this,
-    { findClient: () => clientOf(RED, saved), timeout: TIMEOUT },
+    { findClient: () => clientOf(RED, definition, saved), timeout: TIMEOUT },
     async (msg, send, { client, marks, deadline, show }) => {
       const asked = await readQuery(msg);
       show({ fill: 'blue', shape: 'dot', key: 'asking' });

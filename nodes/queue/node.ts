@@ -23,7 +23,7 @@ export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, save
 
   /** Joins the queue that another instance of this node has opened: two of them would print every copy twice. */
   const start = async (): Promise<OpenQueue> => {
-    const client = await clientOf(RED, saved);
+    const client = await clientOf(RED, definition, saved);
     const rules = readRules(settings);
     const own = JSON.stringify(settings);
     const queue = runtime.openQueues.join(queueId, () => ({

@@ -1,9 +1,7 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { attachmentOf } from '../../lib/report/attachment';
-import type { Format } from '../../lib/report/outputs';
 import { readRange } from '../../lib/report/ranges';
 import type { Report, ReportProgress } from '../../lib/report/reports';
-import { PrintingError } from '../../lib/service/errors';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { copierOf } from './copies';
@@ -15,19 +13,16 @@ import { phrase } from '../../lib/words/sentence';
 import { settingsOf } from '../shared/settings';
 import { definition } from './definition';
 
-const FORMATS: readonly string[] = definition.properties.format.options satisfies readonly Format[];
-
 export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
   const settings = settingsOf(definition, saved);
-  const { timeout } = settings;
+  const { format, timeout } = settings;
 
   workNode(
     RED,
     this,
-    { findClient: () => clientOf(RED, saved), timeout },
+    { findClient: () => clientOf(RED, definition, saved), timeout },
     async (msg, send, { client, marks, deadline, show }) => {
-      const format = readFormat(settings.format);
       // A blank setting must not read msg.filename, which may name another file (reference 2.2).
       if (format === 'file' && isBlank(settings.file.value))
         throw noFile(phrase`Choose a file for the report in the node.`);
@@ -104,13 +99,6 @@ function readReportClusters(value: unknown): string[] | null {
   if (wanted.length === 0)
     throw noPrinter(phrase`The list of printers is empty: choose at least one, or leave it out.`);
   return wanted;
-}
-
-function readFormat(value: unknown): Format {
-  const format = typeof value === 'string' && value !== '' ? value : definition.properties.format.default;
-  if (!FORMATS.includes(format))
-    throw new PrintingError('NOT_CONFIGURED', phrase`The output ${format} is unknown: choose another one in the node.`);
-  return format as Format;
 }
 
 /** Message properties that describe the report. */

@@ -2,7 +2,7 @@ import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { copyInTurns } from '../../lib/time/concurrency';
 import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
-import { invalid, isBlank, readText } from '../shared/inputs';
+import { invalid, readText } from '../shared/inputs';
 import { workNode } from '../shared/work-node';
 import { phrase } from '../../lib/words/sentence';
 import { settingsOf } from '../shared/settings';
@@ -16,7 +16,7 @@ export default function RequestNode(this: Node, RED: NodeAPI, saved: Saved<typeo
   const { method: chosen, path: pathSetting } = settingsOf(definition, saved);
 
   const readMethod = (msg: NodeMessage): string => {
-    const method = isBlank(chosen) || chosen === 'msg.method' ? msg.method : chosen;
+    const method = chosen === 'msg.method' ? msg.method : chosen;
     if (typeof method === 'string') return method;
     throw invalid(phrase`Choose a method in the node or set msg.method.`);
   };
@@ -29,7 +29,7 @@ export default function RequestNode(this: Node, RED: NodeAPI, saved: Saved<typeo
   workNode(
     RED,
     this,
-    { findClient: () => clientOf(RED, saved), timeout: TIMEOUT },
+    { findClient: () => clientOf(RED, definition, saved), timeout: TIMEOUT },
     async (msg, send, { client, marks, deadline, show }) => {
       const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, deadline };
       show({ fill: 'blue', shape: 'dot', key: 'requesting' });

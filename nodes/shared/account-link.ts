@@ -4,7 +4,8 @@ import type { Client } from '../../lib/client';
 import type { AccountMetrics } from '../../lib/metrics/account-metrics';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
-import { checkVariables } from './settings';
+import type { NodeDefinition } from './definition';
+import { checkSettings } from './settings';
 
 /** Metrics of a running account. */
 export interface MetricsAccess {
@@ -39,11 +40,15 @@ export const isAccount = (node: unknown): node is AccountNode =>
   typeof node === 'object' && node !== null && 'client' in node && typeof node.client === 'function';
 
 /**
- * Returns the client of the account of a node with these settings. Throws NOT_CONFIGURED if there is no such account, or
- * if an environment variable of a setting is not set.
+ * Returns the client of the account of a node. Throws NOT_CONFIGURED if there is no such account, or if a setting of the
+ * node is malformed.
  */
-export async function clientOf(RED: NodeAPI, saved: NodeDef & { account?: string }): Promise<Client> {
-  checkVariables(saved);
+export async function clientOf(
+  RED: NodeAPI,
+  definition: NodeDefinition,
+  saved: NodeDef & { account?: string },
+): Promise<Client> {
+  checkSettings(definition, saved);
   const account: unknown = saved.account ? RED.nodes.getNode(saved.account) : null;
   if (!isAccount(account)) {
     throw new PrintingError('NOT_CONFIGURED', phrase`Choose an account in the node and deploy.`);

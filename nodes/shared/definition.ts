@@ -1,4 +1,5 @@
 import type { NodeDef } from 'node-red';
+import type { Condition } from '../../lib/rules/conditions';
 import type { Setting } from './inputs';
 
 /**
@@ -33,8 +34,6 @@ interface Common {
   /** Group of the form that begins with this row. */
   group?: string;
 }
-
-export type Condition = Readonly<Record<string, string | boolean | readonly string[]>>;
 
 interface Text extends Common {
   kind: 'text';
@@ -120,7 +119,9 @@ type Value<P extends Property> = P extends Typed | { message: string }
     ? number
     : P extends Checkbox
       ? boolean
-      : string;
+      : P extends Select
+        ? P['options'][number]
+        : string;
 
 /** Settings of a node at run time: with defaults, and with each pair in one. */
 export type Settings<D extends NodeDefinition> = Record<Parent<D>, string | undefined> & {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { unset } from '../../lib/account/settings';
-import { isFilePath, readAmount } from '../../lib/rules/text';
+import { isFilePath } from '../../lib/rules/text';
 import { type ErrorDetails, isOfEngine, PrintingError } from '../../lib/service/errors';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 
@@ -146,10 +146,6 @@ const missing = (name: string, property: string, cause?: Error): PrintingError =
 /** Whether a name is that of an environment variable without a value; Node-RED reads those in other text as blank. */
 const isUnset = (RED: NodeAPI, node: Node, name: string): boolean =>
   !name.includes('${') && (RED.util.getSetting(node, name) as string | undefined) === undefined;
-
-/** Reads a numeric setting as saved by the editor: a number or its text; the default for anything else. */
-export const amountOr = (value: unknown, otherwise: number, least?: number): number =>
-  readAmount(value, least) ?? otherwise;
 
 export function kindOf(value: unknown): string | Sentence {
   if (value === undefined) return phrase`missing`;

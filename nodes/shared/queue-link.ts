@@ -4,7 +4,8 @@ import type { Prices } from '../../lib/queue/model/rules';
 import type { QueueApi } from '../../lib/queue/model/types';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
-import { checkVariables } from './settings';
+import type { NodeDefinition } from './definition';
+import { checkSettings } from './settings';
 
 /** A running queue and the client of its account. */
 export interface OpenQueue {
@@ -32,11 +33,14 @@ export const isQueue = (node: unknown): node is QueueNode =>
   typeof node === 'object' && node !== null && 'open' in node && typeof node.open === 'function' && 'queueId' in node;
 
 /**
- * Returns the queue of a node with these settings. Throws NOT_CONFIGURED if there is no such queue, or if an environment
- * variable of a setting is not set.
+ * Returns the queue of a node. Throws NOT_CONFIGURED if there is no such queue, or if a setting of the node is malformed.
  */
-export async function queueOf(RED: NodeAPI, saved: NodeDef & { queue?: string }): Promise<OpenQueue> {
-  checkVariables(saved);
+export async function queueOf(
+  RED: NodeAPI,
+  definition: NodeDefinition,
+  saved: NodeDef & { queue?: string },
+): Promise<OpenQueue> {
+  checkSettings(definition, saved);
   const queue: unknown = saved.queue ? RED.nodes.getNode(saved.queue) : null;
   if (!isQueue(queue)) throw new PrintingError('NOT_CONFIGURED', phrase`Choose a queue in the node and deploy.`);
   return queue.open();

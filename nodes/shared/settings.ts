@@ -1,17 +1,31 @@
-import type { NodeDef } from 'node-red';
 import { checkSet } from '../../lib/account/settings';
+import { holds } from '../../lib/rules/conditions';
+import { readAmount, readNumber, trimmed } from '../../lib/rules/text';
+import { PrintingError } from '../../lib/service/errors';
+import { phrase, type Sentence } from '../../lib/words/sentence';
 import type { NodeDefinition, Property, Saved, Settings } from './definition';
-import { amountOr, type Setting } from './inputs';
+import { isBlank, type Setting } from './inputs';
 
-/** Reads the settings of a node from its saved properties, with the defaults of its definition. */
+type Properties = Pick<NodeDefinition, 'properties'>;
+type Values = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads the settings of a node from its saved properties, with the defaults of its definition. A malformed setting gets its
+ * default as well, so whatever works with the settings calls `checkSettings` first.
+ */
 export function settingsOf<D extends NodeDefinition>({ properties, parent }: D, saved: Saved<D>): Settings<D> {
-  const values = saved as Readonly<Record<string, unknown>>;
-  const read = ([name, property]: [string, Property]) => [name, valueOf(name, property, values)] as const;
+  const values = saved as Values;
   const link = parent === null ? {} : { [parent]: values[parent] };
-  return { ...Object.fromEntries(Object.entries(properties).map(read)), ...link } as Settings<D>;
+  return { ...read({ properties }, values), ...link } as Settings<D>;
 }
 
-function valueOf(name: string, property: Property, saved: Readonly<Record<string, unknown>>): unknown {
+const read = ({ properties }: Properties, saved: Values): Values =>
+  Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => [name, valueOf(name, property, saved) ?? property.default]),
+  );
+
+/** Value of a setting, with the default for a missing one; null if it is malformed. */
+function valueOf(name: string, property: Property, saved: Values): unknown {
   const value = saved[name];
   const given = value === undefined ? property.default : value;
   switch (property.kind) {
@@ -23,21 +37,54 @@ function valueOf(name: string, property: Property, saved: Readonly<Record<string
     case 'text':
       if (property.message === undefined) return given;
       return { value, type: 'str', message: property.message, name } satisfies Setting;
-    case 'amount':
-      return amountOr(value, property.default, property.least);
+    case 'amount': {
+      if (isBlank(value)) return property.default;
+      // A smaller interval counts as the least one (reference 2.2).
+      const number = property.least ? readNumber(value) : readAmount(value, property.least);
+      return number === null ? null : Math.max(number, property.least ?? 0);
+    }
     case 'checkbox':
-      return typeof value === 'boolean' ? value : property.default;
-    case 'select':
-      return given;
+      if (isBlank(value)) return property.default;
+      // The value of an environment variable is text.
+      return [true, false].find((flag) => flag === value || String(flag) === trimmed(value)) ?? null;
+    case 'select': {
+      if (value === undefined) return property.default;
+      // A blank setting reads the message, where it can.
+      if (isBlank(value)) return property.options.find((option) => option.startsWith('msg.')) ?? property.default;
+      return property.options.find((option) => option === value) ?? null;
+    }
   }
 }
 
 /**
- * Throws NOT_CONFIGURED for a setting whose environment variable is not set. Such a setting would otherwise be used as it
- * was typed, or replaced by its default.
+ * Throws NOT_CONFIGURED for a setting that is malformed, or whose environment variable is not set: it would otherwise be
+ * used as it was typed, or replaced by its default. A setting that the form hides is not in use, and nobody could correct it.
  */
-export function checkVariables(saved: NodeDef): void {
-  const values = saved as unknown as Readonly<Record<string, unknown>>;
+export function checkSettings({ properties }: Properties, saved: object): void {
+  const values = saved as Values;
+  const settings = read({ properties }, values);
+  const isUsed = ([name]: [string, unknown]) => {
+    const { when } = properties[name] ?? {};
+    return when === undefined || holds(when, (other) => settings[other]);
+  };
   // An expression may begin like a variable.
-  checkSet(Object.fromEntries(Object.entries(values).filter(([name]) => values[`${name}Type`] !== 'jsonata')));
+  const isText = ([name]: [string, unknown]) => values[`${name}Type`] !== 'jsonata';
+  checkSet(Object.fromEntries(Object.entries(values).filter(isUsed).filter(isText)));
+  for (const [name, property] of Object.entries(properties).filter(isUsed))
+    if (valueOf(name, property, values) === null)
+      throw new PrintingError(
+        'NOT_CONFIGURED',
+        phrase`The property ${name} must be ${ruleOf(property)}: correct it in the node.`,
+      );
+}
+
+function ruleOf(property: Property): Sentence {
+  switch (property.kind) {
+    case 'amount':
+      return property.least === undefined ? phrase`a number above 0` : phrase`a number from ${property.least}`;
+    case 'select':
+      return phrase`one of ${property.options.join(', ')}`;
+    default:
+      return phrase`true or false`;
+  }
 }

@@ -78,7 +78,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     late = waits.open(client, { signal, awaitEnd, onEnd, onLost });
   };
 
-  const options = { findClient: () => clientOf(RED, saved), timeout, readsPayload, lastFigures, onReady };
+  const options = { findClient: () => clientOf(RED, definition, saved), timeout, readsPayload, lastFigures, onReady };
   workNode(RED, this, options, async (msg, send, context) => {
     const { client, marks, deadline, signal, show } = context;
     const readTargets = async (): Promise<Targets> => {
@@ -128,7 +128,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
         mediaType: isUploaded ? readMediaType(msg.mediaType) : undefined,
         printKey: (print && (await readGivenText(RED, this, settings.printKey, msg))) || '',
         startNow: settings.startNow,
-        waitFor: settings.waitFor === 'finished' ? ('finished' as const) : ('dispatched' as const),
+        waitFor: settings.waitFor,
         compress: settings.compress,
         reuseUpload: settings.reuseUpload,
         dryRun: readFlag(msg, 'dryRun') === true || settings.dryRun,

@@ -14,7 +14,11 @@ import { definition } from './definition';
 export default function WebcamSnapshotNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
   const { cluster, printer, timeout, maxBytes } = settingsOf(definition, saved);
-  const options = { findClient: () => clientOf(RED, saved), timeout, awaited: phrase`No answer from the printer` };
+  const options = {
+    findClient: () => clientOf(RED, definition, saved),
+    timeout,
+    awaited: phrase`No answer from the printer`,
+  };
   workNode(RED, this, options, async (msg, send, { client, marks, deadline, show }) => {
     const clusterId = await readGivenText(RED, this, cluster, msg);
     if (clusterId === undefined) throw noPrinter();

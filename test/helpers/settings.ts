@@ -3,7 +3,7 @@ import { readRules } from '../../lib/queue/model/rules';
 import { readRange } from '../../lib/report/ranges';
 import { PrintingError } from '../../lib/service/errors';
 import { parseMilestones } from '../../lib/events/edges';
-import { amountOr } from '../../nodes/shared/inputs';
+import { checkSettings, settingsOf } from '../../nodes/shared/settings';
 
 /** A setting that the form validates during input and the runtime validates at use. */
 export interface JudgedSetting {
@@ -47,6 +47,25 @@ const inQueue = (name: string) => ({
   node: {},
   taken: (value: string) => isAccepted(() => readRules({ [name]: value })),
 });
+const inNode = (name: string, least?: number) => {
+  const property = {
+    kind: 'amount',
+    default: 30,
+    unit: '',
+    meaning: '',
+    ...(least !== undefined && { least }),
+  } as const;
+  const definition = { parent: null, properties: { [name]: property } };
+  const read = (value: string) => (settingsOf(definition, { [name]: value } as never) as Record<string, unknown>)[name];
+  return {
+    name,
+    node: {},
+    rule: `number("${name}"${least === undefined ? '' : `, ${least}`})`,
+    taken: (value: string) =>
+      isAccepted(() => checkSettings(definition, { [name]: value })) &&
+      (value.trim() === '' || read(value) === Number(value)),
+  };
+};
 const override = (call: unknown, name = 'currentUser') => JSON.stringify({ [name]: call });
 
 /** Accepts an empty range, too: that depends on the other end and on the current time. */
@@ -189,27 +208,18 @@ export const settings: JudgedSetting[] = [
     bad: ['.5', '5.', '1e1', '+5', '-5', '0x10', 'Infinity', '25,,50', '25,', ',', '0', '101', 'half', '25%', '25;50'],
   },
   ...['timeout', 'maxBytes'].map((name) => ({
-    name,
-    node: {},
-    rule: `number("${name}")`,
-    taken: (value: string) => value.trim() === '' || amountOr(value, NaN) === Number(value),
+    ...inNode(name),
     good: ['', ' ', '1', '0.5', '1e1', '0x10', ' 60 '],
     bad: ['0', '-1', 'often', 'Infinity', 'NaN', '1,5', '1 2'],
   })),
   ...['stalled', 'lowMaterial', 'plateWait'].map((name) => ({
-    name,
-    node: {},
-    rule: `number("${name}", 0)`,
-    taken: (value: string) => value.trim() === '' || amountOr(value, NaN, 0) === Number(value),
+    ...inNode(name, 0),
     good: ['', '0', '10', '0.5'],
     bad: ['-1', 'never', 'Infinity', '1,5'],
   })),
   {
-    name: 'interval',
-    node: {},
-    rule: 'number("interval", 10)',
     // The runtime raises a shorter interval to ten seconds, so it does not accept it unchanged.
-    taken: (value) => value.trim() === '' || Math.max(10, amountOr(value, NaN)) === Number(value),
+    ...inNode('interval', 10),
     good: ['', '10', '1e1', '86400'],
     bad: ['9', '9.99', '0', '-60', 'often', 'Infinity'],
   },

@@ -518,6 +518,30 @@ describe('nodes/print-queue', () => {
       await bench.failed({}, 'NOT_CONFIGURED', /hours.*mon-fry/i);
     });
 
+    for (const [name, value] of [
+      ['approval', 'yes'],
+      ['maxPrinting', 'one'],
+      ['maxPrinting', -1],
+      ['stagger', '60 s'],
+      ['gate', 'automatik'],
+    ] as const)
+      it(`ends messages in NOT_CONFIGURED where ${name} is ${JSON.stringify(value)}, and opens no queue`, async () => {
+        await deploy({ action: 'list' }, { [name]: value });
+        await bench.shownFailed({}, 'NOT_CONFIGURED', new RegExp(`^The property ${name} must be `));
+        assert.equal(options.length, 0);
+      });
+
+    it('holds new items for their approval where an environment variable says true', async () => {
+      process.env.TEST_APPROVAL = 'true';
+      try {
+        await deploy({ action: 'list' }, { approval: '${TEST_APPROVAL}' });
+        await one();
+        assert.equal(options[0]?.rules.approval, true);
+      } finally {
+        delete process.env.TEST_APPROVAL;
+      }
+    });
+
     it('opens with the deploy that brings its account', async () => {
       await deploy({ action: 'list' }, { account: 'later' });
       assert.equal(options.length, 0);

@@ -319,8 +319,34 @@ describe('nodes/upload-and-print', () => {
       assert.equal(count('storagePut'), 2);
     });
 
+    it('prints nothing where an environment variable says false', async () => {
+      process.env.TEST_PRINT = 'false';
+      try {
+        await deploy({ print: '${TEST_PRINT}' });
+        assert.equal(result(await printed(payload())).printed, false);
+        assert.equal(count('print'), 0);
+      } finally {
+        delete process.env.TEST_PRINT;
+      }
+    });
+
+    for (const [name, value] of [
+      ['print', 'no'],
+      ['startNow', 0],
+      ['dryRun', 'yes'],
+      ['waitFor', 'printed'],
+      ['source', 'disk'],
+      ['timeout', '10 min'],
+    ] as const)
+      it(`ends in NOT_CONFIGURED and sends nothing where ${name} is ${JSON.stringify(value)}`, async () => {
+        await deploy({ [name]: value });
+        await bench.shownFailed(payload(), 'NOT_CONFIGURED', new RegExp(`^The property ${name} must be `));
+        assert.deepEqual([count('registerUpload'), count('print')], [0, 0]);
+      });
+
     for (const [name, settings, message] of [
       ['by setting', { dryRun: true }, {}],
+      ['by a setting that is text', { dryRun: 'true' }, {}],
       ['by message', {}, { dryRun: true }],
     ] as const)
       it(`checks everything and sends nothing in a dry run, set ${name}`, async () => {

@@ -180,7 +180,7 @@ function oneOf<const Options extends readonly [string, ...string[]]>(
 function amountOf(name: string, value: unknown, otherwise: number): number {
   if (isMissing(value)) return otherwise;
   const amount = readAmount(value, 0);
-  if (amount === null) return invalid(name, phrase`a number from 0`);
+  if (amount === null) return invalid(name, phrase`a number from ${0}`);
   return amount;
 }
 

@@ -9,12 +9,12 @@ import { connectionConfig, signInConfig, typedAccount } from '../../../nodes/sha
 import { addJobTexts } from '../../../nodes/shared/job-texts';
 import { readPrintJob } from '../../../lib/service/print-job';
 import { clusterStatusText } from '../../../nodes/shared/cluster-status-text';
-import { amountOr, filePath, isBlank, kindOf, ofMessage, read, readFlag, readText } from '../../../nodes/shared/inputs';
+import { filePath, isBlank, kindOf, ofMessage, read, readFlag, readText } from '../../../nodes/shared/inputs';
 import { inLanguage, translated, translatedError, withTexts } from '../../../nodes/shared/language';
 import { markFailed } from '../../../nodes/shared/on-input';
 import { copyMessage, plainMessage, readable, readingOf } from '../../../nodes/shared/plain-message';
 import { readChoice, readClusterIds, readSource } from '../../../nodes/shared/print-inputs';
-import { checkVariables, settingsOf } from '../../../nodes/shared/settings';
+import { checkSettings, settingsOf } from '../../../nodes/shared/settings';
 import { failureText, StatusLine } from '../../../nodes/shared/status';
 import { readPath } from '../../../nodes/shared/web-paths';
 import { definition } from '../../../nodes/upload-and-print/definition';
@@ -78,7 +78,6 @@ const READERS: Record<string, (words: string) => unknown> = {
   'inputs.readText': (words) => readText(RED, NODE, ofMessage('payload'), messageOf(words)),
   'inputs.filePath': (words) => filePath(RED, words),
   'inputs.readFlag': (words) => readFlag(messageOf(words), 'payload'),
-  'inputs.amountOr': (words) => amountOr(words, 1),
   'inputs.kindOf': (words) => kindOf(words),
   'language.inLanguage': (words) => [
     inLanguage(words, errorOf(words).sentence),
@@ -99,9 +98,9 @@ const READERS: Record<string, (words: string) => unknown> = {
   'print-inputs.readChoice': (words) => readChoice({ choose: words, filter: words }),
   'print-inputs.readSource': (words) =>
     readSource(RED, NODE, { kind: 'payload', file: ofMessage('filename') }, { payload: words, filename: words }, words),
-  'settings.checkVariables': (words) => {
-    checkVariables(fields(words) as never);
-    assert.throws(() => checkVariables(fields('${' + words.replace(/[{}\s]/g, '') + 'x}') as never));
+  'settings.checkSettings': (words) => {
+    assert.throws(() => checkSettings(definition, fields(words)), { code: 'NOT_CONFIGURED' });
+    assert.throws(() => checkSettings(definition, fields('${' + words.replace(/[{}\s]/g, '') + 'x}')));
   },
   'settings.settingsOf': (words) => settingsOf(definition, fields(words) as never),
   'status.StatusLine': (words) =>

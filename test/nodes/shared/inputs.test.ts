@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { amountOr, isBlank, kindOf, needsMessage } from '../../../nodes/shared/inputs';
+import { isBlank, kindOf, needsMessage } from '../../../nodes/shared/inputs';
 
 describe('nodes/shared/inputs', () => {
   it('recognizes blank values', () => {
@@ -12,20 +12,6 @@ describe('nodes/shared/inputs', () => {
     assert.equal(needsMessage({ value: '', type: 'msg' }), false);
     assert.equal(needsMessage({ value: 'id', type: 'str' }), false);
     assert.equal(needsMessage({ value: 'id', type: undefined }), false);
-  });
-
-  it('reads an amount from a number or text, and uses the default otherwise', () => {
-    for (const value of [20, '20', ' 20 ', '2e1']) assert.equal(amountOr(value, 60), 20);
-    for (const value of [undefined, null, '', ' ', 'soon', NaN, Infinity, 0, -5, {}, [20], true])
-      assert.equal(amountOr(value, 60), 60);
-  });
-
-  it('reads 0 as an amount only if the property allows it', () => {
-    for (const value of [0, '0', ' 0.0 ']) {
-      assert.equal(amountOr(value, 60, 0), 0);
-      assert.equal(amountOr(value, 60, 10), 60);
-    }
-    for (const value of ['', '-1', 'none']) assert.equal(amountOr(value, 60, 0), 60);
   });
 
   it('names types in plain words', () => {
