@@ -50,7 +50,7 @@ export function readSettings(given: AccountConfig, { simulated = false } = {}): 
     authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, phrase`account host`),
     paths: { storagePath: readPrefix(config.storagePath), overrides: readOverrides(config.paths) },
     signIn: isStatic
-      ? { apiToken: readToken(config.apiToken) }
+      ? { apiToken: readToken('apiToken', trimmed(config.apiToken) || undefined) ?? '' }
       : { ...readSignIn(config), ...(simulated && { simulated }) },
     origin: readOrigin(config.origin),
     organizationId: trimmed(config.organizationId),
@@ -136,15 +136,29 @@ export function readHost(value: unknown, name: Sentence): string {
   return hostOf(value);
 }
 
-/** Reads the token, which is sent unchanged (wire facts 3.1). Rejects only characters that a header can't carry. */
-function readToken(value: unknown): string {
-  const token = trimmed(value);
-  if (/[^\x21-\x7e]/.test(token))
-    throw new PrintingError(
-      'NOT_CONFIGURED',
-      phrase`The API token contains characters that no token has: paste it again.`,
-    );
-  return token;
+/**
+ * Reads a secret without surrounding blanks; null for none. Throws NOT_CONFIGURED for an environment variable that is not
+ * set or blank: Node-RED itself stores no blank secret.
+ */
+export function readSecret(name: string, value: unknown): string | null {
+  if (value === undefined) return null;
+  checkSet({ [name]: value });
+  const secret = trimmed(typeof value === 'number' ? String(value) : value);
+  if (secret) return secret;
+  throw new PrintingError(
+    'NOT_CONFIGURED',
+    phrase`The setting ${name} names an environment variable that is blank: set it, then restart Node-RED.`,
+  );
+}
+
+/** Reads a token, which is sent unchanged (wire facts 3.1). Rejects only characters that a header can't carry. */
+export function readToken(name: string, value: unknown): string | null {
+  const token = readSecret(name, value);
+  if (token === null || !/[^\x21-\x7e]/.test(token)) return token;
+  throw new PrintingError(
+    'NOT_CONFIGURED',
+    phrase`The setting ${name} contains a blank or another character that no token has: enter it again.`,
+  );
 }
 
 function readPrefix(value: unknown): string {

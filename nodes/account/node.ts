@@ -1,5 +1,5 @@
 import type { Node, NodeAPI } from 'node-red';
-import { numbersAsText, readSettings } from '../../lib/account/settings';
+import { numbersAsText, readSettings, readToken } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { onDemand } from '../../lib/on-demand';
 import { asPrintingError, upgraded } from '../../lib/service/errors';
@@ -50,6 +50,7 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
 
   const open = async (): Promise<OpenAccount> => {
     checkSettings(CHOICES, { service: saved.service, signIn: saved.signIn, metrics: saved.metrics });
+    if (settings.metrics) readToken('metricsToken', { ...this.credentials }.metricsToken);
     const isReal = settings.service !== 'simulator';
     runtime.checkState(isReal);
     if (isReal) {

@@ -1,4 +1,5 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { readToken } from '../../lib/account/settings';
 import { Assistant } from '../../lib/assistant/assistant';
 import { version } from '../../lib/on-demand';
 import { asPrintingError, PrintingError } from '../../lib/service/errors';
@@ -7,7 +8,6 @@ import { phrase } from '../../lib/words/sentence';
 import { clientOf } from '../shared/account-link';
 import type { Saved, SavedCredentials } from '../shared/definition';
 import { nodeRedGuards } from '../shared/guards';
-import { isBlank } from '../shared/inputs';
 import { translated } from '../shared/language';
 import { onInput } from '../shared/on-input';
 import { queueOf } from '../shared/queue-link';
@@ -39,7 +39,7 @@ export default function AssistantToolsNode(this: AssistantNode, RED: NodeAPI, sa
   const open = (workshop: Awaited<ReturnType<typeof find>>, signal: AbortSignal) => {
     const { client } = workshop;
     const hosts = readHosts(settings.hosts);
-    const { token } = { ...this.credentials };
+    const token = readToken('token', { ...this.credentials }.token);
     const send = (messages: (NodeMessage | null)[]) => {
       if (!signal.aborted) this.send(messages);
     };
@@ -62,12 +62,11 @@ export default function AssistantToolsNode(this: AssistantNode, RED: NodeAPI, sa
       ...{ version, instructions: INSTRUCTIONS, tools: () => opened.tools() },
       call: opened.call.bind(opened),
     };
-    const word = isBlank(token) ? null : String(token);
     assistant = opened;
     opened.resume().catch(warn);
     return {
-      answerer: endpointOf({ server, guards: nodeRedGuards(RED.settings), token: word, hosts }),
-      ready: word === null ? NO_TOKEN : READY,
+      answerer: endpointOf({ server, guards: nodeRedGuards(RED.settings), token, hosts }),
+      ready: token === null ? NO_TOKEN : READY,
       close: () => opened.settled(),
     };
   };

@@ -1,4 +1,5 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { readSecret } from '../../lib/account/settings';
 import { readHosts } from '../../lib/web/access';
 import { Board } from '../../lib/board/board';
 import type { Facts } from '../../lib/board/shapes';
@@ -45,8 +46,8 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
     const hosts = readHosts(settings.hosts);
     const api = queue?.api ?? null;
     const guards = nodeRedGuards(RED.settings);
-    const { token: word } = { ...this.credentials };
-    const token = isBlank(word) ? null : new BoardToken(String(word), this.id);
+    const word = readSecret('token', { ...this.credentials }.token);
+    const token = word === null ? null : new BoardToken(word, this.id);
     const assets = builtAssets();
     const opened = new Board({
       ...{ boardId: this.id, clock, store: runtimeOf(RED).store, service: client.service, watcher: client.watcher },

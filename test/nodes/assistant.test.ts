@@ -11,6 +11,8 @@ import { storeElsewhere } from '../helpers/print-request';
 import { clustersOf, codeOf } from './support';
 
 const TOKEN = 'a-token-of-this-test';
+const NONE = '';
+const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 const QUEUE = {
   ...{ id: 'queue', type: 'remote-printing-queue', account: 'account', name: 'Farm' },
   ...{ match: 'lenient', material: 'any' },
@@ -60,17 +62,21 @@ describe('nodes/assistant', () => {
     server = undefined;
   };
 
-  const deploy = async (changes: object = {}, { token = TOKEN, more = [] as Definition[] } = {}): Promise<void> => {
+  const deploy = async (
+    changes: object = {},
+    { token = TOKEN, more = [] as Definition[], opens = true } = {},
+  ): Promise<void> => {
     const node = {
       ...{ id: 'tools', type: 'remote-printing-assistant', account: 'account', path: 'remote-printing-tools' },
       ...{ hosts: '', allow: 'ask', expires: 600, wires: [['requests'], ['log']] },
       ...changes,
     };
     const around = [...['requests', 'log', 'caught'].map(helperNode), catchNode(['caught'])];
-    const credentials = { ...flow.credentials, tools: { token } };
+    const credentials = { ...flow.credentials, tools: token === NONE ? {} : { token } };
     await flow.deploy([node, ...around], { credentials, more });
     [requests, log, caught] = [flow.listen('requests'), flow.listen('log'), flow.listen('caught')];
-    while ((await fetch(address, { method: 'POST' })).status === 503) await new Promise((r) => setImmediate(r));
+    while (opens && (await fetch(address, { method: 'POST' })).status === 503)
+      await new Promise((r) => setImmediate(r));
   };
   const withQueue = (changes: object = {}) => deploy({ account: '', queue: 'queue', ...changes }, { more: [QUEUE] });
   /** Restarts Node-RED on the same state. */
@@ -100,6 +106,12 @@ describe('nodes/assistant', () => {
       const { told } = await call(client, 'read_request', { handle });
       if (told.state !== 'waiting' && told.state !== 'running') return told;
     }
+  };
+
+  /** Waits until the node has warned. */
+  const warned = async (word: RegExp) => {
+    const warn = flow.node('tools').warn as unknown as { args: [string][] };
+    while (!warn.args.flat().some((sentence) => word.test(sentence))) await new Promise((r) => setImmediate(r));
   };
 
   /** A request by the letter of the specification. */
@@ -360,9 +372,34 @@ describe('nodes/assistant', () => {
     assert.equal((await post(list)).status, 200);
     assert.equal((await fetch(new URL('/.well-known/oauth-protected-resource', address))).status, 404);
     assert.equal((await fetch(`${address}/.well-known/openid-configuration`)).status, 404);
-    await deploy({}, { token: '' });
+    await deploy({}, { token: NONE });
     assert.equal((await post(list)).status, 401);
   });
+
+  it('takes a token that was entered with blanks around it', async () => {
+    await deploy({}, { token: ` ${TOKEN} ` });
+    assert.equal((await post(LIST)).status, 200);
+  });
+
+  for (const [what, token, word, value] of [
+    ['names an environment variable that is not set', '${TEST_TOKEN}', /environment variable TEST_TOKEN/, undefined],
+    ['names an environment variable that is blank', '${TEST_TOKEN}', /token names an environment variable/, ' '],
+    ['has a blank inside', 'two words', /token contains a blank or another character/, undefined],
+    ['has a letter that no header can carry', 'grüße', /token contains a blank or another character/, undefined],
+  ] as const)
+    it(`admits nobody while its token ${what}, and says so`, async () => {
+      if (value !== undefined) process.env.TEST_TOKEN = value;
+      try {
+        await deploy({}, { token, opens: false });
+        await warned(word);
+        for (const given of [token, value ?? '', ''])
+          assert.equal((await post(LIST, { Authorization: `Bearer ${encodeURI(given)}` })).status, 503);
+        assert.equal((await post(LIST, { Authorization: 'Bearer ${TEST_TOKEN}' })).status, 503);
+        assert.equal(flow.statuses('tools').at(-1)?.fill, 'red');
+      } finally {
+        delete process.env.TEST_TOKEN;
+      }
+    });
 
   it('answers 429 to the 61st call within a minute, and goes on to list', async () => {
     await deploy();

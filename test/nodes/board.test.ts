@@ -292,6 +292,31 @@ describe('nodes/board', () => {
       assert.equal((await ask('/print-board/', { headers: { Cookie } })).status, 401);
     });
 
+    it('takes a token that was entered with blanks around it', async () => {
+      await deploy({}, { credentials: { board: { token: ' sesame ' } } });
+      assert.equal((await ask('/print-board/?token=sesame')).status, 302);
+    });
+
+    for (const [what, value, word] of [
+      ['not set', undefined, /environment variable TEST_TOKEN, which is not set/],
+      ['blank', '', /token names an environment variable that is blank/],
+      ['only blanks', '  ', /token names an environment variable that is blank/],
+    ] as const)
+      it(`opens to nobody while the environment variable of its token is ${what}, and says so`, async () => {
+        if (value !== undefined) process.env.TEST_TOKEN = value;
+        try {
+          await deploy({}, { credentials: { board: { token: '${TEST_TOKEN}' } }, opens: false });
+          const { warn } = flow.node('board') as unknown as { warn: { args: [string][] } };
+          while (!warn.args.flat().some((sentence) => word.test(sentence)))
+            await new Promise((resolve) => setImmediate(resolve));
+          for (const query of ['', '?token=', `?token=${encodeURIComponent('${TEST_TOKEN}')}`])
+            assert.equal((await ask(`/print-board/${query}`)).status, 503, query);
+          assert.equal(flow.statuses('board').at(-1)?.fill, 'red');
+        } finally {
+          delete process.env.TEST_TOKEN;
+        }
+      });
+
     it('shows that it is open unless something guards it', async () => {
       await deploy();
       assert.deepEqual(flow.statuses('board').at(-1)?.fill, 'yellow');

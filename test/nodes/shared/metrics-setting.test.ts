@@ -31,6 +31,11 @@ describe('nodes/shared/metrics-setting', () => {
     assert.deepEqual(tokens(true, { metricsToken: 'own' }), ['own']);
   });
 
+  it('shows them to nobody while the token of the account names no value', () => {
+    for (const metricsToken of ['', ' ', '${UNSET}', 'two words'])
+      assert.deepEqual(tokens(undefined, { metrics: true, metricsToken }), []);
+  });
+
   it('stays protected by a token of settings.js that is blank or missing', () => {
     for (const token of ['', '  ', undefined, null, 7]) assert.deepEqual(tokens({ token }, { metrics: true }), []);
   });
