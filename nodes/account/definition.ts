@@ -49,6 +49,7 @@ export const definition = {
     paths: {
       kind: 'text',
       default: '{}',
+      json: true,
       validate: 'paths()',
       meaning: 'JSON: other methods and paths for calls that the interface does not show (7)',
     },

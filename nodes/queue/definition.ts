@@ -6,6 +6,7 @@ export const definition = {
     printers: {
       kind: 'text',
       default: '[]',
+      json: true,
       validate: 'printers()',
       input: 'printers',
       icon: 'print',
@@ -15,6 +16,7 @@ export const definition = {
     tags: {
       kind: 'text',
       default: '{}',
+      json: true,
       validate: 'tags()',
       input: 'tags',
       icon: 'tags',
@@ -133,6 +135,7 @@ export const definition = {
     prices: {
       kind: 'text',
       default: '{}',
+      json: true,
       validate: 'prices()',
       input: 'prices',
       icon: 'money',

@@ -46,6 +46,8 @@ interface Text extends Common {
   unit?: string;
   /** Message property that a blank field reads. */
   message?: string;
+  /** Whether the text is JSON, which a flow may also contain as it is. */
+  json?: boolean;
 }
 
 /** Property `x` with the type of its value in `xType`. */

@@ -4,14 +4,14 @@ import { readAmount, readNumber, trimmed } from '../../lib/rules/text';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 import type { NodeDefinition, Property, Saved, Settings } from './definition';
-import { isBlank, type Setting } from './inputs';
+import { isBlank, kindOf, type Setting } from './inputs';
 
 type Properties = Pick<NodeDefinition, 'properties'>;
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the settings of a node from its saved properties, with the defaults of its definition. A malformed setting gets its
- * default as well, so whatever works with the settings calls `checkSettings` first.
+ * Reads the settings of a node from its saved properties, with the defaults of its definition. A malformed setting gets a
+ * harmless value, so whatever works with the settings calls `checkSettings` first.
  */
 export function settingsOf<D extends NodeDefinition>({ properties, parent }: D, saved: Saved<D>): Settings<D> {
   const values = saved as Values;
@@ -21,22 +21,29 @@ export function settingsOf<D extends NodeDefinition>({ properties, parent }: D, 
 
 const read = ({ properties }: Properties, saved: Values): Values =>
   Object.fromEntries(
-    Object.entries(properties).map(([name, property]) => [name, valueOf(name, property, saved) ?? property.default]),
+    Object.entries(properties).map(([name, property]) => [name, valueOf(name, property, saved) ?? harmless(property)]),
   );
+
+/** In place of a malformed setting: the default of a path may be the path of another node. */
+const harmless = (property: Property): unknown => (property.kind === 'text' ? '' : property.default);
 
 /** Value of a setting, with the default for a missing one; null if it is malformed. */
 function valueOf(name: string, property: Property, saved: Values): unknown {
   const value = saved[name];
-  const given = value === undefined ? property.default : value;
   switch (property.kind) {
     case 'typed': {
       const type = saved[`${name}Type`] as string | undefined;
       // Range words are plain strings.
       return { value, type: type === 'relative' ? 'str' : type, message: property.message, name } satisfies Setting;
     }
-    case 'text':
-      if (property.message === undefined) return given;
-      return { value, type: 'str', message: property.message, name } satisfies Setting;
+    case 'text': {
+      const { message } = property;
+      const given = value ?? (message === undefined ? property.default : undefined);
+      // The value of a variable of a tab may be a number.
+      const text = typeof given === 'number' ? String(given) : given;
+      if (text !== undefined && typeof text !== 'string' && !property.json) return null;
+      return message === undefined ? text : ({ value: text, type: 'str', message, name } satisfies Setting);
+    }
     case 'amount': {
       if (isBlank(value)) return property.default;
       // A smaller interval counts as the least one (reference 2.2).
@@ -72,10 +79,12 @@ export function checkSettings({ properties }: Properties, saved: object): void {
   checkSet(Object.fromEntries(Object.entries(values).filter(isUsed).filter(isText)));
   for (const [name, property] of Object.entries(properties).filter(isUsed))
     if (valueOf(name, property, values) === null)
-      throw new PrintingError(
-        'NOT_CONFIGURED',
-        phrase`The property ${name} must be ${ruleOf(property)}: correct it in the node.`,
-      );
+      throw new PrintingError('NOT_CONFIGURED', malformed(name, property, values[name]));
+}
+
+function malformed(name: string, property: Property, value: unknown): Sentence {
+  if (property.kind === 'text') return phrase`The property ${name} must be a string, but it is ${kindOf(value)}.`;
+  return phrase`The property ${name} must be ${ruleOf(property)}: correct it in the node.`;
 }
 
 function ruleOf(property: Property): Sentence {

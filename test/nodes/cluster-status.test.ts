@@ -718,7 +718,7 @@ describe('nodes/cluster-status', () => {
 
   describe('invalid settings', () => {
     for (const settings of [
-      ...['0', '25,x', '101', '-5', ','].map((milestones) => ({ milestones })),
+      ...['0', '25,x', '101', '-5', ',', ['25'], true].map((milestones) => ({ milestones })),
       ...['', 'gone', 'status'].map((account) => ({ account })),
     ])
       it(`reports NOT_CONFIGURED for ${JSON.stringify(settings)}, and polls nothing`, async () => {
@@ -727,6 +727,11 @@ describe('nodes/cluster-status', () => {
         const { code, out } = await ask();
         assert.deepEqual([code, out, polls()], ['NOT_CONFIGURED', [], 0]);
       });
+
+    it('takes a number, such as of a variable, for text', async () => {
+      await watchFirst({ milestones: 50 });
+      assert.equal((await ask()).code, undefined);
+    });
 
     it('works without milestones', async () => {
       await watchFirst({ milestones: '' });

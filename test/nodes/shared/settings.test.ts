@@ -9,6 +9,7 @@ const definition = {
     from: { kind: 'typed', default: 'today', defaultType: 'relative', message: null, input: 'range', meaning: '' },
     sort: { kind: 'text', default: 'any', message: 'sort', meaning: '' },
     note: { kind: 'text', default: 'none', meaning: '' },
+    list: { kind: 'text', default: '[]', json: true, meaning: '' },
     mode: { kind: 'select', default: 'one', options: ['one', 'two'] },
     action: { kind: 'select', default: 'stop', options: ['stop', 'msg.action'] },
     print: { kind: 'checkbox', default: true, meaning: '' },
@@ -25,7 +26,7 @@ describe('nodes/shared/settings', () => {
   it('completes missing properties with the defaults, except those that a message can supply', () => {
     const { account, target, from, sort, ...others } = read({});
     assert.deepEqual(others, {
-      ...{ note: 'none', mode: 'one', action: 'stop', print: true, timeout: 60, stagger: 5, interval: 60 },
+      ...{ note: 'none', list: '[]', mode: 'one', action: 'stop', print: true, timeout: 60, stagger: 5, interval: 60 },
     });
     assert.equal(account, undefined);
     assert.deepEqual([target.value, from.value, sort.value], [undefined, undefined, undefined]);
@@ -69,6 +70,26 @@ describe('nodes/shared/settings', () => {
       assert.deepEqual([settings.print, settings.timeout, settings.stagger], [print, timeout, stagger]);
       assert.doesNotThrow(check(saved));
     }
+  });
+
+  it('reads null in place of text as missing, and a number as its text', () => {
+    const { note, sort } = read({ note: null, sort: null });
+    assert.deepEqual([note, sort.value, read({ note: 50 }).note], ['none', undefined, '50']);
+    assert.deepEqual([read({ note: '' }).note, read({ sort: 7 }).sort.value], ['', '7']);
+  });
+
+  it('names text that is none', () => {
+    for (const [value, kind] of [
+      [true, 'a boolean'],
+      [['a'], 'an array'],
+      [{}, 'an object'],
+    ] as const)
+      for (const name of ['note', 'sort']) {
+        const message = `The property ${name} must be a string, but it is ${kind}.`;
+        assert.throws(check({ [name]: value }), { code: 'NOT_CONFIGURED', message });
+      }
+    assert.doesNotThrow(() => settingsOf(definition, { list: ['a'] } as never));
+    assert.deepEqual(read({ list: ['a'] } as never).list, ['a']);
   });
 
   it('raises a number that is too small where there is a least one above 0', () => {
