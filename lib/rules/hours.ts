@@ -63,7 +63,7 @@ export function isWithin(hours: Hours, now: number, zone: Zone = localZone): boo
   return spansOf(hours).some(({ from, to }) => (at >= from && at < to) || at + WEEK < to);
 }
 
-/** The first time from `now` on that is within the hours, ms since 1970. */
+/** The first time from `now` on that is within the hours, ms since 1970; Infinity: there is none. */
 export const nextOpening = (hours: Hours, now: number, zone: Zone = localZone): number =>
   isWithin(hours, now, zone) ? now : nextChange(hours, now, zone);
 
@@ -71,7 +71,7 @@ export const nextOpening = (hours: Hours, now: number, zone: Zone = localZone): 
 export const nextClosing = (hours: Hours, now: number, zone: Zone = localZone): number =>
   isWithin(hours, now, zone) ? nextChange(hours, now, zone) : now;
 
-/** The first time after `from` at which the hours begin or end, whether by the clock or by a change of the clocks. */
+/** The first time after `from` at which the hours begin or end, by the clock or by a change of the clocks; Infinity: never. */
 function nextChange(hours: Hours, from: number, zone: Zone): number {
   const edges = spansOf(hours).flatMap((span) => [span.from % WEEK, span.to % WEEK]);
   const was = isWithin(hours, from, zone);
@@ -80,7 +80,10 @@ function nextChange(hours: Hours, from: number, zone: Zone): number {
     const wall = wallTime(at, zone);
     // No clock changes twice within a day.
     const step = Math.min(DAY, ...edges.map((edge) => (edge - wall + WEEK) % WEEK || WEEK));
-    at = zone(at + step) === zone(at) ? at + step : clockChange(at, at + step, zone);
+    const offset = zone(at + step);
+    // Past the last date there is no wall time.
+    if (Number.isNaN(offset)) return Infinity;
+    at = offset === zone(at) ? at + step : clockChange(at, at + step, zone);
     if (isWithin(hours, at, zone) !== was) return at;
   }
   return Infinity;

@@ -196,6 +196,15 @@ export const TABLE = {
 /** Duration of a print, s; a longer one counts as missing. Dates are computed from it, and a date has its limits, too. */
 export const LONGEST_PRINT = 365 * 24 * 60 * 60;
 
+/** A span in the settings of a print queue, s; a longer one counts as this one. */
+export const LONGEST_SPAN = LONGEST_PRINT;
+
+/** Days for which a print queue lists ended items; more count as these. */
+export const LONGEST_KEPT = 36_500;
+
+/** Time from now that the forecast of a print queue covers, ms. */
+export const FORESEEN = 10 * 365 * 24 * 60 * 60 * 1000;
+
 /** Lifetime of an access token, ms. */
 export const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60 * 1000;
 

@@ -14,13 +14,12 @@ import type {
 import { TEXT } from '../../lib/rules/limits';
 import { readRangeEnd } from '../../lib/rules/ranges';
 import { record } from '../../lib/service/json-readers';
+import { isTime } from '../../lib/time/clock';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 import { invalid, isBlank, kindOf, noPrinter, readFlag, wrongType } from '../shared/inputs';
 
 /** Most of what an item may have, and of what an answer lists. */
 const MOST = { copies: 10_000, number: 1_000_000, priority: 100, alternatives: 100, listed: 1_000 };
-/** Latest and earliest time that a Date holds, ms. */
-const LATEST = 8.64e15;
 
 const STATES: readonly ItemState[] = ['active', 'waiting', 'held', 'blocked', 'failed', 'cancelled', 'finished'];
 
@@ -213,7 +212,7 @@ function timeIn(msg: NodeMessage, property: string, ofDay: 'begin' | 'end'): num
   if (value === undefined) return undefined;
   if (isBlank(value)) return null;
   const at = typeof value === 'string' ? timeOf(value, ofDay) : value;
-  if (typeof at === 'number' && Number.isFinite(at) && Math.abs(at) <= LATEST) return at;
+  if (typeof at === 'number' && isTime(at)) return at;
   throw invalid(
     phrase`The property ${property} must be a time in ISO 8601 or in milliseconds since 1970, but it is ${shownValue(value)}.`,
   );

@@ -1,4 +1,5 @@
 import { type Hours, nextClosing, nextOpening, parseHours, type Zone } from '../../rules/hours';
+import { FORESEEN, LONGEST_KEPT, LONGEST_SPAN } from '../../rules/limits';
 import { type PriceList, readPriceList, readPrinterIds, readTags } from '../../rules/queue-settings';
 import { readAmount } from '../../rules/text';
 import { PrintingError } from '../../service/errors';
@@ -49,10 +50,10 @@ export function readHours(text: string, name = 'hours'): Hours {
   );
 }
 
-/** The time at which `ms` of staffed time have passed since `from`, ms since 1970; Infinity: never. */
+/** The time at which `ms` of staffed time have passed since `from`, ms since 1970; Infinity: never, or not foreseen. */
 export function afterHours(hours: Hours, from: number, ms: number, zone?: Zone): number {
   let left = ms;
-  for (let at = nextOpening(hours, from, zone); at < Infinity;) {
+  for (let at = nextOpening(hours, from, zone); at <= from + FORESEEN;) {
     const end = nextClosing(hours, at, zone);
     if (end - at >= left) return at + left;
     left -= end - at;
@@ -140,7 +141,7 @@ const GATES = ['printer', 'confirm', 'automatic'] as const;
 export function readRules(settings: QueueSettings): QueueRules {
   const setting = (name: string) => settings[name];
   const count = (name: string, otherwise: number) => countOf(name, setting(name), otherwise);
-  const amount = (name: string, otherwise: number) => amountOf(name, setting(name), otherwise);
+  const span = (name: string, otherwise: number) => Math.min(amountOf(name, setting(name), otherwise), LONGEST_SPAN);
   const tags = readTags(setting('tags')) ?? invalid('tags', phrase`JSON like ${'{"abc=": ["food-safe"]}'}`);
   return {
     printers: readPrinterIds(setting('printers')) ?? invalid('printers', phrase`a JSON array of printer ids`),
@@ -151,15 +152,15 @@ export function readRules(settings: QueueSettings): QueueRules {
     material: oneOf('material', setting('material'), MATERIALS),
     gate: oneOf('gate', setting('gate'), GATES),
     retries: count('retries', 0),
-    startWithin: amount('startWithin', 900) * SECOND,
-    stagger: amount('stagger', 0) * SECOND,
+    startWithin: span('startWithin', 900) * SECOND,
+    stagger: span('stagger', 0) * SECOND,
     maxPrinting: count('maxPrinting', 0),
     hours: hoursOf('hours', setting('hours')),
     staffed: hoursOf('staffed', setting('staffed')),
-    turnaround: amount('turnaround', 600) * SECOND,
+    turnaround: span('turnaround', 600) * SECOND,
     approval: flagOf('approval', setting('approval')),
     prices: readPrices(setting('prices')),
-    keepFor: amount('keepDays', 90) * DAY,
+    keepFor: Math.min(amountOf('keepDays', setting('keepDays'), 90), LONGEST_KEPT) * DAY,
   };
 }
 

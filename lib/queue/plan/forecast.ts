@@ -1,4 +1,5 @@
 import { nextClosing } from '../../rules/hours';
+import { FORESEEN } from '../../rules/limits';
 import { afterHours } from '../model/rules';
 import { type PlannedPrints, printerKey, type QueuePrinter } from '../model/types';
 import { type PlanFile, type PlanInput, type PlanItem, withoutPrints } from './inputs';
@@ -78,7 +79,7 @@ const COARSE = 0.01;
 
 /**
  * Runs the plan forward in simulated time. Each step plans, and goes on to the next moment at which a plan may differ. The
- * first step is the present plan; the forecast ends after 3,000 steps. Each of the first 1,000 assigns the printers that
+ * first step is the present plan; the forecast ends after 3,000 steps, or ten years from now. Each of the first 1,000 assigns the printers that
  * become free at one moment. Each later one also assigns the printers that become free within the next hundredth of the
  * time from now, at their own moments. Materials never run out, and a printer that waits for a person stays unavailable,
  * unless it waits for its plate to be cleared.
@@ -151,7 +152,8 @@ export class SimulatedQueue {
     const items = new Map<string, ItemForecast>();
     for (const { itemId } of this.#input.items) {
       const { startAt = null, clusterId = null, last = null } = this.#forecasts.get(itemId) ?? {};
-      items.set(itemId, { startAt, clusterId, endAt: left.has(itemId) ? null : last });
+      const endAt = left.has(itemId) ? null : this.#foreseen(last);
+      items.set(itemId, { startAt: this.#foreseen(startAt), clusterId, endAt });
     }
     const busy = [...new Set([...this.#planned, ...this.#input.active.map(({ itemId }) => itemId)])];
     const ends = busy.map((itemId) => items.get(itemId)?.endAt ?? null);
@@ -250,7 +252,12 @@ export class SimulatedQueue {
     if (obstacle !== null && obstacleEndsAt > now) next = Math.min(next, obstacleEndsAt);
     for (const at of this.#freeAt) if (at > now && at < next) next = at;
     if (this.#input.rules.maxPrinting > 0) for (const at of this.#ends) if (at > now && at < next) next = at;
-    return next;
+    return this.#foreseen(next) ?? Infinity;
+  }
+
+  /** A time up to the end of the forecast; null: a later one. */
+  #foreseen(at: number | null): number | null {
+    return at !== null && at <= this.#input.now + FORESEEN ? at : null;
   }
 
   /** Frees the printers whose time has come, and later on those whose time comes soon. */

@@ -51,6 +51,28 @@ function timesOf(input: Partial<ForecastInput>) {
 describe('queue/forecast', () => {
   inUtc();
 
+  it('ends ten years from now', () => {
+    const YEAR = 365 * 24 * HOUR;
+    const rules = rulesOf({ gate: 'printer', staffed: hoursOf('Mon 08:00-08:01'), turnaround: YEAR });
+    const printers = [printer('A')];
+    const items = [9, 11, 8.64e15 / YEAR].map((years) => item(`in ${years}`, { notBefore: NOW + years * YEAR }));
+    const last = item('at the end of time', { notBefore: 8.64e15 });
+    const all = timesOf({ rules, printers, items: [...items.slice(0, 2), last, item('now', { waiting: [1, 2] })] });
+    const begun = Object.entries(all).map(([itemId, [startAt, endAt]]) => [itemId, startAt !== null, endAt !== null]);
+    assert.deepEqual(begun, [
+      ['in 9', false, false],
+      ['in 11', false, false],
+      ['at the end of time', false, false],
+      // A minute a week never makes a year.
+      ['now', true, false],
+    ]);
+    const free = timesOf({ printers, items: [...items.slice(0, 2), last] });
+    assert.deepEqual(
+      Object.values(free).map(([startAt]) => startAt !== null),
+      [true, false, false],
+    );
+  });
+
   it('starts now what the plan starts now, on the same printers', () => {
     fc.assert(
       fc.property(planInputs, (input) => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { readHours } from '../../../lib/queue/model/rules';
 import { PrintingError } from '../../../lib/service/errors';
 import type { Key, ListOptions } from '../../../lib/state/store';
 import { phrase } from '../../../lib/words/sentence';
+import { pluck } from '../../helpers/pluck';
 import { QueueFarm, type Runtime, SCOPE } from '../../helpers/queue-farm';
 
 type Stored = Record<string, unknown>;
@@ -52,6 +54,29 @@ describe('queue: odd records', () => {
     ...['files', 'priority', 'rank', 'createdAt', 'waitsSince', 'copies', 'touched', 'front', 'prints', 'ends'],
     ...['blocked', 'outbox', 'isHeld', 'itemId', 'notBefore', 'deadline', 'endedAt', 'require', 'queueKey'],
   ];
+  it('lists, foresees and shows what older records date to the end of time', async () => {
+    const FAR = 8.64e15;
+    one = await all.begin({ gate: 'printer', staffed: readHours('Mon-Fri 08:00-17:00') });
+    await one.pause('C1', null, FAR);
+    await one.pause(null, null, FAR - 1);
+    await one.add('begins', { notBefore: FAR });
+    await one.add('is due', { deadlineAt: FAR });
+    all.kill(one);
+    one = await all.begin({ gate: 'printer', staffed: readHours('Mon-Fri 08:00-17:00') });
+    await all.pass(80);
+    const etas = (await one.list()).map(({ queueKey, eta }) => [queueKey, eta]);
+    assert.deepEqual(etas.sort(), [
+      ['begins', null],
+      ['is due', null],
+    ]);
+    const { items } = await one.ask((queue) => queue.forecast());
+    assert.deepEqual(pluck(items, 'startAt'), [null, null]);
+    assert.equal((await one.ask((queue) => queue.board())).items.length, 2);
+    await one.resume();
+    await all.pass(100);
+    assert.equal(await one.outcome('is due'), 'finished: finished; 1 good');
+  });
+
   for (const member of MEMBERS)
     it(`sets an item aside whose ${member} has another shape, and goes on with the others`, async () => {
       for (const wrong of WRONG) {

@@ -58,6 +58,13 @@ describe('queue/rules', () => {
     assert.deepEqual(rules.prices, { currency: 'EUR', hour: 1.5, kilogram: {} });
   });
 
+  it('takes no span of more than a year, and keeps no ended item for more than a century', () => {
+    const YEAR = 365 * DAY;
+    const rules = readRules({ startWithin: 1e300, stagger: '1e16', turnaround: 1e16, keepDays: 1e300 });
+    assert.deepEqual([rules.startWithin, rules.stagger, rules.turnaround], [YEAR, YEAR, YEAR]);
+    assert.equal(rules.keepFor, 100 * YEAR);
+  });
+
   for (const [name, value] of [
     ['printers', '{"a=":1}'],
     ['printers', '["a=",1]'],

@@ -54,6 +54,17 @@ const CHANGES = {
 };
 
 describe('rules/hours', () => {
+  for (const text of ['', 'Mon-Fri 08:00-17:00'])
+    it(`foresees no change of the hours "${text}" past the last date`, () => {
+      const last = 8.64e15;
+      for (const now of [last - HOUR, last, last + HOUR, Infinity]) {
+        const hours = hoursOf(text);
+        // Whichever of them is not now already.
+        const changes = [nextOpening(hours, now), nextClosing(hours, now)].filter((change) => change !== now);
+        assert.deepEqual(changes, changes.length === 0 ? [] : [Infinity]);
+      }
+    });
+
   it('reads ranges of days and of times', () => {
     const night = { days: [0, 1, 2, 3, 4], from: 1320, to: 360 };
     const saturday = { days: [5], from: 540, to: 720 };
