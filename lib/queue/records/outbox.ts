@@ -63,6 +63,8 @@ export class Outbox {
   /** Delivered events that may still be in their records. */
   readonly #delivered = new Set<string>();
   readonly #removing = new Set<string>();
+  /** Events that no node could be given. They wait for the next node, or for another process. */
+  readonly #odd = new Set<string>();
   /** Events that were there before a node was. */
   readonly #waited = new Set<string>();
   /** The lease under which events are claimed. */
@@ -81,6 +83,7 @@ export class Outbox {
     // A copy, as one function may be subscribed twice.
     const own: Receiver = (events) => receiver(events);
     this.#receivers.add(own);
+    this.#odd.clear();
     return () => this.#receivers.delete(own);
   }
 
@@ -153,7 +156,7 @@ export class Outbox {
           const state = telling?.stateOf(id, lease) ?? null;
           // What another runtime has told is only to be removed.
           if (state === 'told') this.#delivered.add(id);
-          return state === null && !this.#delivered.has(id);
+          return state === null && !this.#delivered.has(id) && !this.#odd.has(id);
         })
         .map((draft) => {
           // The events of a record stay in their order when the clock was set back between them.
@@ -173,17 +176,33 @@ export class Outbox {
       for (const { draft } of fresh) this.#waited.add(draft.id);
       return;
     }
-    for (const { draft, complete } of fresh) {
+    for (const event of fresh) {
       // A process that stood still may have lost its lease in the middle.
       const { isOurs, lock } = this.#source.lease();
       if (!isOurs || (lock?.number ?? null) !== number) return;
-      this.#delivered.add(draft.id);
-      for (const receiver of [...this.#receivers])
-        // Each gets its own event, as flows may change it.
-        guard(() => receiver([this.#event(draft, complete(draft))]))();
-      this.#waited.delete(draft.id);
+      this.#tell(event);
     }
     for (const record of this.#source.records() ?? []) this.#remove(record);
+  }
+
+  /** Gives an event to every receiver. It counts as delivered if one of them has taken it. */
+  #tell({ draft, complete }: Fresh): void {
+    const { id } = draft;
+    // From now on, as a receiver may call `deliver`.
+    this.#delivered.add(id);
+    const made = { delivery: false };
+    guard(() => {
+      // Each gets its own event, as flows may change it.
+      const events = [...this.#receivers].map((receiver) => [receiver, this.#event(draft, complete(draft))] as const);
+      for (const [receiver, event] of events)
+        guard(() => {
+          receiver([event]);
+          made.delivery = true;
+        })();
+    })();
+    if (made.delivery) return void this.#waited.delete(id);
+    this.#delivered.delete(id);
+    this.#odd.add(id);
   }
 
   #remove({ drafts, remove }: Undelivered): void {
