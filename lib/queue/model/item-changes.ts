@@ -200,11 +200,12 @@ export function released(record: ItemRecord, context: ChangeContext): ItemRecord
 export function retried(record: ItemRecord, context: ChangeContext, print?: NamedCopy): ItemRecord {
   if (print) return retriedCopy(record, print, context);
   const failed = copiesIn(record, 'failed');
+  const isRevived = new Set(failed);
   const prints = record.prints.map((attempt) => {
     const { recall } = attempt;
     if (recall?.why === 'changes' && attempt.state === 'recalled') return { ...attempt, recall: null };
     if (recall && isStuck(attempt)) return { ...attempt, recall: { ...recall, isStuck: false } };
-    return failed.includes(attempt.copy) && attempt.counts ? { ...attempt, counts: false } : attempt;
+    return isRevived.has(attempt.copy) && attempt.counts ? { ...attempt, counts: false } : attempt;
   });
   const files = record.files.map((file) => (file.isGone ? { ...file, isGone: false } : file));
   const isChanged = prints.some((attempt, at) => attempt !== record.prints[at]) || record.files.some((f) => f.isGone);
@@ -612,10 +613,16 @@ function withCopyAfter(
 }
 
 /** The record with the state of a copy; null: it waits. */
-function withCopy(record: ItemRecord, copy: number, state: CopyState | null): ItemRecord {
-  const { [copy]: _before, ...others } = record.touched;
-  const front = state === 'good' ? record.front.filter((other) => other !== copy) : record.front;
-  return { ...record, front, touched: state === null ? others : { ...others, [copy]: state } };
+const withCopy = (record: ItemRecord, copy: number, state: CopyState | null): ItemRecord =>
+  withCopies(record, [copy], state);
+
+/** The record with the state of copies, of which there may be thousands; null: they wait. */
+function withCopies(record: ItemRecord, copies: readonly number[], state: CopyState | null): ItemRecord {
+  const changed = new Set(copies);
+  const others = Object.entries(record.touched).filter(([copy]) => !changed.has(Number(copy)));
+  const touched = state === null ? others : [...others, ...copies.map((copy) => [copy, state] as const)];
+  const front = state === 'good' ? record.front.filter((other) => !changed.has(other)) : record.front;
+  return { ...record, front, touched: Object.fromEntries(touched) };
 }
 
 function withAttempt(record: ItemRecord, found: Attempt, changed: Partial<Attempt>): ItemRecord {
@@ -624,9 +631,6 @@ function withAttempt(record: ItemRecord, found: Attempt, changed: Partial<Attemp
   );
   return { ...record, prints };
 }
-
-const withCopies = (record: ItemRecord, copies: readonly number[], state: CopyState | null): ItemRecord =>
-  copies.reduce((after, copy) => withCopy(after, copy, state), record);
 
 const defined = <T extends object>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {

@@ -33,9 +33,9 @@ export const lastAttempt = ({ prints }: ItemRecord, copy: number): Attempt | und
 export function waitingCopies(record: ItemRecord): number[] {
   const { copies, touched, front } = record;
   const first = front.filter((copy) => touched[copy] === undefined && copy <= copies);
+  const before = new Set(first);
   const others: number[] = [];
-  for (let copy = 1; copy <= copies; copy++)
-    if (touched[copy] === undefined && !first.includes(copy)) others.push(copy);
+  for (let copy = 1; copy <= copies; copy++) if (touched[copy] === undefined && !before.has(copy)) others.push(copy);
   return [...first, ...others];
 }
 

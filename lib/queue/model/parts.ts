@@ -84,7 +84,7 @@ export function owing(record: ItemRecord): ItemRecord {
     return owing(withParts(record, { cancelled: (record.parts.cancelled ?? 0) + counts.left }));
   const needed = Math.ceil(counts.left / record.parts.perPrint);
   const waiting = waitingCopies(record);
-  const fewer = waiting.slice(needed).reduceRight(withdrawn, record);
+  const fewer = withdrawn(record, waiting.slice(needed));
   if (isDone(record, counts)) return dropped(fewer);
   const copies = fewer.copies + Math.max(0, needed - waiting.length);
   return copies === fewer.copies ? fewer : { ...fewer, copies };
@@ -100,12 +100,20 @@ export function owingInFront(record: ItemRecord): ItemRecord {
   return { ...after, front: [...after.front, ...numbers(record.copies + 1, after.copies)] };
 }
 
-function withdrawn(record: ItemRecord, copy: number): ItemRecord {
-  const front = record.front.filter((other) => other !== copy);
-  const prints = record.prints.filter((attempt) => attempt.copy === copy);
-  if (prints.length === 0 && copy === record.copies) return { ...record, front, copies: copy - 1 };
-  const isGood = prints.some((attempt) => attempt.state === 'finished');
-  return { ...record, front, touched: { ...record.touched, [copy]: isGood ? 'good' : 'dropped' } };
+/** The record without copies that wait, of which there may be thousands. */
+function withdrawn(record: ItemRecord, waiting: readonly number[]): ItemRecord {
+  if (waiting.length === 0) return record;
+  /** Copies with a print, and whether one has finished. */
+  const begun = new Map<number, boolean>();
+  for (const { copy, state } of record.prints) begun.set(copy, state === 'finished' || begun.get(copy) === true);
+  const gone = new Set(waiting);
+  const touched = { ...record.touched };
+  let { copies } = record;
+  for (const copy of waiting.toReversed()) {
+    if (copy === copies && !begun.has(copy)) copies--;
+    else touched[copy] = begun.get(copy) ? 'good' : 'dropped';
+  }
+  return { ...record, front: record.front.filter((copy) => !gone.has(copy)), copies, touched };
 }
 
 /** Drops the copies that nobody wants any more; the parts that a removal cancelled are there after all. */
@@ -126,10 +134,9 @@ export function isNeeded(record: ItemRecord, attempt: Attempt): boolean {
   const { parts, prints, touched } = record;
   if (!parts) return true;
   const isLater = (one: Attempt) => one.state === 'assigned' && one.hasLeft === false;
-  const later = new Set(prints.slice(prints.indexOf(attempt)).filter(isLater));
-  const without = Object.fromEntries(
-    Object.entries(touched).filter(([copy]) => ![...later].some((one) => one.copy === Number(copy))),
-  );
+  const later = prints.slice(prints.indexOf(attempt)).filter(isLater);
+  const copies = new Set(later.map(({ copy }) => copy));
+  const without = Object.fromEntries(Object.entries(touched).filter(([copy]) => !copies.has(Number(copy))));
   return (countParts({ ...record, touched: without })?.left ?? 0) > 0;
 }
 

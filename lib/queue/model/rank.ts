@@ -24,6 +24,14 @@ export function rankBetween(before: string | null, after: string | null): string
   return integer + middle(before.slice(integer.length), end);
 }
 
+/** Rising ranks between two neighbours, or at an end where one of them is null; all are short, however many they are. */
+export function ranksBetween(before: string | null, after: string | null, count: number): string[] {
+  if (count === 0) return [];
+  const middle = rankBetween(before, after);
+  const below = count >> 1;
+  return [...ranksBetween(before, middle, below), middle, ...ranksBetween(middle, after, count - 1 - below)];
+}
+
 /**
  * A rank above another: for an item that comes last. Runtimes that add items at the same moment know the same `before`:
  * an item's id as `unique` keeps their ranks apart.

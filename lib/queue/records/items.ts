@@ -7,7 +7,7 @@ import type { Clock } from '../../time/clock';
 import { eachInTurn } from '../../time/concurrency';
 import { phrase } from '../../words/sentence';
 import { highestRank, isOpen, isUnplaced, lastAttempt, openAttempts, waitsOver } from '../model/item';
-import { rankBetween } from '../model/rank';
+import { ranksBetween } from '../model/rank';
 import type { Attempt, ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
 import { StoredItems } from './stored-items';
@@ -543,8 +543,9 @@ export function movedRanks(
   const wanted: string[][] = [];
   for (const priority of new Set(moved.map((item) => item.priority))) {
     const own = moved.filter((item) => item.priority === priority).sort(byRank);
+    const isOwn = new Set(own);
     const peers = all
-      .filter((item) => item.priority === priority && item.endedAt === null && !own.includes(item))
+      .filter((item) => item.priority === priority && item.endedAt === null && !isOwn.has(item))
       .sort(byRank);
     const places = new Map(peers.map(({ itemId }, at) => [itemId, at]));
     const others = order.filter((itemId) => places.has(itemId));
@@ -552,12 +553,8 @@ export function movedRanks(
     // A position is one of the whole plan, 1 is next.
     const next = 'before' in to ? neighbour(to.before, peers, all) : others[Math.max(0, to.position - 1 - higher)];
     const at = next === undefined ? peers.length : (places.get(next) ?? peers.length);
-    let before = peers[at - 1]?.rank ?? null;
-    const after = peers[at]?.rank ?? null;
-    for (const { itemId } of own) {
-      before = rankBetween(before, after);
-      ranks.set(itemId, before);
-    }
+    const fresh = ranksBetween(peers[at - 1]?.rank ?? null, peers[at]?.rank ?? null, own.length);
+    for (const [nth, { itemId }] of own.entries()) ranks.set(itemId, fresh[nth] as string);
     const ids = own.map(({ itemId }) => itemId).filter((itemId) => planned.has(itemId));
     const place = next === undefined ? others.length : others.indexOf(next);
     if (place >= 0 && ids.length > 0) wanted.push(others.toSpliced(place, 0, ...ids));
