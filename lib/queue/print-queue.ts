@@ -243,9 +243,7 @@ export class PrintQueue implements api.QueueApi {
   }
 
   subscribe(onEvents: (events: readonly api.QueueEvent[]) => void): () => void {
-    const end = this.#outbox.subscribe(onEvents);
-    this.#outbox.deliver();
-    return end;
+    return this.#outbox.subscribe(onEvents);
   }
 
   watchState(onChange: (state: api.QueueFigures) => void): () => void {

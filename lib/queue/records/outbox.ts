@@ -1,6 +1,6 @@
 import type { Lock } from '../../state/membership';
 import type { Clock } from '../../time/clock';
-import { Rerun } from '../../time/concurrency';
+import { nextTurn, Rerun } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { QueueEvent, QueueEventDraft } from '../model/types';
 import type { EventAges } from './event-ages';
@@ -25,7 +25,7 @@ interface OutboxParts {
   queueId: string;
   name: string | null;
   clock: Pick<Clock, 'monotonic'>;
-  localChanges: { eventAges: Pick<EventAges, 'since'> };
+  localChanges: { eventAges: Pick<EventAges, 'since' | 'waits' | 'hasWaited'> };
 }
 
 /** The saved events of a queue, and the right to deliver them. */
@@ -60,13 +60,13 @@ export class Outbox {
   readonly #parts: OutboxParts;
   readonly #source: OutboxSource;
   readonly #receivers = new Set<Receiver>();
+  /** Receivers that come in with the next turn. */
+  readonly #coming = new Set<Receiver>();
   /** Delivered events that may still be in their records. */
   readonly #delivered = new Set<string>();
   readonly #removing = new Set<string>();
   /** Events that no node could be given. They wait for the next node, or for another process. */
   readonly #odd = new Set<string>();
-  /** Events that were there before a node was. */
-  readonly #waited = new Set<string>();
   /** The lease under which events are claimed. */
   #lease: string | null = null;
   readonly #claimed = new Set<string>();
@@ -78,13 +78,26 @@ export class Outbox {
     this.#source = source;
   }
 
-  /** Call `deliver` then, as events may have waited. Returns a function that ends the subscription. */
+  /**
+   * Delivers to the receiver from the next turn on, so that all nodes of a deploy receive the events that waited. Returns a
+   * function that ends the subscription.
+   */
   subscribe(receiver: Receiver): () => void {
     // A copy, as one function may be subscribed twice.
     const own: Receiver = (events) => receiver(events);
-    this.#receivers.add(own);
+    if (this.#coming.size === 0) void nextTurn().then(() => this.#letIn());
+    this.#coming.add(own);
+    return () => {
+      this.#coming.delete(own);
+      this.#receivers.delete(own);
+    };
+  }
+
+  #letIn(): void {
+    for (const receiver of this.#coming) this.#receivers.add(receiver);
+    this.#coming.clear();
     this.#odd.clear();
-    return () => this.#receivers.delete(own);
+    this.deliver();
   }
 
   /** Delivers the waiting events, in the order in which they happened. */
@@ -173,7 +186,8 @@ export class Outbox {
   /** @param number of the lease under which the events are claimed; null: none is needed */
   #deliver(fresh: readonly Fresh[], number: string | null): void {
     if (this.#receivers.size === 0) {
-      for (const { draft } of fresh) this.#waited.add(draft.id);
+      const { eventAges } = this.#parts.localChanges;
+      if (this.#coming.size === 0) for (const { draft } of fresh) eventAges.waits(draft.id);
       return;
     }
     for (const event of fresh) {
@@ -200,7 +214,7 @@ export class Outbox {
           made.delivery = true;
         })();
     })();
-    if (made.delivery) return void this.#waited.delete(id);
+    if (made.delivery) return;
     this.#delivered.delete(id);
     this.#odd.add(id);
   }
@@ -222,7 +236,8 @@ export class Outbox {
   #event(draft: QueueEventDraft, about: Pick<QueueEvent, 'item' | 'print'>): QueueEvent {
     const { queueId, name, clock, localChanges } = this.#parts;
     const { id, type, at, clusterId, clusterName, value } = draft;
-    const late = this.#waited.has(id) || clock.monotonic() - localChanges.eventAges.since(id) > LATE;
+    const { eventAges } = localChanges;
+    const late = eventAges.hasWaited(id) || clock.monotonic() - eventAges.since(id) > LATE;
     return {
       id,
       type,

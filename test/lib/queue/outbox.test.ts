@@ -13,6 +13,8 @@ describe('queue/outbox', () => {
   let odd: Set<string>;
   let warnings: string[];
   let outbox: Outbox;
+  let eventAges: EventAges;
+  const clock = new ManualClock();
 
   const record = (): Undelivered => ({
     drafts: saved.map(draftOf),
@@ -32,6 +34,16 @@ describe('queue/outbox', () => {
     });
     return received;
   };
+  const open = () =>
+    (outbox = new Outbox(
+      { queueId: 'q', name: null, clock, localChanges: { eventAges } },
+      {
+        records: () => [record()],
+        lease: () => ({ isOurs: true, lock: null }),
+        telling: () => null,
+        failed: (thrown) => assert.fail(String(thrown)),
+      },
+    ));
   const deliver = async () => {
     outbox.deliver();
     await settle();
@@ -42,15 +54,9 @@ describe('queue/outbox', () => {
     odd = new Set();
     warnings = [];
     process.on('warning', onWarning);
-    outbox = new Outbox(
-      { queueId: 'q', name: null, clock: new ManualClock(), localChanges: { eventAges: new EventAges() } },
-      {
-        records: () => [record()],
-        lease: () => ({ isOurs: true, lock: null }),
-        telling: () => null,
-        failed: (thrown) => assert.fail(String(thrown)),
-      },
-    );
+    eventAges = new EventAges();
+    eventAges.changed([], saved.map(draftOf), clock.monotonic());
+    open();
   });
   afterEach(() => void process.off('warning', onWarning));
 
@@ -81,5 +87,39 @@ describe('queue/outbox', () => {
     const received = node();
     for (let times = 0; times < 3; times++) await deliver();
     assert.deepEqual([broken, received, saved], [[], ['a', 'b', 'c'], []]);
+  });
+
+  it('tells every node of a deploy the events that waited', async () => {
+    await deliver();
+    const one = node();
+    // A change may come between the nodes.
+    outbox.deliver();
+    const other = node();
+    await settle();
+    assert.deepEqual([one, other, saved], [['a', 'b', 'c'], ['a', 'b', 'c'], []]);
+  });
+
+  it('tells a node nothing that has gone in the turn in which it came', async () => {
+    const received: QueueEvent[] = [];
+    outbox.subscribe((events) => received.push(...events))();
+    await deliver();
+    assert.deepEqual([received, saved], [[], ['a', 'b', 'c']]);
+  });
+
+  it('tells an event late that no node was there for, also over a full deploy', async () => {
+    await deliver();
+    open();
+    const late: boolean[] = [];
+    outbox.subscribe((events) => late.push(...events.map((event) => event.late)));
+    await settle();
+    assert.deepEqual(late, [true, true, true]);
+  });
+
+  it('tells an event in time that comes in the turn of the first node', async () => {
+    const late: boolean[] = [];
+    outbox.subscribe((events) => late.push(...events.map((event) => event.late)));
+    outbox.deliver();
+    await settle();
+    assert.deepEqual(late, [false, false, false]);
   });
 });
