@@ -1,3 +1,4 @@
+import type { NodeAPI } from 'node-red';
 import type { Board } from '../../lib/board/board';
 import type { Client } from '../../lib/client';
 import type { QueueApi } from '../../lib/queue/model/types';
@@ -18,6 +19,7 @@ const ON_PRINTS: Readonly<Record<string, string>> = {
 
 /** Carries out a press: an action on a print, or the queue's own action. */
 export async function carryOut(
+  RED: NodeAPI,
   { client, api, board }: { client: Client; api: QueueApi | null; board: () => Board },
   { action, properties }: { action: string; properties: Readonly<Record<string, unknown>> },
   deadline: Deadline,
@@ -39,11 +41,11 @@ export async function carryOut(
   if (!api) throw new PrintingError('INVALID_INPUT', phrase`This board has no queue.`);
   const named = readAction(action, {});
   if (!isAct(named)) throw new PrintingError('INVALID_INPUT', phrase`The press is malformed: reload the page.`);
-  await actOn(api, named, { ...properties }, deadline);
+  await actOn(RED, api, named, { ...properties }, deadline);
 }
 
 /** Whether an action needs no file and changes something. */
-const isAct = (action: string): action is Parameters<typeof actOn>[1] => !['add', 'board'].includes(action);
+const isAct = (action: string): action is Parameters<typeof actOn>[2] => !['add', 'board'].includes(action);
 
 /** Queues a file, or prints it on the chosen printer. A repeat with the same key does neither again. */
 export async function addDropped(

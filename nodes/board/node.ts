@@ -58,7 +58,7 @@ export default function PrintBoardNode(this: BoardNode, RED: NodeAPI, saved: Sav
         return { image, contentType, takenAt };
       },
       act: (action, properties, deadline) =>
-        carryOut({ client, api, board: () => opened }, { action, properties }, deadline),
+        carryOut(RED, { client, api, board: () => opened }, { action, properties }, deadline),
       translate: (language) => (sentence) => inLanguage(language, sentence),
     });
     const pressed = ({ who, action, properties, outcome }: PressReport) => {

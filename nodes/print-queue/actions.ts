@@ -1,4 +1,4 @@
-import type { NodeMessage } from 'node-red';
+import type { NodeAPI, NodeMessage } from 'node-red';
 import type { QueueApi, ItemTarget } from '../../lib/queue/model/types';
 import type { Deadline } from '../../lib/time/deadline';
 import { phrase } from '../../lib/words/sentence';
@@ -35,6 +35,7 @@ export function readAction(chosen: string, msg: NodeMessage): QueueAction {
 
 /** Carries out an action that adds nothing and shows no board, and returns its payload (reference 3.6). */
 export async function actOn(
+  RED: NodeAPI,
   api: QueueApi,
   action: Exclude<QueueAction, 'add' | 'board'>,
   msg: NodeMessage,
@@ -54,7 +55,7 @@ export async function actOn(
     case 'forecast':
       return deadline.wait(api.forecast());
     case 'update':
-      return items((target) => api.update(target, readChanges(msg, target), deadline));
+      return items((target) => api.update(target, readChanges(RED, msg, target), deadline));
     case 'move':
       return items((target) => api.move(target, readPlace(msg), deadline));
     case 'settle':

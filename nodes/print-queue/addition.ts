@@ -24,7 +24,7 @@ export async function readAddition(
   const queueKey = await readGivenText(RED, node, settings.queueKey, msg);
   if (isStored && !jobId) throw noFile(phrase`The message names no stored job: set msg.jobId.`);
   return {
-    ...readDetails(msg),
+    ...readDetails(RED, msg),
     source: isStored ? null : () => readSource(RED, node, { kind, file }, msg, jobName),
     jobId: jobId ?? null,
     jobName,

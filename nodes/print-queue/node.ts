@@ -135,7 +135,7 @@ export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<ty
     if (action === 'board')
       return send([Object.assign(msg, { payload: await board(msg, queue, context) }, context.marks), null]);
     if (action !== 'add') {
-      const done = await actOn(queue.api, action, msg, deadline);
+      const done = await actOn(RED, queue.api, action, msg, deadline);
       const fields = await deadline.wait(listFields(RED, done, client.simulated, deadline.clock));
       return send([Object.assign(msg, fields), null]);
     }

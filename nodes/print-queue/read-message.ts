@@ -1,4 +1,4 @@
-import type { NodeMessage } from 'node-red';
+import type { NodeAPI, NodeMessage } from 'node-red';
 import { readRequire } from '../../lib/queue/model/requirement';
 import type {
   ItemChanges,
@@ -16,7 +16,7 @@ import { readRangeEnd } from '../../lib/rules/ranges';
 import { record } from '../../lib/service/json-readers';
 import { isTime } from '../../lib/time/clock';
 import { phrase, type Sentence } from '../../lib/words/sentence';
-import { invalid, isBlank, kindOf, noPrinter, readFlag, wrongType } from '../shared/inputs';
+import { filePath, invalid, isBlank, kindOf, noPrinter, readFlag, wrongType } from '../shared/inputs';
 
 /** Most of what an item may have, and of what an answer lists. */
 const MOST = { copies: 10_000, number: 1_000_000, priority: 100, alternatives: 100, listed: 1_000 };
@@ -41,7 +41,7 @@ export function needTarget(msg: NodeMessage): ItemTarget {
 }
 
 /** Reads what a message says about an item beside the settings of the node. Null clears a member, undefined leaves it. */
-export function readDetails(msg: NodeMessage): ItemChanges {
+export function readDetails(RED: NodeAPI, msg: NodeMessage): ItemChanges {
   const held = readFlag(msg, 'held');
   return {
     orderId: wordsIn(msg, 'orderId'),
@@ -50,13 +50,13 @@ export function readDetails(msg: NodeMessage): ItemChanges {
     notBefore: timeIn(msg, 'notBefore', 'begin'),
     deadlineAt: timeIn(msg, 'deadline', 'end'),
     ...(held !== undefined && { held }),
-    alternatives: readAlternatives(msg.alternatives),
+    alternatives: readAlternatives(RED, msg.alternatives),
   };
 }
 
 /** Reads the changes of an update. An order id that names the items is none of them. */
-export function readChanges(msg: NodeMessage, target: ItemTarget): ItemChanges {
-  const { orderId, ...details } = readDetails(msg);
+export function readChanges(RED: NodeAPI, msg: NodeMessage, target: ItemTarget): ItemChanges {
+  const { orderId, ...details } = readDetails(RED, msg);
   return {
     ...details,
     orderId: 'orderId' in target ? undefined : orderId,
@@ -88,7 +88,7 @@ export const readCopies = (value: unknown): number | undefined => wholeNumber(va
 export const readPriority = (value: unknown): number | undefined =>
   wholeNumber(value, 'priority', -MOST.priority, MOST.priority);
 
-function readAlternatives(value: unknown): ItemChanges['alternatives'] {
+function readAlternatives(RED: NodeAPI, value: unknown): ItemChanges['alternatives'] {
   if (value === undefined) return undefined;
   if (isBlank(value)) return [];
   const wrong = () =>
@@ -99,7 +99,7 @@ function readAlternatives(value: unknown): ItemChanges['alternatives'] {
     const number = readPerPrint(perPrint);
     const parts = number === undefined ? {} : { perPrint: number };
     if (typeof jobId === 'string' && !isBlank(jobId)) return { jobId, ...parts };
-    if (typeof filename === 'string' && !isBlank(filename)) return { filename, ...parts };
+    if (typeof filename === 'string' && !isBlank(filename)) return { filename: filePath(RED, filename), ...parts };
     throw wrong();
   });
 }

@@ -109,6 +109,25 @@ describe('nodes/print-queue', () => {
       assert.deepEqual(alternatives, [{ jobId: 'other' }, { filename: '/b.gcode' }]);
     });
 
+    it('resolves relative paths of alternatives as Node-RED’s own file nodes do, also for update', async () => {
+      interface Given {
+        alternatives: unknown;
+      }
+      bench.flow.useSettings({ fileWorkingDirectory: bench.folder });
+      const alternatives = [{ filename: 'b.gcode' }, { filename: '/c.gcode' }];
+      const paths = [{ filename: join(bench.folder, 'b.gcode') }, { filename: '/c.gcode' }];
+      try {
+        await deploy({ source: 'stored' });
+        await one({ jobId: 'j', alternatives });
+        await deploy({ action: 'update' });
+        await one({ itemId: 'i', alternatives });
+      } finally {
+        bench.flow.useSettings({ fileWorkingDirectory: undefined });
+      }
+      const [[, added] = [], [, , changes] = []] = queue.calls as [string, Given, Given][];
+      assert.deepEqual([added?.alternatives, changes?.alternatives], [paths, paths]);
+    });
+
     it('adds parts in place of the copies that the node is set to', async () => {
       await deploy({ source: 'stored', copies: '3', copiesType: 'num' });
       const alternatives = [{ jobId: 'other', perPrint: '2' }];
