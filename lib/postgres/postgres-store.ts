@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { newerValue } from '../service/errors';
+import { asPrintingError, newerValue } from '../service/errors';
 import { Locks } from '../state/locks';
 import { type JoinOptions, type Lock, LockLostError, type Membership } from '../state/membership';
 import { damaged, isNewer, type Movable, parseRecord, Records, type RecordsOptions, setAside } from '../state/records';
@@ -134,7 +134,7 @@ export class PostgresStore implements StateStore, Movable {
     return options.deadline?.wait(page) ?? page;
   }
 
-  async #list<T>(prefix: Key, { after = '', limit }: ListOptions): Promise<StatePage<T>> {
+  async #list<T>(prefix: Key, { after = '', limit, unread }: ListOptions): Promise<StatePage<T>> {
     const size = Math.min(limit, PAGE);
     const values = [prefix[0], after, JSON.stringify(prefix).slice(0, -1), size];
     const rows = await this.#query<ListedRow>(LIST_ENTRIES, values, notReadable(prefix));
@@ -143,7 +143,11 @@ export class PostgresStore implements StateStore, Movable {
       const key = JSON.parse(row.key) as Key;
       if (isNewer(row.content ?? '')) this.#leaveOut(key);
       else {
-        const value = await this.#value<T>(key, row);
+        const value = await this.#value<T>(key, row).catch((thrown: unknown) => {
+          if (!unread) throw thrown;
+          unread(asPrintingError(thrown));
+          return undefined;
+        });
         if (value !== undefined) entries.push({ key, value });
       }
     }

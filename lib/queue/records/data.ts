@@ -277,7 +277,7 @@ export class QueueData {
   }
 
   async #loadAgain(): Promise<void> {
-    const failure = (await this.load()) ?? this.unseen;
+    const failure = await this.load();
     if (failure) throw failure;
   }
 

@@ -154,6 +154,8 @@ export class QueueRuntime {
   readonly #closing = new AbortController();
   readonly #deadline: Deadline;
   readonly #repeats: RetryTimer;
+  /** Reads of records that could not be read: nothing else waits for them (ADR 30). */
+  readonly #unseenReads: RetryTimer;
   readonly #probes = new Rerun(() => this.#probe());
   readonly #endings: (() => void)[];
   readonly #held: HeldClusters;
@@ -181,6 +183,7 @@ export class QueueRuntime {
     this.#outbox = outbox;
     this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
     this.#repeats = new RetryTimer(clock, REPEAT);
+    this.#unseenReads = new RetryTimer(clock, REPEAT);
     const failed = (thrown: unknown) => this.failed(thrown);
     this.#held = new HeldClusters(watcher, clock, (clusterId) => ({
       missing: guard((since: number) => this.#lose(clusterId, since), failed),
@@ -281,6 +284,7 @@ export class QueueRuntime {
     if (!this.lease.isOurs) this.#adoptRefusals();
     this.#loaded?.view.invalidate();
     if (this.isClosed) return;
+    this.#readUnseenLater();
     const items = this.#loaded?.data.items.size ?? 0;
     this.#disarm ??= this.#parts.clock.after(
       DEBOUNCE.least + items * DEBOUNCE.perItem + this.#clusterIds.length * DEBOUNCE.perCluster,
@@ -313,6 +317,7 @@ export class QueueRuntime {
     for (const end of this.#endings) end();
     this.#held.close();
     this.#repeats.stop();
+    this.#unseenReads.stop();
     this.#disarm?.();
     this.#endReading?.();
     this.#endTenure();
@@ -362,8 +367,8 @@ export class QueueRuntime {
     this.#loaded = opened;
     await this.#holdClusters();
     this.#beginTenure();
-    const unread = failure ?? opened.data.unseen;
-    if (unread) this.failed(unread);
+    if (failure) this.failed(failure);
+    else this.#readUnseenLater();
   }
 
   /** The present scope; null while no sign-in is known that would name the workspace. */
@@ -534,6 +539,22 @@ export class QueueRuntime {
     this.changed();
   }
 
+  /** Reads what could not be read, after a pause. */
+  #readUnseenLater(): void {
+    if (!this.isClosed && this.#loaded?.data.unseen) this.#unseenReads.plan(() => void this.#readUnseen());
+  }
+
+  /** Never rejects. */
+  async #readUnseen(): Promise<void> {
+    const { data } = this.#loaded ?? {};
+    if (!data || this.isClosed) return;
+    // If the database is away, more than this read fails.
+    const failure = data.unseen && (await data.load().catch(() => null));
+    if (failure) this.failed(failure);
+    if (!data.unseen) this.#unseenReads.succeeded();
+    this.#readUnseenLater();
+  }
+
   /** Never rejects. */
   async #repeat(): Promise<void> {
     if (this.isClosed) return;
@@ -543,9 +564,7 @@ export class QueueRuntime {
       const { data } = this.#loaded;
       await data.state.probe();
       this.#storeError = null;
-      if (data.unseen) await data.load();
-      if (data.unseen) this.failed(data.unseen);
-      else this.#repeats.succeeded();
+      this.#repeats.succeeded();
       // What has failed may fail again at once; the events of everything else don't wait for it.
       this.#onChange();
       await this.#planning?.start();

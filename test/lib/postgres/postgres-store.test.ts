@@ -429,6 +429,15 @@ describe('postgres/postgres-store', () => {
       assert.equal(await open().get(['grant', 'a']), 'token');
     });
 
+    it('names the reason of a value that can’t be read, and lists the others', async () => {
+      await open().put(['grant', 'a'], 'token');
+      await open({ secret: 'another secret' }).put(['grant', 'b'], 'other token');
+      const reasons: string[] = [];
+      const unread = ({ code }: { code: string }) => void reasons.push(code);
+      const { entries } = await open().list(['grant'], { limit: 9, unread });
+      assert.deepEqual([entries, reasons], [[{ key: ['grant', 'a'], value: 'token' }], ['FILE_NOT_READABLE']]);
+    });
+
     it('returns no page after the deadline', async () => {
       const clock = new ManualClock();
       const deadline = limit(clock, { seconds: 1 });

@@ -302,6 +302,8 @@ describe('queue: odd records', () => {
       assert.deepEqual(await asked(), ['b', 'printed']);
       await all.pass(200);
       assert.deepEqual(jobs(), ['job', 'job of b']);
+      const ended = one.events.filter(({ type }) => type === 'item.finished').map(({ item }) => item?.queueKey);
+      assert.deepEqual(ended, ['b']);
       await assert.rejects(one.add('a'), { code: 'FILE_NOT_READABLE' });
       bad = null;
       await all.pass(300);
