@@ -209,7 +209,13 @@ export class PostgresStore implements StateStore, Movable {
     const row = [lease.token, this.#payload(key, options), content, options.keepFor ?? null];
     const under = leasesOf(options.under);
     const written = this.#writes.ask(lease.name, row, under.length > 0 ? under : undefined);
-    if (!(await wrapped(written, notWritable(key)))) throw new LockLostError();
+    const failed = notWritable(key);
+    // The answer to the first attempt may have been lost, and another runtime may have taken the lock since.
+    if (
+      !(await wrapped(written, failed)) &&
+      (await this.#query<StoredRow>(READ, [lease.name], failed))[0]?.content !== content
+    )
+      throw new LockLostError();
     this.#leases.remove(lease);
     await this.#records.written(key);
   }

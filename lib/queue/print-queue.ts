@@ -85,7 +85,9 @@ export class PrintQueue implements api.QueueApi {
     const own = await ownFile(queue, request);
     const files = [own, ...(await alternativeFiles(queue, request))];
     deadline.throwIfOver();
+    let isMade = false;
     const make = () => {
+      isMade = true;
       // Behind all others.
       const rank = rankAfter(items.highestRank, itemId);
       const name = request.jobName || own.filename;
@@ -94,9 +96,14 @@ export class PrintQueue implements api.QueueApi {
       return newItem({ itemId, queueKey, name, files, rank, changes: request, awaitsApproval }, context);
     };
     const added = this.#runtime.written(deadline.wait(items.add(itemId, make)));
-    const { record, isNew } = await added.catch((thrown: unknown) => {
-      // The record may still be written. With a key, the same message does no harm.
-      throw deadline.aborted && queueKey === null ? mayBeAdded() : thrown;
+    const { record, isNew } = await added.catch(async (thrown: unknown) => {
+      // The record may be written, or still be written. With a key, the same message does no harm.
+      if (queueKey !== null || (!isMade && !deadline.aborted)) throw thrown;
+      const isAbsent = await deadline.wait(items.reload(itemId)).then(
+        () => !items.get(itemId),
+        () => false,
+      );
+      throw isAbsent ? thrown : mayBeAdded();
     });
     return { item: queue.view.item(record), duplicate: !isNew };
   }

@@ -127,9 +127,14 @@ export class ItemStore {
       .slice(0, 22);
   }
 
-  /** Reads an item that may have been added by another runtime, or have ended long ago. */
+  /** Reads an item that may have been added by another runtime, or have ended long ago. Only the latter is not listed. */
   async find(itemId: string): Promise<ItemRecord | undefined> {
-    return this.get(itemId) ?? (await this.#records.find(itemId));
+    const known = this.get(itemId);
+    if (known) return known;
+    const found = await this.#records.find(itemId);
+    if (!found || isOld(found, this.#cutoff)) return found;
+    await this.reload(itemId);
+    return this.get(itemId);
   }
 
   /** Adds an item unless it exists. Resolves when it is durable. */
@@ -172,8 +177,7 @@ export class ItemStore {
   /** Drops old items from memory, and none that ended at `before` or later; the store removes their records. */
   forget(before: number): void {
     const cutoff = Math.min(before, this.#cutoff);
-    for (const { itemId, endedAt, outbox } of this.all)
-      if (endedAt !== null && endedAt < cutoff && outbox.length === 0) this.#records.forget(itemId);
+    for (const record of this.all) if (isOld(record, cutoff)) this.#records.forget(record.itemId);
   }
 
   get #cutoff(): number {
@@ -220,6 +224,10 @@ export class ItemStore {
 
   readonly #key = (itemId: string): Key => this.#deps.store.keyOf('queue-item', this.#deps.queueId, itemId);
 }
+
+/** Whether an item has ended before a time, ms since 1970, and its events are delivered. */
+const isOld = ({ endedAt, outbox }: ItemRecord, before: number): boolean =>
+  endedAt !== null && endedAt < before && outbox.length === 0;
 
 export const itemNotFound = (): PrintingError =>
   new PrintingError(

@@ -155,6 +155,8 @@ export class Records<T extends object> {
   readonly #deps: RecordsDeps<T>;
   readonly #known = new Map<string, T>();
   #unseen: PrintingError | null = null;
+  /** Why it is not known what is stored of a record: the answer to a write was lost, or the read after it failed. */
+  readonly #doubtful = new Map<string, PrintingError>();
   /** Records of a newer version, as they are stored. */
   readonly #newer = new Map<string, unknown>();
 
@@ -174,9 +176,10 @@ export class Records<T extends object> {
     return this.#known.get(id);
   }
 
-  /** Why some record could not be read when all were; null: each was. */
+  /** Why it is not known what is stored of some record; null: it is known of each. */
   get unseen(): PrintingError | null {
-    return this.#unseen;
+    const [doubt = null] = this.#doubtful.values();
+    return this.#unseen ?? doubt;
   }
 
   /** Records of a newer version, as they are stored. */
@@ -197,10 +200,10 @@ export class Records<T extends object> {
       else if (record === undefined) odd.push(id);
       else this.#newer.set(id, value);
     }
-    const doubtful: string[] = [];
+    const doubtful = new Set(this.#doubtful.keys());
     for (const id of new Set([...before.keys(), ...this.#known.keys(), ...found.keys()]))
-      if (this.#known.get(id) !== before.get(id) || (unread.length > 0 && !found.has(id))) doubtful.push(id);
-      else this.#set(id, found.get(id));
+      if (this.#known.get(id) !== before.get(id) || (unread.length > 0 && !found.has(id))) doubtful.add(id);
+      else if (!doubtful.has(id)) this.#set(id, found.get(id));
     // Of a record that changed during the listing, either state may be the newer one.
     await eachInTurn(doubtful, (id) => this.reload(id)).catch((thrown: unknown) =>
       unread.push(asPrintingError(thrown)),
@@ -213,11 +216,15 @@ export class Records<T extends object> {
   /** Reads a record again that another runtime or queue has changed. */
   async reload(id: string): Promise<void> {
     try {
-      // An update waits for a change of this runtime that is being written; a plain read would not.
-      await this.update(id, (current) => current);
+      // An update waits for a change of this runtime that is being written; a plain read would not. After a lost answer it
+      // also keeps the write from arriving late.
+      await this.#update(id, (current) => current);
       this.#newer.delete(id);
     } catch (thrown) {
-      if (!(thrown instanceof NewerValueError)) throw thrown;
+      if (!(thrown instanceof NewerValueError)) {
+        this.#doubtful.set(id, asPrintingError(thrown));
+        throw thrown;
+      }
       this.#deps.store.leftAlone(this.#deps.keyOf(id));
       this.#newer.set(id, await this.#deps.store.get(this.#deps.keyOf(id)));
       this.forget(id);
@@ -230,8 +237,24 @@ export class Records<T extends object> {
     return value === undefined ? undefined : await this.#deps.read(id, value);
   }
 
-  /** Changes a record. Resolves with the record when the change is durable. */
+  /**
+   * Changes a record. Resolves with the record when the change is durable. A change that could not be written may be stored all
+   * the same, so the record is read again then.
+   */
   async update(
+    id: string,
+    change: (current: T | undefined) => T | undefined,
+    options: RecordChange = {},
+  ): Promise<T | undefined> {
+    try {
+      return await this.#update(id, change, options);
+    } catch (thrown) {
+      if (this.#doubtful.has(id)) void this.reload(id).catch(() => undefined);
+      throw thrown;
+    }
+  }
+
+  async #update(
     id: string,
     change: (current: T | undefined) => T | undefined,
     options: RecordChange = {},
@@ -239,21 +262,28 @@ export class Records<T extends object> {
     const { store, keyOf, read, write, isLeftAlone } = this.#deps;
     const key = keyOf(id);
     let record: T | undefined;
+    let isChanged = false;
     const changed = async (stored: unknown, lock: Lock) => {
       const current = stored === undefined ? undefined : await read(id, stored);
       if (stored !== undefined && current === undefined) await store.setAside(key, stored);
       record = isLeftAlone?.(stored) ? current : change(current);
       if (isLeftAlone?.(stored)) return stored;
+      isChanged = record !== current;
       if (!write || !record) return record;
       return record === current ? stored : write(record, stored, lock);
     };
-    await store.update<unknown>(key, changed, options);
+    await store.update<unknown>(key, changed, options).catch((thrown: unknown) => {
+      if (isChanged) this.#doubtful.set(id, asPrintingError(thrown));
+      throw thrown;
+    });
+    this.#doubtful.delete(id);
     this.#set(id, record);
     return record;
   }
 
   /** Drops a record from memory; the store decides when it deletes it. */
   forget(id: string): void {
+    this.#doubtful.delete(id);
     const before = this.#known.get(id);
     if (!before) return;
     this.#known.delete(id);

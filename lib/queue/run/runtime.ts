@@ -260,6 +260,7 @@ export class QueueRuntime {
   async written<T>(work: Promise<T>): Promise<T> {
     return work.catch((thrown: unknown) => {
       if (isOfStore(asPrintingError(thrown))) this.failed(thrown);
+      else this.#readUnseenLater();
       throw thrown;
     });
   }

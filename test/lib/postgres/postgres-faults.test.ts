@@ -270,6 +270,27 @@ describe('state on PostgreSQL with connection faults', () => {
     });
   });
 
+  describe('a value', () => {
+    for (const isChanged of [false, true])
+      it(`whose answer was lost is ${isChanged ? 'not ' : ''}accepted after the next holder has ${isChanged ? 'changed' : 'read'} it`, async () => {
+        const [store, other] = [open({ at: through() }), open()];
+        await store.get(KEY);
+        const next = () => other.update<unknown>(KEY, (current) => (isChanged ? { by: 'other' } : current));
+        proxy.watch((statement, passage) => {
+          if (!statement.includes('content = written.content')) return;
+          proxy.watch(undefined);
+          passage.deafen(0);
+          void passage
+            .answered()
+            .then(next)
+            .then(() => passage.breakClient());
+        });
+        const written = store.put(KEY, { by: 'store' });
+        await (isChanged ? assert.rejects(written, LOST) : written);
+        assert.deepEqual(await other.get(KEY), { by: isChanged ? 'other' : 'store' });
+      });
+  });
+
   describe('an insisted value', () => {
     it('is written under a lock released meanwhile, unless another holder has changed it', async () => {
       await open().get(KEY);

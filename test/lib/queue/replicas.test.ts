@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { DatabaseError } from '../../../lib/postgres/database';
+import { WRITE } from '../../../lib/postgres/entries';
 import { Account, OFFLINE, QueueFarm, type Runtime } from '../../helpers/queue-farm';
 
 describe('queue/print-queue in several runtimes', () => {
@@ -137,6 +139,92 @@ describe('queue/print-queue in several runtimes', () => {
     assert.ok(two.queue.figures(), 'the other one plans');
     const ids = deliveries();
     assert.deepEqual(ids.filter((id) => id.includes('queue.idle')).length, 1, ids.join());
+  });
+
+  describe('if the answer to a write was lost', () => {
+    /**
+     * Loses the answer to the next write of an item, and those of the following time; `again`: the statement is repeated over
+     * a new connection.
+     */
+    const loseAnswer = ({ memory: { line, clock } }: Runtime, again: boolean, seconds = 0) => {
+      const query = line.query.bind(line);
+      let isDone = false;
+      let until = -Infinity;
+      line.query = async (text, values, options) => {
+        if (clock.monotonic() < until) throw new DatabaseError('ECONNRESET');
+        const rows = await query(text, values, options);
+        if (isDone || text !== WRITE || !String(values[5]).includes('"queue-item"')) return rows;
+        isDone = true;
+        until = clock.monotonic() + seconds * 1_000;
+        if (!again) throw new DatabaseError('ECONNRESET');
+        // Meanwhile the other runtime takes the lock.
+        await new Promise<void>((resolve) => void clock.after(30, resolve));
+        return query(text, values, options);
+      };
+    };
+    const two = async () => {
+      const planner = await all.begin();
+      return { planner, other: await all.begin() };
+    };
+
+    it('adds and prints an item that another runtime has read meanwhile', async () => {
+      const { planner, other } = await two();
+      loseAnswer(planner, true);
+      assert.equal(await add(planner, 'a'), false);
+      await pass(100);
+      assert.deepEqual(
+        [all.farm.sent.length, await states(planner), await states(other)],
+        [1, ['finished 1'], ['finished 1']],
+      );
+    });
+
+    it('says that it is not known whether an item without a key was added', async () => {
+      for (const again of [true, false]) {
+        const { other } = await two();
+        loseAnswer(other, again);
+        const added = other.add('', { queueKey: null });
+        await assert.rejects(added, { outcome: 'unknown', message: /^It is not known whether the item was added/ });
+        await pass(100);
+        assert.deepEqual(await states(other), ['finished 1']);
+        await all.close();
+        all = new QueueFarm();
+      }
+    });
+
+    it('says that an item without a key was not added when the store can’t be written', async () => {
+      const { planner } = await two();
+      const { line } = planner.memory;
+      const query = line.query.bind(line);
+      line.query = async (text, values, options) => {
+        if (text === WRITE) throw new DatabaseError('53100');
+        return query(text, values, options);
+      };
+      await assert.rejects(planner.add('', { queueKey: null }), { code: 'FILE_NOT_WRITABLE', outcome: 'not-sent' });
+    });
+
+    it('prints an added item whose key is added again, and one that was released', async () => {
+      const { planner } = await two();
+      loseAnswer(planner, false);
+      await assert.rejects(add(planner, 'a'), { code: 'FILE_NOT_WRITABLE' });
+      await pass(100);
+      assert.equal(await add(planner, 'a'), true);
+      await planner.add('b', { held: true, jobId: 'job of b' });
+      loseAnswer(planner, false);
+      await assert.rejects(planner.does('release', 'b'), { code: 'FILE_NOT_WRITABLE' });
+      await pass(100);
+      assert.deepEqual(
+        all.farm.sent.map((sent) => sent.slice(3)),
+        ['job', 'job of b'],
+      );
+    });
+
+    it('prints an item that could not be read either for some seconds', async () => {
+      const { planner } = await two();
+      loseAnswer(planner, false, 5);
+      await assert.rejects(add(planner, 'a'), { code: 'FILE_NOT_WRITABLE' });
+      await pass(100);
+      assert.deepEqual([all.farm.sent.length, await states(planner)], [1, ['finished 1']]);
+    });
   });
 
   describe('if the planner does not reach the service, but the database', () => {
