@@ -2,6 +2,7 @@ import type { Lock } from '../../state/membership';
 import type { Clock } from '../../time/clock';
 import { nextTurn, Rerun } from '../../time/concurrency';
 import { guard } from '../../time/guard';
+import { RetryTimer } from '../../time/retry';
 import type { QueueEvent, QueueEventDraft } from '../model/types';
 import type { EventAges } from './event-ages';
 import type { Telling } from './telling';
@@ -10,6 +11,8 @@ import type { Telling } from './telling';
 const LATE = 60_000;
 /** Most events that are claimed by one write. */
 const MOST = 200;
+/** Backoff for saying which events were told under a lost lease, ms: shorter than the next planner needs to begin. */
+const LEAVE = { first: 1_000, longest: 5_000, jitter: 0.2 };
 
 /** Saved events of one record. */
 export interface Undelivered {
@@ -24,7 +27,7 @@ export interface Undelivered {
 interface OutboxParts {
   queueId: string;
   name: string | null;
-  clock: Pick<Clock, 'monotonic'>;
+  clock: Clock;
   localChanges: { eventAges: Pick<EventAges, 'since' | 'waits' | 'hasWaited'> };
 }
 
@@ -70,12 +73,14 @@ export class Outbox {
   /** The lease under which events are claimed. */
   #lease: string | null = null;
   readonly #claimed = new Set<string>();
+  readonly #leaves: RetryTimer;
   readonly #rounds = new Rerun(() => this.#claimAndDeliver());
   readonly #underWay = new Set<Promise<void>>();
 
   constructor(parts: OutboxParts, source: OutboxSource) {
     this.#parts = parts;
     this.#source = source;
+    this.#leaves = new RetryTimer(parts.clock, LEAVE);
   }
 
   /**
@@ -116,16 +121,18 @@ export class Outbox {
 
   /** Says which events were told under a lease that this runtime has lost, or left. Never rejects. */
   async leave(): Promise<void> {
+    this.#leaves.stop();
     const lease = this.#lease;
     const telling = this.#source.telling();
     if (lease === null || !telling) return;
     const told = new Set([...this.#claimed].filter((id) => this.#delivered.has(id)));
     try {
       if (this.#claimed.size > 0) await telling.settle(lease, told);
-    } catch (thrown) {
-      return this.#source.failed(thrown);
+    } catch {
+      return;
     }
     if (this.#lease !== lease) return;
+    this.#leaves.succeeded();
     this.#lease = null;
     this.#claimed.clear();
     this.#delivered.clear();
@@ -135,9 +142,15 @@ export class Outbox {
   async #claimAndDeliver(): Promise<void> {
     const { isOurs, lock } = this.#source.lease();
     const number = isOurs ? (lock?.number ?? null) : null;
-    if (this.#lease !== null && this.#lease !== number) await this.leave();
     const telling = this.#source.telling();
-    if (number === null || !telling || (this.#lease !== null && this.#lease !== number)) return;
+    if (!telling) return;
+    if (this.#lease !== null && this.#lease !== number) {
+      // Only a new lease ends the pause.
+      if (number === null && this.#leaves.isArmed) return;
+      await this.leave();
+      if (this.#lease !== null) return this.#leaves.plan(() => this.deliver());
+    }
+    if (number === null) return;
     this.#lease = number;
     const fresh = this.#fresh(telling, number);
     if (fresh.length === 0 || this.#receivers.size === 0) return this.#deliver(fresh, number);

@@ -201,6 +201,20 @@ describe('queue/events of several runtimes', () => {
     });
   });
 
+  it('cost the runtime that planned few statements while the database is away, and come once after it', async () => {
+    uponEvent(one, 'print.dispatched', () => all.shared.halt());
+    await two.add('a');
+    await all.pass(60);
+    const before = one.memory.statements;
+    await all.pass(60);
+    const statements = one.memory.statements - before;
+    assert.ok(statements < 30, `${statements} statements in a minute`);
+    all.shared.start();
+    await all.pass(300);
+    once('print.dispatched');
+    once('item.finished');
+  });
+
   it('come once although the planner can’t write for a while after it told them', async () => {
     uponEvent(one, 'item.queued', () => one.memory.cutOff());
     await two.add('a');
