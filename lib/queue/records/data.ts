@@ -3,7 +3,7 @@ import type { Lock } from '../../state/membership';
 import { asPrintingError, type PrintingError } from '../../service/errors';
 import type { Key, Scope, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
-import { allToTheirEnds } from '../../time/concurrency';
+import { allToTheirEnds, SharedRead } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { Watcher } from '../../watch/watcher';
 import type { Sentence } from '../../words/sentence';
@@ -108,6 +108,7 @@ export class QueueData {
   #lastStart = -Infinity;
   readonly #ages: EventAges;
   readonly #end: () => void;
+  readonly #loads = new SharedRead(() => this.#load());
   #isLoaded = false;
   /** When the records were known to be up to date, monotonic, ms; what a listing finds beyond them may be as old. */
   #currentAt = -Infinity;
@@ -163,7 +164,11 @@ export class QueueData {
    * Reads everything. Rejects while nothing can be read. Resolves with the reason if the queue's own record can't be: then
    * nothing may be sent, because nobody knows what is paused.
    */
-  async load(): Promise<PrintingError | null> {
+  load(): Promise<PrintingError | null> {
+    return this.#loads.read();
+  }
+
+  async #load(): Promise<PrintingError | null> {
     const startedAt = this.#clock.monotonic();
     this.#isListing = true;
     const state = this.state.load().then(() => null, asPrintingError);
@@ -328,6 +333,7 @@ class SavedQueue {
   readonly #lived: LivedTime;
   readonly #key: Key;
   readonly #records: Records<QueueRecord>;
+  readonly #loads = new SharedRead(() => this.#records.load(() => this.#stored()));
 
   constructor(
     store: QueueStore,
@@ -354,7 +360,7 @@ class SavedQueue {
   }
 
   load(): Promise<void> {
-    return this.#records.load(() => this.#stored());
+    return this.#loads.read();
   }
 
   async *#stored(): AsyncGenerator<{ id: string; value: unknown }> {

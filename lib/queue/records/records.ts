@@ -159,6 +159,8 @@ export class Records<T extends object> {
   readonly #doubtful = new Map<string, PrintingError>();
   /** Records of a newer version, as they are stored. */
   readonly #newer = new Map<string, unknown>();
+  /** Records that were changed or read singly during the listing under way; null: there is none. */
+  #touched: Set<string> | null = null;
 
   constructor(deps: RecordsDeps<T>) {
     this.#deps = deps;
@@ -187,22 +189,29 @@ export class Records<T extends object> {
     return this.#newer;
   }
 
-  /** Reads all records. Rejects while none can be read; one that can't be read now is left out, or stays as it was. */
+  /**
+   * Reads all records, in one listing at a time. Rejects while none can be read; one that can't be read now is left out, or
+   * stays as it was.
+   */
   async load(listing: Listing): Promise<void> {
-    const before = new Map(this.#known);
+    const touched = (this.#touched = new Set<string>());
     const found = new Map<string, T>();
     const odd: string[] = [];
     const unread: PrintingError[] = [];
     this.#newer.clear();
-    for await (const { id, value } of listing((error) => unread.push(error))) {
-      const record = await this.#read(id, value);
-      if (record) found.set(id, record);
-      else if (record === undefined) odd.push(id);
-      else this.#newer.set(id, value);
+    try {
+      for await (const { id, value } of listing((error) => unread.push(error))) {
+        const record = await this.#read(id, value);
+        if (record) found.set(id, record);
+        else if (record === undefined) odd.push(id);
+        else this.#newer.set(id, value);
+      }
+    } finally {
+      this.#touched = null;
     }
-    const doubtful = new Set(this.#doubtful.keys());
-    for (const id of new Set([...before.keys(), ...this.#known.keys(), ...found.keys()]))
-      if (this.#known.get(id) !== before.get(id) || (unread.length > 0 && !found.has(id))) doubtful.add(id);
+    const doubtful = new Set([...this.#doubtful.keys(), ...touched]);
+    for (const id of new Set([...this.#known.keys(), ...found.keys()]))
+      if (unread.length > 0 && !found.has(id)) doubtful.add(id);
       else if (!doubtful.has(id)) this.#set(id, found.get(id));
     // Of a record that changed during the listing, either state may be the newer one.
     await eachInTurn(doubtful, (id) => this.reload(id)).catch((thrown: unknown) =>
@@ -277,6 +286,7 @@ export class Records<T extends object> {
       throw thrown;
     });
     this.#doubtful.delete(id);
+    this.#touched?.add(id);
     this.#set(id, record);
     return record;
   }
@@ -284,6 +294,7 @@ export class Records<T extends object> {
   /** Drops a record from memory; the store decides when it deletes it. */
   forget(id: string): void {
     this.#doubtful.delete(id);
+    this.#touched?.add(id);
     const before = this.#known.get(id);
     if (!before) return;
     this.#known.delete(id);

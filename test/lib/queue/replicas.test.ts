@@ -70,6 +70,22 @@ describe('queue/print-queue in several runtimes', () => {
     assert.ok(Math.abs(many - few) <= 3, `${many} statements with a poll every 2 s, ${few} with one every minute`);
   });
 
+  it('reads everything twice at most when several notifications were missed at once', async () => {
+    const one = await all.begin();
+    const two = await all.begin();
+    await one.pause();
+    await one.ask((queue, deadline) => {
+      const about = { source: null, jobId: 'job', jobName: '', held: true, onProgress: () => undefined, deadline };
+      return Promise.all(Array.from({ length: 200 }, (_, at) => queue.add({ ...about, queueKey: String(at) })));
+    });
+    await pass(60);
+    const { statements } = two.memory;
+    for (let missed = 0; missed < 5; missed++) two.memory.reached();
+    await all.clock.advance(2_000);
+    assert.ok(two.memory.statements - statements < 40, `${two.memory.statements - statements} statements`);
+    assert.equal(await two.queue.count(), 200);
+  });
+
   it('keeps its items and the waits for them while the account is signed out', async () => {
     const runtime = start();
     await pass(20);
