@@ -237,7 +237,7 @@ export class PostgresStore implements StateStore, Movable {
 
   async #value<T>(key: Key, row: StoredRow | undefined): Promise<T | undefined> {
     const content = row?.content;
-    if (typeof content !== 'string') return undefined;
+    if (typeof content !== 'string' || (row?.over && this.#records.isTemporary(key))) return undefined;
     const read = await this.#records.read<T>(key, content);
     if (typeof read === 'object') return read.value;
     if (read === 'foreign') {

@@ -32,7 +32,7 @@ export interface Known {
 
 interface Pending {
   state: string;
-  /** Wall time, ms. */
+  /** Wall time, ms; only older versions read it. */
   begunAt: number;
   /** The redirect has come back; a second one is refused. */
   used: boolean;
@@ -65,11 +65,11 @@ const LONGEST_WAIT = 60_000;
 
 /**
  * Pending sign-ins. Each has a random state that names its account and works once, for ten minutes, for that account
- * only, at every runtime on the store.
+ * only, at every runtime on the store. The clocks of the runtimes may differ, so each counts from when it first saw the state.
  */
 export class PendingAuthorizations {
-  /** Expiry of the sign-ins that began here, by the monotonic clock, which can't be set. */
-  readonly #ends = new Map<string, number>();
+  /** When each stored state expires here, by the monotonic clock, which can't be set; by account. */
+  readonly #ends = new Map<string, ReadonlyMap<string, number>>();
 
   constructor(
     private readonly store: StateStore,
@@ -80,9 +80,6 @@ export class PendingAuthorizations {
   async begin(beginning: Beginning): Promise<string> {
     const { accountId } = beginning;
     const state = `${randomBytes(32).toString('base64url')}.${Buffer.from(accountId).toString('base64url')}`;
-    const now = this.clock.monotonic();
-    for (const [other, end] of this.#ends) if (end + LASTS <= now) this.#ends.delete(other);
-    this.#ends.set(state, now + LASTS);
     const begunAt = this.clock.now();
     await this.#change(accountId, ({ pending }) => ({
       pending: [
@@ -160,18 +157,27 @@ export class PendingAuthorizations {
       }));
   }
 
-  #isExpired({ state, begunAt }: Pending): boolean {
-    const end = this.#ends.get(state);
-    return end === undefined ? Math.abs(this.clock.now() - begunAt) >= LASTS : this.clock.monotonic() >= end;
+  #isExpired({ state }: Pending): boolean {
+    const end = this.#ends.get(ownerOf(state))?.get(state);
+    return end !== undefined && this.clock.monotonic() >= end;
+  }
+
+  /** Begins the ten minutes of states that are new here. */
+  #see(accountId: string, stored: Stored): Stored {
+    const known = this.#ends.get(accountId);
+    const end = this.clock.monotonic() + LASTS;
+    this.#ends.set(accountId, new Map(stored.pending.map(({ state }) => [state, known?.get(state) ?? end])));
+    if (stored.pending.length === 0) this.#ends.delete(accountId);
+    return stored;
   }
 
   async #read(accountId: string): Promise<Stored> {
-    return read(await this.store.get<Stored>(keyOf(accountId)));
+    return this.#see(accountId, read(await this.store.get<Stored>(keyOf(accountId))));
   }
 
   async #change(accountId: string, change: (current: Stored) => Stored): Promise<void> {
     const changed = (stored: Stored | undefined) => {
-      const next = change(read(stored));
+      const next = this.#see(accountId, change(this.#see(accountId, read(stored))));
       return next.pending.length > 0 || next.latest ? next : undefined;
     };
     const limit = { ms: LONGEST_WAIT, cure: phrase`start the sign-in again` };

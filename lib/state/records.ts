@@ -6,7 +6,7 @@ import type { Key } from './store';
 export interface RecordsOptions {
   /** Kinds of keys whose values are encrypted. */
   sealedKinds: readonly string[];
-  /** Kinds of keys whose values are needed for minutes only: one that can't be unsealed here counts as missing. */
+  /** Kinds of keys whose values are needed for minutes only: one that has expired, or can't be unsealed here, counts as missing. */
   passingKinds?: readonly string[];
   /**
    * Marks of sealed values that were saved in the clear here before there was a secret. Each is read once more.

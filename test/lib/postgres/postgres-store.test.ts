@@ -47,6 +47,7 @@ describe('postgres/postgres-store', () => {
     const store = new PostgresStore({
       clock,
       sealedKinds: ['grant'],
+      passingKinds: ['sign-in'],
       secrets: () => [secret],
       warn: log.warn,
       times,
@@ -160,6 +161,16 @@ describe('postgres/postgres-store', () => {
       await other.delete(['grant', 'a']);
       await other.put(['grant', 'a'], 'mine');
       assert.equal(await other.get(['grant', 'a']), 'mine');
+    });
+
+    it('counts a short-lived value as missing once it has expired, by the clock of the database', async () => {
+      const store = open();
+      const keys: Key[] = [['sign-in', 'a'], KEY];
+      for (const key of keys) await store.put(key, 'value', { keepFor: 60_000 });
+      const read = () => Promise.all(keys.map((key) => store.get(key)));
+      assert.deepEqual(await read(), ['value', 'value']);
+      await ask(`UPDATE remote_printing.entries SET until = now() - interval '1 s'`);
+      assert.deepEqual(await read(), [undefined, 'value']);
     });
 
     it('keeps values that were set aside', async () => {

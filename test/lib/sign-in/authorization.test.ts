@@ -5,6 +5,7 @@ import type { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
 import { PrintingError } from '../../../lib/service/errors';
 import { UNLOSABLE_LOCK } from '../../../lib/state/locks';
 import { WriteBehindStore } from '../../../lib/state/write-behind-store';
+import type { Clock } from '../../../lib/time/clock';
 import { phrase, type Sentence } from '../../../lib/words/sentence';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
@@ -42,7 +43,7 @@ describe('sign-in/authorization', () => {
   let one: Authorization;
   let other: Authorization;
 
-  const runtime = (its = clock) =>
+  const runtime = (its: Clock = clock) =>
     new Authorization({ store, signIns, clock: its, endpoint: { exchange } as unknown as TokenEndpoint });
   const isWanted = () => wanted;
   const begin = async (changes: Partial<Beginning> = {}, at = one): Promise<URLSearchParams> => {
@@ -213,6 +214,7 @@ describe('sign-in/authorization', () => {
     it('expires a sign-in after ten minutes on the other runtime too', async () => {
       answer();
       const back = await begin();
+      assert.equal(await failure(other), 'null');
       await clock.advance(10 * MINUTE);
       await assert.rejects(other.complete(back), UNKNOWN);
       assert.equal(exchanges, 0);
@@ -220,6 +222,23 @@ describe('sign-in/authorization', () => {
       await clock.advance(10 * MINUTE);
       for (const at of [one, other]) assert.equal(await failure(at), 'null');
     });
+
+    for (const hours of [-2, 2])
+      it(`completes a sign-in, and keeps it, where the clock differs by ${hours} hours`, async () => {
+        answer();
+        const { after } = clock;
+        const now = () => clock.now() + hours * 60 * MINUTE;
+        const distant = runtime({ now, monotonic: () => clock.monotonic(), after });
+        assert.equal(await distant.complete(await begin()), 'a');
+        const back = await begin();
+        await begin({}, distant);
+        await clock.advance(9 * MINUTE);
+        assert.equal(await one.complete(back), 'a');
+        const late = await begin({}, distant);
+        assert.equal((await one.known('a')).underWay, true);
+        await clock.advance(10 * MINUTE);
+        await assert.rejects(one.complete(late), UNKNOWN);
+      });
 
     it('reports a failed sign-in on every runtime until the next one begins', async () => {
       const back = await begin();
