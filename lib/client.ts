@@ -197,7 +197,7 @@ export class Client {
         const onUnknown = () => metrics?.dispatchUnknown();
         const { uploads, dispatcher } = this;
         const clusterPrint = new ClusterPrint({ statusReader, dispatcher, unresolvedPrints, onUnknown });
-        return new Prints({ ...common, uploads, clusterPrint, watcher, warn });
+        return new Prints({ ...common, uploads, clusterPrint, watcher, signIn: credentials, warn });
       },
       pendingWaits: () => {
         const { PendingWaits } = modules.pendingWaits();

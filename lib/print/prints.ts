@@ -2,13 +2,14 @@ import type { ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { describeReason, type PrintJob, storedJob } from '../service/print-job';
 import { noneMatches, type PrinterFilter } from '../service/printer-filter';
+import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope, Scope, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { allToTheirEnds, Turns } from '../time/concurrency';
 import { closed, type Deadline } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
 import { readPrinters, sift } from '../watch/polling/cluster-list';
-import type { JobEndOptions } from '../watch/views/job-end-waiter';
+import type { JobEnd, JobEndOptions } from '../watch/views/job-end-waiter';
 import type { Watcher } from '../watch/watcher';
 import { phrase, type Sentence } from '../words/sentence';
 import type { ClusterPrint, ClusterPrintResult } from './cluster-print';
@@ -31,9 +32,13 @@ interface PrintsDeps {
   watcher: Watcher;
   store: StateStore;
   scope: CurrentScope;
+  signIn: SignInWatch;
   /** For the log. */
   warn: (sentence: Sentence) => void;
 }
+
+/** Time after which a printer that the account lacks counts as disconnected, ms: less may be a fault of the service. */
+const MISSING_FOR = 2 * 24 * 3600_000;
 
 /** A print whose end is awaited. */
 type DispatchedPrint = ClusterPrintResult & Pick<Awaited, 'printKey'>;
@@ -149,8 +154,8 @@ export class Prints {
 
   /**
    * Waits for the end of a dispatched print, and records it for repeats of its print key. Returns the print's result,
-   * with PRINT_FAILED if the print did not finish well, and with PRINT_OUTCOME_UNKNOWN if its printing can't be
-   * identified. Null: the wait was cancelled, and the node's successor resumes it. Never rejects.
+   * with PRINT_FAILED if the print did not finish well, and with PRINT_OUTCOME_UNKNOWN if its printing or its printer can't
+   * be found. Null: the wait was cancelled, and the node's successor resumes it. Never rejects.
    */
   async awaitEnd(scope: Scope, print: DispatchedPrint, waiter: EndWaiter): Promise<PrintResult | null> {
     try {
@@ -178,8 +183,9 @@ export class Prints {
       const now = { ...at, clusterId: job.clusterId ?? clusterId };
       onProgress(progress('printing', { ...now, percent: job.progress, job, secondsLeft: job.timeRemaining, ahead }));
     };
-    const options = { signal, onProgress: seen, onStale: () => onStale?.(clusterJobId) };
-    const end = ended ?? (await watcher.follow(clusterId, clusterJobId, options).catch(() => null));
+    const options = { onProgress: seen, onStale: () => onStale?.(clusterJobId), missingFor: MISSING_FOR };
+    const follow = (within: AbortSignal) => watcher.follow(clusterId, clusterJobId, { ...options, signal: within });
+    const end = ended ?? (await this.#inScope(scope, signal, follow, options.onStale));
     // A disconnected print may still be running, so its end is unknown.
     if (end && !ended && !end.isDisconnected && printKey)
       await new Ledger(store, scope).end({ clusterId, printKey }, end).catch((thrown: unknown) => {
@@ -189,12 +195,57 @@ export class Prints {
     const { outcome, clusterId: endedOn = clusterId, isDisconnected } = end;
     // A print key may have stored the job of an earlier version.
     const job = end.job && storedJob(end.job);
-    if (outcome !== 'finished')
-      throw new PrintingError('PRINT_FAILED', isDisconnected ? DISCONNECTED : failureOf(outcome, job), {
-        ids: { ...ids, clusterJobId, clusterId: endedOn },
-      });
+    const failedIds = { ...ids, clusterJobId, clusterId: endedOn };
+    if (isDisconnected) throw new PrintingError('PRINT_OUTCOME_UNKNOWN', DISCONNECTED, { ids: failedIds });
+    if (outcome !== 'finished') throw new PrintingError('PRINT_FAILED', failureOf(outcome, job), { ids: failedIds });
     onProgress(progress('finished', { ...at, clusterId: endedOn, percent: 100, job }));
     return { ...result, clusterId: endedOn, status: 'finished', job };
+  }
+
+  /**
+   * Follows a print while the account's scope is its own: another workspace shows neither the print nor its printer. In any
+   * other scope it rests. Null: the signal has aborted, or the account was closed.
+   */
+  async #inScope(
+    scope: Scope,
+    signal: AbortSignal,
+    follow: (signal: AbortSignal) => Promise<JobEnd>,
+    onRest: () => void,
+  ): Promise<JobEnd | null> {
+    while (!signal.aborted) {
+      if (!(await this.#isIn(scope))) onRest();
+      await this.#scopeIs(true, scope, signal).reached;
+      const left = this.#scopeIs(false, scope, signal);
+      const stay = new AbortController();
+      void left.reached.then(() => stay.abort(closed()));
+      const end = await follow(stay.signal).catch(() => null);
+      left.stop();
+      if (end || !stay.signal.aborted) return end;
+    }
+    return null;
+  }
+
+  /** `reached` resolves once the account's scope is this one, or is not (`wanted` false), when the signal aborts, or at `stop`. */
+  #scopeIs(wanted: boolean, scope: Scope, signal: AbortSignal): { reached: Promise<void>; stop: () => void } {
+    let open: () => void = () => undefined;
+    const reached = new Promise<void>((resolve) => (open = resolve));
+    const check = () => void this.#isIn(scope).then((isIn) => isIn === wanted && stop());
+    const unsubscribe = this.#deps.signIn.onChange(check);
+    const stop = () => {
+      unsubscribe();
+      signal.removeEventListener('abort', stop);
+      open();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    else check();
+    return { reached, stop };
+  }
+
+  /** Whether the account's scope is this one; also while it can't be read, as nothing is polled then. */
+  async #isIn(scope: Scope): Promise<boolean> {
+    const current = await this.#deps.scope().catch(() => scope);
+    return scope.every((word, at) => word === current[at]);
   }
 }
 

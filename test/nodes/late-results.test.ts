@@ -277,6 +277,53 @@ describe('nodes/upload-and-print: waiting for the end of a print', () => {
     assert.equal((await lateResult()).order, 7);
   });
 
+  describe('while the account does not see the printer', () => {
+    /** The service lists no printers, and knows none. */
+    const hidden = () => {
+      const faults = [
+        simulator.faults.add({ endpoint: 'clusterStatus', times: 'always', status: 404 }),
+        simulator.faults.add({ endpoint: 'clusters', times: 'always', set: { data: [] } }),
+      ];
+      return () => faults.forEach((fault) => fault.remove());
+    };
+
+    for (const restarts of [false, true])
+      it(`rests in another workspace, and goes on afterwards${restarts ? ', with a restart in between' : ''}`, async () => {
+        const [own, other] = simulator.users[0]?.organizations.map(({ organizationId }) => organizationId) ?? [];
+        await deploy();
+        await waiting();
+        await time.until(flow.signInAnew('account', { organizationId: other }));
+        if (restarts) await restart();
+        await time.pass(HOUR);
+        assert.deepEqual([results.all.length, caught.all.map(codeOf)], [0, []]);
+        await time.until(flow.signInAnew('account', { organizationId: own }));
+        const message = await lateResult();
+        assert.deepEqual([result(message).status, message.late], ['finished', restarts ? true : undefined]);
+      });
+
+    it('goes on for some minutes', async () => {
+      await deploy();
+      await waiting();
+      const show = hidden();
+      await time.pass(300);
+      show();
+      assert.equal(result(await lateResult()).status, 'finished');
+    });
+
+    it('ends after two days, and says that the end is unknown', async () => {
+      await deploy();
+      await waiting();
+      hidden();
+      await time.pass(47 * HOUR);
+      assert.equal(caught.all.length, 0);
+      await time.pass(3 * HOUR);
+      const [error] = caught.all;
+      assert.deepEqual([caught.all.length, error && codeOf(error)], [1, 'PRINT_OUTCOME_UNKNOWN']);
+      assert.match(String((error?.error as Error).message), /no longer connected/);
+      await nothingLeft();
+    });
+  });
+
   it('stores only plain JSON of the message', async () => {
     const req = { headers: { authorization: 'Bearer secret' } };
     await waiting({

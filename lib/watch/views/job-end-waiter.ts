@@ -18,6 +18,8 @@ export interface JobEndOptions {
   onProgress?: ((job: PrintJob, ahead: number | null) => void) | undefined;
   /** Called after each failed poll: the last progress is stale. */
   onStale?: (() => void) | undefined;
+  /** Time, in polls that do not find the cluster, after which it counts as disconnected, ms. Default: two polls. */
+  missingFor?: number | undefined;
 }
 
 /** End of an awaited print. `ended`: the outcome is unknown. */
@@ -39,6 +41,8 @@ const OUTCOMES: Record<EndType, JobEnd['outcome']> = {
 
 /** Time after which the record of an unlisted job is read, ms. New jobs take a while to be listed. */
 const PATIENCE = 120_000;
+/** Most time between two polls that counts as lived with both, ms: longer than any wait after a failed one. */
+const LONGEST_GAP = 20 * 60_000;
 /** Timeout for reading the record, ms. */
 const LONGEST = 30_000;
 
@@ -67,6 +71,8 @@ export class JobEndWaiter implements Subscriber {
   #wasMissing = false;
   /** When a read of the record first failed since the last one that did not, monotonic ms; null: it did not fail. */
   #unreadFrom: number | null = null;
+  /** Time for which polls have not found the cluster, and the last of them, monotonic, ms. */
+  #missing: { lived: number; at: number } | null = null;
   /** The job in the history of the last status. */
   #past: PrintJob | undefined;
   #resolve!: (end: JobEnd) => void;
@@ -101,6 +107,7 @@ export class JobEndWaiter implements Subscriber {
   onPoll({ status, error }: PollResult): void {
     if (this.#hasEnded()) return;
     if (error) return this.#pollFailed(error.code === 'NOT_FOUND');
+    this.#missing = null;
     const { clusterJobId } = this;
     const jobs = status?.jobs ?? [];
     const ahead = jobs.findIndex((entry) => entry.clusterJobId === clusterJobId);
@@ -113,7 +120,11 @@ export class JobEndWaiter implements Subscriber {
   #pollFailed(isNotFound: boolean): void {
     if (!this.#isDone) this.#guarded(() => this.options.onStale?.());
     if (!isNotFound) return;
-    if (this.poller.missingSince !== null) this.#end('job.ended', null, { isDisconnected: true });
+    const at = this.context.account.clock.monotonic();
+    const { lived, at: last } = this.#missing ?? { lived: 0, at };
+    this.#missing = { lived: lived + Math.min(at - last, LONGEST_GAP), at };
+    const isLong = this.#missing.lived >= (this.options.missingFor ?? 0);
+    if (isLong && this.poller.missingSince !== null) this.#end('job.ended', null, { isDisconnected: true });
     else this.#readRecordInTime();
   }
 
@@ -129,12 +140,14 @@ export class JobEndWaiter implements Subscriber {
     this.#isReading = true;
     try {
       const { service, signal, clock } = this.context.account;
-      const answer = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
+      const found = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
         readJobRecord(service, this.poller.clusterId, this.clusterJobId, deadline),
       );
+      // Of a cluster that the service does not know, it knows no job either.
+      const answer = found === 'gone' && this.#missing ? 'unanswered' : found;
       const { namingEnds } = this.poller;
       const now = clock.monotonic();
-      this.#unreadFrom = answer === 'unanswered' ? (this.#unreadFrom ?? now) : null;
+      this.#unreadFrom = answer === 'unanswered' && !this.#missing ? (this.#unreadFrom ?? now) : null;
       const unread = now - (this.#unreadFrom ?? now);
       const traces = { active: undefined, past: this.#past, known: undefined, absenceCounts: true, unread, namingEnds };
       const verdict = judge({ ...traces, missedBefore: this.#wasMissing }, answer);

@@ -231,7 +231,7 @@ describe('print/prints', function () {
       [
         'went on at a printer that left the account',
         () => simulator.world.removeCluster(1),
-        'PRINT_FAILED',
+        'PRINT_OUTCOME_UNKNOWN',
         /no longer/,
       ],
     ];

@@ -1582,6 +1582,23 @@ describe('Watcher', () => {
       assert.deepEqual(await followed, { outcome: 'ended', job: null, clusterId: 'C1', isDisconnected: true });
     });
 
+    it('counts only time in which the list lacks the cluster, if told how long that may last', async () => {
+      const isOver = async () => Promise.race([followed.then(() => true), settle().then(() => false)]);
+      service.cluster('C1', jobs(job('a', 'printing')));
+      const followed = account.watcher.follow('C1', 'a', { missingFor: 120 * MINUTE });
+      await clock.advance(MINUTE);
+      service.remove('C1');
+      await clock.advance(115 * MINUTE);
+      assert.equal(await isOver(), false);
+      service.cluster('C1', jobs(job('a', 'printing')));
+      await clock.advance(15 * MINUTE);
+      service.remove('C1');
+      await clock.advance(60 * MINUTE);
+      assert.equal(await isOver(), false, 'the service knows the cluster in between');
+      await clock.advance(80 * MINUTE);
+      assert.equal((await followed).isDisconnected, true);
+    });
+
     it('moves to a new id', async () => {
       service.cluster('C1', jobs(job('a', 'printing')));
       const followed = account.watcher.follow('C1', 'a');
