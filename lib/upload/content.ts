@@ -1,5 +1,6 @@
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
+import { IncomingMessage } from 'node:http';
 import { basename, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -377,15 +378,25 @@ export async function openContent(source: Source, deadline: Deadline): Promise<C
   }
 }
 
-/** Guards a stream that has no reader yet; the returned function destroys it, as an abort does. */
+/** Guards a stream that has no reader yet; the returned function lets go of it, as an abort does. */
 export function holdStream(stream: Readable, signal: AbortSignal): () => void {
-  // The flow owns the stream, so its `destroy` may do anything.
-  const destroy = guard(() => void stream.destroy());
+  // The flow owns the stream, so its methods may do anything.
+  const letGo = guard(() => void (isRequest(stream) ? drain(stream) : stream.destroy()));
   // An unhandled error event would end the whole process.
   stream.on('error', () => undefined);
-  signal.addEventListener('abort', destroy, { once: true });
+  signal.addEventListener('abort', letGo, { once: true });
   return () => {
-    signal.removeEventListener('abort', destroy);
-    destroy();
+    signal.removeEventListener('abort', letGo);
+    letGo();
   };
+}
+
+/** Whether a stream is a request to this server, such as of an http-in node. Only the answer to a request has a status. */
+const isRequest = (stream: Readable): boolean => stream instanceof IncomingMessage && stream.statusCode === null;
+
+/** Discards the rest. To destroy a request would break the connection, which its answer needs. The server limits its time. */
+function drain(stream: Readable): void {
+  // A stream with such a listener does not flow.
+  stream.removeAllListeners('readable');
+  stream.resume();
 }

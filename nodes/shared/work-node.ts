@@ -34,8 +34,7 @@ interface WorkOptions {
   /** Start of the timeout's error message, such as `No answer from the printer`. */
   awaited?: Sentence;
   /**
-   * Whether the node reads `msg.payload`: a stream there is watched from the message's arrival, and destroyed at its
-   * end.
+   * Whether the node reads `msg.payload`: a stream there is watched from the message's arrival, and let go at its end.
    */
   readsPayload?: boolean;
   /** Time of the figures shown while the node waits, ms; null while it doesn't wait. */
