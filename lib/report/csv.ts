@@ -1,6 +1,6 @@
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
-import { TABLE } from '../rules/limits';
+import { PAGE, TABLE } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import { nextTurn } from '../time/concurrency';
 import { keysBeyond, keysOf, shapeOf, type Shape } from './columns';
@@ -14,8 +14,8 @@ const UNKNOWN: Shape = { separator: ',', newlines: ['\r\n', '\n'] };
 /**
  * Reads a CSV table in parts (interface, Report; its format is unknown, wire facts 10): UTF-8 with or without a byte
  * order mark, lines ended by LF, CR LF or CR, cells separated by `,`, `;` or a tab. A missing cell is empty, a surplus
- * one is keyed by its number. `read` and `end` return the completed rows, and throw SERVICE_ERROR if the text is not a
- * table.
+ * one is keyed by its number. `read` and `end` yield the completed rows, at most PAGE per turn of the event loop, and throw
+ * SERVICE_ERROR if the text is not a table.
  */
 export class CsvReader {
   /** Keys of the rows; empty until the header has been read. */
@@ -27,36 +27,35 @@ export class CsvReader {
   #toRow: ((cells: string[]) => Row) | undefined;
   #tooWide = false;
 
-  read(part: Buffer): Promise<Row[]> {
+  read(part: Buffer): AsyncGenerator<Row[], void> {
     return this.#read(part);
   }
 
-  async #read(part: Buffer, isLast = false): Promise<Row[]> {
+  async *#read(part: Buffer, isLast = false): AsyncGenerator<Row[], void> {
     let parser = this.#parser;
     if (!parser) {
       part = this.#start = Buffer.concat([this.#start, part]);
       const shape = shapeOf(part) ?? (isLast || part.length > TABLE.line ? UNKNOWN : null);
-      if (shape === null) return [];
+      if (shape === null) return;
       parser = this.#begin(shape);
     }
     for (let [at, end] = [0, 0]; at < part.length; at = end) {
-      if (at > 0) await nextTurn();
       end = at + this.#bytesAtOnce;
       await new Promise<void>((resolve, reject) => {
         parser.write(part.subarray(at, end), (error) => (error ? reject(notATable(error)) : resolve()));
       });
+      yield* this.#completedRows();
     }
-    return this.#completedRows();
   }
 
-  async end(): Promise<Row[]> {
+  async *end(): AsyncGenerator<Row[], void> {
     // A header line without an end, or with a quote that is never closed.
-    if (!this.#parser) await this.#read(Buffer.from('\n'), true);
+    if (!this.#parser) yield* this.#read(Buffer.from('\n'), true);
     this.#parser?.end();
     await this.#ended?.catch((error: unknown) => {
       throw notATable(error);
     });
-    return this.#completedRows();
+    yield* this.#completedRows();
   }
 
   /** A row may have two bytes, however many columns there are. */
@@ -91,11 +90,14 @@ export class CsvReader {
     return parser;
   }
 
-  #completedRows(): Row[] {
+  async *#completedRows(): AsyncGenerator<Row[], void> {
     if (this.#tooWide) throw notATable('CSV_TOO_MANY_COLUMNS');
     const rows = this.#rows;
     this.#rows = [];
-    return rows;
+    for (let at = 0; at === 0 || at < rows.length; at += PAGE) {
+      await nextTurn();
+      yield rows.slice(at, at + PAGE);
+    }
   }
 }
 

@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isEndDecided } from '../service/job-words';
 import type { Key, Scope, StateStore } from '../state/store';
 import type { Lock } from '../state/membership';
+import { Turns } from '../time/concurrency';
 import { underDeadline, type Deadline } from '../time/deadline';
 import type { Row } from './csv';
 
@@ -19,8 +20,8 @@ const ID_COLUMNS = ['cluster_job_id', 'job_instance_uuid', 'print_job_id', 'prin
 /** Rows delivered by earlier reports and by this one. */
 export interface DeliveredRows {
   isNew(row: Row): boolean;
-  /** Adds rows that have just been delivered. */
-  add(rows: readonly Row[]): void;
+  /** Adds rows that have just been delivered, in turns of the event loop. Never rejects. */
+  add(rows: readonly Row[]): Promise<void>;
 }
 
 /**
@@ -40,21 +41,39 @@ export async function withDeliveredRows<T>(
   let outcome: Promise<T> | undefined;
   const change = async (before: string[] | undefined, lock: Lock) => {
     const known = new Set(before);
-    const now: string[] = [];
+    const now = new NewestMarks();
     const markOf = marker();
+    const turns = new Turns(deadline.clock);
     const delivered: DeliveredRows = {
       isNew: (row) => !known.has(markOf(row)),
-      add: (rows) => rows.forEach((row) => now.push(markOf(row))),
+      add: async (rows) => {
+        for (const row of rows) {
+          await turns.next();
+          now.add(markOf(row));
+        }
+      },
     };
     outcome = underDeadline(deadline.clock, { parent: deadline, lost: lock.signal }, (limit) => work(delivered, limit));
     await outcome.catch(() => undefined);
-    if (now.length === 0) return before;
-    return [...new Set([...(before ?? []), ...now.slice(-MOST)])].slice(-MOST);
+    if (now.all.size === 0) return before;
+    return [...new Set([...known, ...now.all])].slice(-MOST);
   };
   await store.update(key, change, { keepFor: KEEP_FOR, deadline, insist: true }).catch((error: unknown) => {
     if (!outcome) throw error;
   });
   return outcome as Promise<T>;
+}
+
+/** The last marks of a report, which may have any number of rows. */
+class NewestMarks {
+  readonly all = new Set<string>();
+  /** One iterator for all removals: a new one would pass every removed mark again. */
+  readonly #oldest = this.all.values();
+
+  add(mark: string): void {
+    this.all.add(mark);
+    if (this.all.size > MOST) this.all.delete(this.#oldest.next().value as string);
+  }
 }
 
 /** Returns a function that reduces a row to a 16-character digest. The rows of one report have the same columns. */
@@ -64,7 +83,8 @@ function marker(): (row: Row) => string {
     columns ??= idColumns(Object.keys(row));
     const column = columns.find((name) => (row[name] ?? '').trim() !== '');
     const mark = column === undefined ? JSON.stringify(row) : `${row[column]}${goesOn(row) ? ' goes on' : ''}`;
-    return createHash('sha256').update(mark).digest('base64').slice(0, 16);
+    // A slice of a longer text would keep that text in memory.
+    return hash('sha256', mark, 'buffer').toString('base64', 0, 12);
   };
 }
 

@@ -1,6 +1,7 @@
 import { TargetFile, type TargetOptions } from '../files/target-file';
 import { TABLE } from '../rules/limits';
 import { PrintingError } from '../service/errors';
+import { nextTurn } from '../time/concurrency';
 import { phrase } from '../words/sentence';
 import type { Row } from './csv';
 import type { DeliveredRows } from './delivered-rows';
@@ -111,6 +112,8 @@ export function asStream(delivered: DeliveredRows | null, hand: (slice: Slice) =
       waiting = fresh;
     },
     async end() {
+      // The slice before the last one may have been delivered in this turn.
+      await nextTurn();
       if (waiting.length > 0) await pass(given + waiting.length);
       return { payload: given === 0 ? [] : null, count: given };
     },

@@ -8,7 +8,6 @@ import { isTransient, retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { CurrentScope, StateStore } from '../state/store';
 import { type Clock, isoTime } from '../time/clock';
-import { nextTurn } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { readClusters } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
@@ -75,8 +74,6 @@ export interface ReportProgress {
 const EXPIRED = [401, 403, 404, 410];
 /** Shortest interval between two progress reports, ms. */
 const PAUSE = 500;
-/** Rows delivered per turn of the event loop. */
-const ROWS_PER_TURN = 250;
 
 /** Creates and delivers reports. */
 export class Reports {
@@ -152,13 +149,12 @@ export class Reports {
     const report = { reportId, clusterId, from: isoTime(range.from), to: isoTime(range.to), raw };
     const onRead = paced(clock, (rows) => onProgress({ stage: 'downloading', rows }));
     let handedOver = false;
-    const handRows = (slice: Slice) =>
-      inTurns(slice, (part) => {
-        deadline.throwIfOver();
-        handedOver = true;
-        onRows({ ...report, columns: part.columns, rowCount: part.count }, part);
-        delivered?.add(part.rows);
-      });
+    const handRows = async (slice: Slice) => {
+      deadline.throwIfOver();
+      handedOver = true;
+      onRows({ ...report, columns: slice.columns, rowCount: slice.count }, slice);
+      await delivered?.add(slice.rows);
+    };
     const fetchOnce = async (attempt: number) => {
       deadline.throwIfOver();
       // Signed URLs expire.
@@ -171,7 +167,7 @@ export class Reports {
         if (payload === null) return;
         deadline.throwIfOver();
         onResult({ ...report, columns, rowCount: count ?? rows }, payload);
-        if (Array.isArray(payload)) delivered?.add(payload);
+        if (Array.isArray(payload)) await delivered?.add(payload);
       } catch (error) {
         await output.drop?.();
         throw error;
@@ -211,15 +207,6 @@ function outputOf(
   }
 }
 
-/** Delivers a slice in parts, with a turn of the event loop after each. */
-async function inTurns({ rows, columns, first, count }: Slice, hand: (slice: Slice) => void): Promise<void> {
-  for (let at = 0; at < rows.length; at += ROWS_PER_TURN) {
-    const isLast = at + ROWS_PER_TURN >= rows.length;
-    hand({ rows: rows.slice(at, at + ROWS_PER_TURN), columns, first: first + at, count: isLast ? count : null });
-    await nextTurn();
-  }
-}
-
 /** Whether the download may succeed with a fresh URL. */
 const mayPass = (error: PrintingError): boolean =>
   isTransient(error) || (error.code === 'SERVICE_ERROR' && EXPIRED.includes(error.statusCode ?? 0));
@@ -249,12 +236,13 @@ export async function receive(
   const table = new CsvReader();
   const read = { rows: 0, isTable: true };
   let size = 0;
-  const take = async (completed: Promise<Row[]>) => {
+  const take = async (completed: AsyncGenerator<Row[], void>) => {
     try {
-      const rows = await completed;
-      read.rows += rows.length;
-      await output.rows?.(rows, table.columns);
-      onRows(read.rows);
+      for await (const rows of completed) {
+        read.rows += rows.length;
+        await output.rows?.(rows, table.columns);
+        onRows(read.rows);
+      }
     } catch (error) {
       if (output.rows) throw error;
       read.isTable = false;

@@ -527,7 +527,7 @@ describe('several runtimes on one database', () => {
       return withDeliveredRows(replica(), { scope: SCOPE, name: 'node', deadline }, async ({ isNew, add }) => {
         const fresh = rows.filter(isNew);
         delivered.push(...fresh.map(({ uuid }) => uuid));
-        add(fresh);
+        await add(fresh);
       });
     };
     await Promise.all([report(), report(), report()]);

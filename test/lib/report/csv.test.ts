@@ -14,10 +14,10 @@ async function read(table: string | Buffer, ...sizes: number[]): Promise<{ colum
   let at = 0;
   while (at < bytes.length) {
     const size = sizes.length > 1 ? (sizes.shift() ?? 1) : (sizes[0] ?? bytes.length);
-    rows.push(...(await reader.read(bytes.subarray(at, at + size))));
+    for await (const read of reader.read(bytes.subarray(at, at + size))) rows.push(...read);
     at += size;
   }
-  rows.push(...(await reader.end()));
+  for await (const read of reader.end()) rows.push(...read);
   return { columns: reader.columns, rows };
 }
 
@@ -173,6 +173,24 @@ describe('report/csv', () => {
 
   it('limits a text in memory to 64 MiB, like rows', () => {
     assert.deepEqual([asRows(null).most, textOutput().most], [64 * 2 ** 20, 64 * 2 ** 20]);
+  });
+
+  it('hands out at most 250 rows per turn of the event loop', async () => {
+    const reader = new CsvReader();
+    let hasTurned = true;
+    let count = 0;
+    const take = async (completed: AsyncGenerator<Row[], void>) => {
+      for await (const rows of completed) {
+        assert.ok(hasTurned && rows.length <= 250, `${rows.length} rows`);
+        hasTurned = rows.length === 0;
+        setImmediate(() => (hasTurned = true));
+        count += rows.length;
+      }
+    };
+    for (const part of ['a\n', '1\n'.repeat(10_000), '1\n'.repeat(200), '1\n'.repeat(200)])
+      await take(reader.read(Buffer.from(part)));
+    await take(reader.end());
+    assert.equal(count, 10_400);
   });
 
   it('reads a table the same in any parts', async () => {

@@ -3,6 +3,7 @@ import type { Row } from '../../../lib/report/csv';
 import { withDeliveredRows, type DeliveredRows } from '../../../lib/report/delivered-rows';
 import { PrintingError } from '../../../lib/service/errors';
 import { Deadline } from '../../../lib/time/deadline';
+import { collectGarbage } from '../../helpers/collect-garbage';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { phrase } from '../../../lib/words/sentence';
@@ -22,7 +23,7 @@ describe('report/delivered-rows', () => {
   const fresh = (rows: Row[], name = 'node', accountId = 'account') =>
     remembering(name, accountId, async (delivered) => {
       const found = rows.filter((row) => delivered.isNew(row));
-      delivered.add(found);
+      await delivered.add(found);
       return found;
     });
 
@@ -79,7 +80,7 @@ describe('report/delivered-rows', () => {
 
   it('records the rows delivered before a failure', async () => {
     const work = remembering('node', 'account', async (delivered) => {
-      delivered.add([{ uuid: '1' }]);
+      await delivered.add([{ uuid: '1' }]);
       throw new Error('broken off');
     });
     await assert.rejects(work, /broken off/);
@@ -93,6 +94,33 @@ describe('report/delivered-rows', () => {
     assert.deepEqual(await fresh([{ uuid: '1' }, { uuid: '2' }]), [{ uuid: '1' }]);
     const [saved = ''] = store.values.values();
     assert.ok(saved.length < 2_000_000);
+  });
+
+  it('holds no more marks than it records, however many rows a report has', async () => {
+    await remembering('node', 'account', async (delivered) => {
+      const addMany = async (from: number, to: number) => {
+        for (let at = from; at < to; at += 1_000)
+          await delivered.add(Array.from({ length: 1_000 }, (_, index) => ({ uuid: String(at + index) })));
+        collectGarbage();
+        return process.memoryUsage().heapUsed;
+      };
+      const first = await addMany(0, 100_000);
+      const growth = (await addMany(100_000, 500_000)) - first;
+      assert.ok(growth < 10_000_000, `${growth} bytes`);
+    });
+    assert.deepEqual(await fresh([{ uuid: '399999' }, { uuid: '400000' }]), [{ uuid: '399999' }]);
+  });
+
+  it('lets the event loop turn while it adds many rows', async () => {
+    let now = 0;
+    clock.monotonic = () => now++;
+    let turns = 0;
+    const count = () => (waiting = setImmediate(() => (turns++, count())));
+    let waiting: NodeJS.Immediate;
+    count();
+    await fresh(Array.from({ length: 1_000 }, (_, number) => ({ uuid: String(number) })));
+    clearImmediate(waiting!);
+    assert.ok(turns > 50, `${turns} turns`);
   });
 
   it('serializes reports of the same name', async () => {

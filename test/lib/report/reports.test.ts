@@ -140,7 +140,7 @@ describe('report/reports', () => {
     const closing = new AbortController();
     const onRows = (_report: Report, slice: Slice) => {
       slices.push(slice);
-      if (slices.length === 3) closing.abort(new Error('closed'));
+      if (slices.length === 10) closing.abort(new Error('closed'));
     };
     await assert.rejects(
       run({ format: 'stream', onlyNew: 'node', onRows, deadline: within({ seconds: 3000, signal: closing.signal }) }),
