@@ -3,7 +3,7 @@ import { connectionTest } from './connection-test';
 import { fillDefaults, typedText } from './fields';
 import { combobox, type Choice } from './combobox';
 import { pathsTable } from './paths-table';
-import type { DefinedNode, Red } from './red';
+import type { EditorNode, Red } from './red';
 import { isUnknown, reason, request, UNTOUCHED, type ShownState } from './requests';
 import { SignIn } from './sign-in';
 import { text } from './texts';
@@ -28,7 +28,7 @@ const NEW: ShownState = {
   error: null,
 };
 
-type AccountNode = DefinedNode & { _def: { credentials: object } };
+type AccountNode = EditorNode & { _def: { credentials: object } };
 
 /** Address that the service redirects to after the sign-in: below the editor's address in this browser. */
 function callbackAddress(): string {

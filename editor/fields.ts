@@ -1,5 +1,5 @@
 import { variableOf } from '../lib/rules/text';
-import type { DefinedNode, EditorNode, Red } from './red';
+import type { EditorNode, Red } from './red';
 
 declare const RED: Red;
 
@@ -19,17 +19,17 @@ export function typedText(selector: string): string | undefined {
 export function setting(node: EditorNode, name: string): unknown {
   const isOpen = RED.editor.getEditStack().at(-1)?.id === node.id;
   const shown = isOpen ? fieldOf(name).val() : undefined;
-  return shown === undefined ? node[name] : String(shown);
+  return shown === undefined ? valueOf(node, name) : String(shown);
 }
 
 /** A property, or its default if the node was saved without it, as the runtime reads it. */
-export const valueOf = (node: DefinedNode, name: string): unknown => node[name] ?? node._def.defaults[name]?.value;
+export const valueOf = (node: EditorNode, name: string): unknown => node[name] ?? node._def.defaults[name]?.value;
 
 /**
  * Fills in the defaults of the properties that a node lacks, because it was saved before they existed: the editor shows
  * blank fields for them, and saves these.
  */
-export function fillDefaults(node: DefinedNode): void {
+export function fillDefaults(node: EditorNode): void {
   for (const [name, { value }] of Object.entries(node._def.defaults)) {
     if (node[name] !== undefined || value === '') continue;
     if (typeof value === 'boolean') fieldOf(name).prop('checked', value);

@@ -1,13 +1,11 @@
 import type { RED as Client, WidgetTypedInputOptions, WidgetTypedInputTypeDefinition } from '@node-red/editor-client';
 
-/** A node in validators and dialogs; any property may have any value from an imported flow. */
+/** A node in validators and dialogs, with the definition of its type; any property may have any value from an imported flow. */
 export type EditorNode = Record<string, unknown> & {
   id: string;
   _(key: string, options?: { defaultValue: string }): string;
+  _def: { defaults: Record<string, { value: unknown }> };
 };
-
-/** The same, with the definition of its type. */
-export type DefinedNode = EditorNode & { _def: { defaults: Record<string, { value: unknown }> } };
 
 /** A TypedInput type with suggestions during input. */
 export type InputType = WidgetTypedInputTypeDefinition & {

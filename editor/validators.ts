@@ -7,7 +7,7 @@ import { readTopicPrefix } from '../lib/rules/topics';
 import { readRangeEnd } from '../lib/rules/ranges';
 import { type PathFault, readPathOverrides, readStoragePath } from '../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../lib/rules/queue-settings';
-import { setting } from './fields';
+import { setting, valueOf } from './fields';
 import type { EditorNode, Red } from './red';
 import { text } from './texts';
 
@@ -22,8 +22,9 @@ export type Validator = (this: EditorNode, value: unknown, options: object) => t
 /** Creates a rule. It has two parameters, since Node-RED ignores the reasons of others. */
 const rule = (name: string, fault: (node: EditorNode, value: unknown) => string | null): Validator =>
   function (value, _options) {
+    const given = value ?? valueOf(this, name);
     // The runtime replaces the name of an environment variable, or says that it is not set.
-    const reason = variableOf(value) === null ? fault(this, value) : null;
+    const reason = variableOf(given) === null ? fault(this, given) : null;
     if (reason === null) return true;
     // Label of this form, else the shared one.
     const label = this._(`label.${name}`, { defaultValue: text(`label.${name}`) });

@@ -32,9 +32,10 @@ function valueOf(name: string, property: Property, saved: Values): unknown {
   const value = saved[name];
   switch (property.kind) {
     case 'typed': {
-      const type = saved[`${name}Type`] as string | undefined;
+      const { message, defaultType = 'str' } = property;
+      const type = (saved[`${name}Type`] as string | undefined) ?? defaultType;
       // Range words are plain strings.
-      return { value, type: type === 'relative' ? 'str' : type, message: property.message, name } satisfies Setting;
+      return { value, type: type === 'relative' ? 'str' : type, message, name } satisfies Setting;
     }
     case 'text': {
       const { message } = property;

@@ -258,6 +258,15 @@ describe('nodes/upload-and-print', () => {
       assert.equal(result(await printed({ filename: path, clusterId: 'ignored' })).jobName, 'by-message.gcode');
     });
 
+    it('reads a file and its message property alike without a type, and says how to cure a path', async () => {
+      const path = await file('by-message.gcode', GCODE);
+      await deploy({ source: 'file', file: 'order.path' });
+      assert.equal(result(await printed({ order: { path }, clusterId: clusterId() })).jobName, 'by-message.gcode');
+      await deploy({ source: 'file', file: path });
+      await failed(payload(), 'INVALID_INPUT', /choose the type string for a path/);
+      assert.equal(count('print'), 1);
+    });
+
     it('uploads without printing, and needs no cluster', async () => {
       await deploy({ print: false });
       const message = await printed(payload({ clusterId: undefined }));

@@ -13,13 +13,16 @@ const page = {
   },
 };
 
+/** A node without properties. */
+const NODE = { _: (key: string) => key, id: 'node', _def: { defaults: {} } };
+
 describe('the validation in the form and at runtime', () => {
   before(() => Object.assign(globalThis, page));
   after(() => Reflect.deleteProperty(globalThis, 'RED'));
 
   for (const setting of settings) {
     const rule = ruleOf(setting);
-    const node = { _: (key: string) => key, id: 'node', ...setting.node } as EditorNode;
+    const node = { ...NODE, ...setting.node } as EditorNode;
     const inForm = (value: string) => {
       const verdict = rule.call(node, value, {});
       if (verdict === true) return true;
@@ -49,9 +52,17 @@ describe('the validation in the form and at runtime', () => {
   }
 
   it('skips the rules of a simulated account', () => {
-    const node = { _: (key: string) => key, id: 'node', service: 'simulator' } as EditorNode;
+    const node = { ...NODE, service: 'simulator' } as EditorNode;
     for (const rule of [validators.host('apiUrl'), validators.paths(), validators.storagePath(), validators.origin()])
       assert.equal(rule.call(node, 'nonsense', {}), true);
+  });
+
+  it('judges the default of a property that a node lacks', () => {
+    const defaults = { path: { value: 'print-board' }, cluster: { value: '' }, clusterType: { value: 'msg' } };
+    const node = { ...NODE, _def: { defaults } } as EditorNode;
+    for (const none of [undefined, null]) assert.equal(validators.webPath().call(node, none, {}), true);
+    assert.match(String(validators.webPath().call(node, '', {})), /invalid\.webPath/);
+    assert.match(String(validators.typed('cluster').call(node, '/a.gcode', {})), /invalid\.filePath/);
   });
 
   it('omits the user’s text from its reasons', () => {
@@ -64,7 +75,7 @@ describe('the validation in the form and at runtime', () => {
     const rules = settings.map((setting) => ({ rule: ruleOf(setting), node: { ...setting.node } }));
     fc.assert(
       fc.property(hostile, fc.constantFrom(...rules), (value, { rule, node }) => {
-        const verdict = rule.call({ _: (key: string) => key, id: 'node', ...node }, value, {});
+        const verdict = rule.call({ ...NODE, ...node }, value, {});
         assert.doesNotMatch(String(verdict), /mine|</);
       }),
     );

@@ -38,6 +38,11 @@ describe('nodes/shared/settings', () => {
     assert.deepEqual(sort, { value: 'b', type: 'str', message: 'sort', name: 'sort' });
   });
 
+  it('gives a value without a type the default type', () => {
+    const { target, from } = read({ target: 'a', from: 'today' });
+    assert.deepEqual([target.type, from.type], ['msg', 'str']);
+  });
+
   it('reads words of a range as text', () => {
     assert.deepEqual(read({ from: 'today', fromType: 'relative' }).from, {
       value: 'today',
@@ -89,7 +94,7 @@ describe('nodes/shared/settings', () => {
         assert.throws(check({ [name]: value }), { code: 'NOT_CONFIGURED', message });
       }
     assert.doesNotThrow(() => settingsOf(definition, { list: ['a'] } as never));
-    assert.deepEqual(read({ list: ['a'] } as never).list, ['a']);
+    assert.deepEqual(read({ list: ['a'] }).list, ['a']);
   });
 
   it('raises a number that is too small where there is a least one above 0', () => {
