@@ -1,3 +1,5 @@
+import { isOfData } from './database';
+
 /** Statements of one kind at a time. While fewer run, nothing waits for a batch. */
 const AT_ONCE = 2;
 /** Most rows of one statement, and their size in characters. */
@@ -42,15 +44,21 @@ export class Batches<Row extends { name: string }, Condition> {
   /** Never rejects. */
   async #serve(batch: readonly Asked<Row>[]): Promise<void> {
     this.#running++;
+    await this.#settle(batch);
+    this.#running--;
+    this.#start();
+  }
+
+  /** Never rejects. A row that the database can't store fails alone, without the others of its batch. */
+  async #settle(batch: readonly Asked<Row>[]): Promise<void> {
     try {
       const columns = batch[0]?.values.map((_, at) => batch.map(({ values }) => values[at])) ?? [];
       const rows = new Map((await this.run(columns, undefined)).map((row) => [row.name, row]));
       for (const { name, resolve } of batch) resolve(rows.get(name));
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      if (batch.length > 1 && isOfData(error)) for (const one of batch) await this.#settle([one]);
+      else for (const { reject } of batch) reject(error);
     }
-    this.#running--;
-    this.#start();
   }
 
   /** The next batch. A statement can't change a row twice, so a name that is asked for again waits. */

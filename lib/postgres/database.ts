@@ -235,7 +235,7 @@ export class Database {
    * needs the state first: `Ledger.begin` of a print, `Lock.secure` of a refresh.
    */
   #recordFailure(text: string, error: unknown): void {
-    if (this.#refused !== undefined) return;
+    if (this.#refused !== undefined || isOfData(error)) return;
     this.#refused = isAway(error) ? '' : text;
     const reason = CAUSES[codeIn(error)] ?? codeIn(error);
     this.#options.log.warn(
@@ -290,6 +290,10 @@ const NO_CONNECTION = '53300';
 const READ_ONLY = '25006';
 
 const isAway = (error: unknown): boolean => !(error instanceof PrintingError) && AWAY.test(codeIn(error));
+
+/** Whether the database refuses a value, such as a time out of its range, and works otherwise. */
+export const isOfData = (error: unknown): boolean =>
+  !(error instanceof PrintingError) && /^2[23][\dA-Z]{3}$/.test(codeIn(error));
 
 /** Whether the connection failed, not the statement. */
 const isBreak = (error: unknown): boolean =>

@@ -130,7 +130,6 @@ type QueueSettings = Readonly<Partial<Record<string, unknown>>>;
 
 const SECOND = 1000;
 const DAY = 24 * 60 * 60 * SECOND;
-
 const SORTS = ['priority', 'shortest', 'deadline', 'staffed'] as const;
 const CHOICES = ['least-recently-used', 'fewest-hours', 'list'] as const;
 const MATCHES = ['strict', 'lenient'] as const;

@@ -7,6 +7,8 @@ interface Statement {
   condition: string | undefined;
   end(names?: string[]): void;
   fail(): void;
+  /** Refuses a value. */
+  refuse(): void;
 }
 
 describe('postgres/batches', () => {
@@ -19,7 +21,8 @@ describe('postgres/batches', () => {
       (columns, condition) =>
         new Promise((resolve, reject) => {
           const end = (names = columns[0] as string[]) => resolve(names.map((name) => ({ name })));
-          statements.push({ columns, condition, end, fail: () => reject(new Error('away')) });
+          const refuse = () => reject(Object.assign(new Error('out of range'), { code: '22008' }));
+          statements.push({ columns, condition, end, refuse, fail: () => reject(new Error('away')) });
         }),
     );
   });
@@ -57,6 +60,22 @@ describe('postgres/batches', () => {
     statements[2]!.end(['d']);
     await settle();
     assert.deepEqual([...ended], [['a', 'a'], ['c', 'none'], ['d', 'd']]); // oxfmt-ignore
+  });
+
+  it('fails only the row that the database refuses, and runs the others of its batch alone', async () => {
+    const ended = ask('a', 'b', 'c', 'd', 'e');
+    statements[0]!.end();
+    await settle();
+    statements[2]!.refuse();
+    await settle();
+    statements[3]!.end();
+    await settle();
+    statements[4]!.refuse();
+    await settle();
+    statements[5]!.end();
+    await settle();
+    assert.deepEqual(namesOf(), [['a'], ['b'], ['c', 'd', 'e'], ['c'], ['d'], ['e']]);
+    assert.deepEqual([...ended], [['a', 'a'], ['c', 'c'], ['d', 'out of range'], ['e', 'e']]); // oxfmt-ignore
   });
 
   it('limits a statement to a hundred rows', async () => {

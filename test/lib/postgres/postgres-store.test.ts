@@ -75,6 +75,18 @@ describe('postgres/postgres-store', () => {
     return { lock: lock!, end: ending.open, over };
   }
 
+  it('fails only the value that the database can’t store, and reports no outage', async () => {
+    const store = open();
+    await store.put(KEY, 1);
+    const beyond = 999_999_999 * 24 * 3_600_000;
+    const writes = Array.from({ length: 40 }, (_, n) =>
+      store.put(['print', `${n}`], n, n === 20 ? { keepFor: beyond } : {}),
+    );
+    const failed = (await Promise.allSettled(writes)).flatMap(({ status }, n) => (status === 'rejected' ? [n] : []));
+    assert.deepEqual(failed, [20]);
+    assert.deepEqual(warnings, []);
+  });
+
   /** Makes the lock of KEY expire in the database, as if its holder stood still. */
   const runOut = () => ask('UPDATE remote_printing.entries SET lasts = 0');
   /** Remaining lifetime of the lock of KEY, ms. */

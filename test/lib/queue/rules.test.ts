@@ -101,6 +101,12 @@ describe('queue/rules', () => {
     });
 });
 
+describe('queue/rules: the time that ended items are kept', () => {
+  for (const keepDays of ['36501', 999_999_999, 1e300])
+    it(`is a hundred years at most, as with ${keepDays}`, () =>
+      assert.equal(readRules({ keepDays }).keepFor, 36_500 * DAY));
+});
+
 describe('queue/rules: prices', () => {
   const prices = readPrices({ currency: 'EUR', hour: 1.2, kilogram: { PLA: 25, '*': 40 } });
   const pla = { type: 'pla' };
