@@ -89,7 +89,9 @@ export const OLD = `SELECT e.name, e.kind, e.key, ${BEAT} AS beat FROM ${SCHEMA}
   WHERE e.holder IS NOT NULL AND e.ends_at < clock_timestamp() - interval '${FORGOTTEN}' LIMIT 1000`;
 export const DROP = `DELETE FROM ${SCHEMA}.entries AS e WHERE e.name = $1 AND e.until <= clock_timestamp() AND ${BEAT} = $2`;
 
-export const RECORDS = `SELECT name, content FROM ${SCHEMA}.entries WHERE content IS NOT NULL AND name > $1 ORDER BY name LIMIT $2`;
+/** The values. The rows of members describe runtimes, and those of killed ones stay. */
+export const RECORDS = `SELECT name, content FROM ${SCHEMA}.entries
+  WHERE content IS NOT NULL AND kind <> 'member' AND name > $1 ORDER BY name LIMIT $2`;
 
 export const ADD = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, content, until, token)
   VALUES ($1, $2, $3, $4, to_timestamp($5::double precision / 1000), nextval('${SCHEMA}.tokens'))

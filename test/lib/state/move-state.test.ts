@@ -95,6 +95,19 @@ describe('remote-printing-state', () => {
     await check(rows(address));
   });
 
+  it('counts what a killed Node-RED has left in a database as no value, in either place', async () => {
+    const address = await server.fresh();
+    await rows(address).put(['print-key', 'a'], 1);
+    await server.ask(
+      address,
+      `INSERT INTO remote_printing.entries (name, kind, key, token, content)
+         VALUES ('left', 'member', 'watching', nextval('remote_printing.tokens'), '{"name":"one"}')`,
+    );
+    assert.deepEqual(await move(address, join(folder, 'new')), { code: 0, said: '1 values copied.\n' });
+    await server.ask(address, "DELETE FROM remote_printing.entries WHERE kind = 'print-key'");
+    assert.deepEqual(await move(join(folder, 'new'), address), { code: 0, said: '1 values copied.\n' });
+  });
+
   it('copies nothing outside its target, but everything else, and reports what it left out', async () => {
     await fill(files(join(folder, 'old')));
     const odd = [
