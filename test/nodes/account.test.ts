@@ -9,6 +9,7 @@ import { startSimulator, type Simulator } from '../../simulator';
 import { followTo } from '../helpers/browser';
 import { catchNode, Flow, helperNode, REDIRECT, type Definition } from '../helpers/flow';
 import { pluck } from '../helpers/pluck';
+import { testPostgres } from '../helpers/postgres';
 import { printNode, SIGNED_OUT, struck, watchNode } from './support';
 
 const around = ['status', 'events', 'results', 'progress', 'caught'].map(helperNode).concat(catchNode(['caught']));
@@ -374,6 +375,20 @@ describe('nodes/account', () => {
   describe('with the simulated service', () => {
     const simulated: Definition = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
     const deploy = (nodes: Definition[] = []) => flow.deploy(nodes, { account: simulated, credentials: {} });
+
+    it('offers its printers to the form of a new account, although the state is in a database', async () => {
+      process.env.REMOTE_PRINTING_STATE_STORE = await (await testPostgres()).fresh();
+      try {
+        // Starts a process: each user directory has one.
+        await flow.stop();
+        flow = await Flow.start(simulator);
+        await flow.deploy([], { signIn: false });
+        const { body } = await flow.post('accounts/new/typed/clusters', { service: 'simulator' }).expect(200);
+        assert.equal(body.length, 5);
+      } finally {
+        delete process.env.REMOTE_PRINTING_STATE_STORE;
+      }
+    });
 
     it('signs itself in, and marks everything as simulated', async () => {
       await deploy([watchNode(), ...around]);

@@ -198,7 +198,7 @@ async function withSimulated<T>(runtime: Runtime, choose: (choices: Choices) => 
   const { openSimulated } = require('../simulated-service') as typeof import('../simulated-service');
   const world = await openSimulated(runtime, FORMS);
   try {
-    return await withSettings(runtime, FORMS, world.settings, choose);
+    return await withSettings({ ...runtime, store: runtime.ownStore }, FORMS, world.settings, choose);
   } finally {
     await world.close();
   }
