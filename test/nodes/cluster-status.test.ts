@@ -573,7 +573,11 @@ describe('nodes/cluster-status', () => {
         await ask();
         assert.deepEqual(types(), []);
       }
-      ({ flow } = await bench.restart(() => simulator.world.advance(2000)));
+      const off = async () => {
+        simulator.world.advance(2000);
+        await time.pass(180);
+      };
+      ({ flow } = await bench.restart(off));
       await deploy([node({ cluster: firstId() })]);
       await settled();
       await ask();

@@ -447,7 +447,11 @@ describe('nodes/cluster-status: materials, maintenance and plates', () => {
     it('reports what happened during a restart once, as late', async () => {
       await watch([node(settings)]);
       await poll(2);
-      await restart(cause, [node(settings)]);
+      const off = async () => {
+        cause();
+        await time.pass(3 * MINUTE);
+      };
+      await restart(off, [node(settings)]);
       await time.pass(15 * MINUTE);
       assert.deepEqual(kinds().sort(), KINDS);
       const late = events.all.map(eventOf).filter(({ type }) => KINDS.includes(type));

@@ -54,7 +54,7 @@ export class PackedTexts {
 
 const NONE: readonly string[] = [];
 
-/** Time without a receiver of events after which the next runtime delivers its first events as late, ms. */
+/** Time without a receiver of events, beyond one interval, after which the next events are late, ms. */
 const LATE_AFTER = 60_000;
 
 /** Base of the memories of a cluster and of the list: their relation to the store, and the lateness of events. */
@@ -70,8 +70,8 @@ abstract class StoredMemory {
   saved = 0;
   #invalidations = 0;
   #areLate = false;
-  /** Time when the last subscriber to events left, monotonic ms. */
-  #unwatchedSince = -Infinity;
+  /** When the next poll was due after the last subscriber to events had left, monotonic ms; Infinity while there is one. */
+  #unwatchedFrom = Infinity;
   /** Whether no runtime delivered events for a while before this one took over. */
   #wasUnwatched = true;
 
@@ -93,26 +93,39 @@ abstract class StoredMemory {
     this.#invalidations++;
   }
 
-  /** Whether the next events are late: nothing received events when their changes happened. Only this class decides it. */
-  get nextEventsAreLate(): boolean {
+  /**
+   * Whether events that are found at `now` (monotonic, ms) are late: for longer than polls explain, nothing received events.
+   * Only this class decides it.
+   */
+  areEventsLate(now: number): boolean {
+    return this.#areLate || now - this.#unwatchedFrom > LATE_AFTER;
+  }
+
+  /** Whether the next observation is the first one after such a time. */
+  protected get isFirstAfterGap(): boolean {
     return this.#areLate;
   }
 
   /** Call after the checkpoint was read from the store. */
   recordLoad(): void {
     this.#areLate = this.#wasUnwatched && this.hasCheckpoint;
+    this.#unwatchedFrom = Infinity;
   }
 
-  /** Call after this runtime took over. `wasLate`: `staysLate` of its previous owner; `idle`: time without one, ms. */
+  /** Call after this runtime took over. `wasLate`: `areEventsLate` of its previous owner; `idle`: time without one, ms. */
   recordTakeover(wasLate: boolean, idle: number): void {
     this.#wasUnwatched = wasLate || idle > LATE_AFTER;
   }
 
-  /** Call after the last subscriber to events has left, at `now` (monotonic, ms). */
-  recordUnwatched(now: number): void {
-    if (!this.hasCheckpoint) return;
-    this.#areLate = true;
-    this.#unwatchedSince = now;
+  /** Call after the last subscriber to events, which had this interval (ms), has left at `now` (monotonic, ms). */
+  recordUnwatched(now: number, interval: number): void {
+    if (this.hasCheckpoint) this.#unwatchedFrom = now + interval;
+  }
+
+  /** Call once there is a subscriber to events, since `from` (monotonic, ms). Failed polls after that make nothing late. */
+  recordReturn(from: number): void {
+    this.#areLate = this.areEventsLate(from);
+    this.#unwatchedFrom = Infinity;
   }
 
   /** Call after a subscriber received the events of an observation, even if there were none. */
@@ -120,13 +133,9 @@ abstract class StoredMemory {
     this.#areLate = false;
   }
 
-  /** Whether events of another owner that takes over at `now` (monotonic, ms) are late. */
-  staysLate(now: number): boolean {
-    return this.#areLate && now - this.#unwatchedSince > LATE_AFTER;
-  }
-
   protected inheritLateness(other: StoredMemory): void {
     this.#areLate = other.#areLate;
+    this.#unwatchedFrom = other.#unwatchedFrom;
   }
 }
 
@@ -204,8 +213,8 @@ export class ClusterMemory extends StoredMemory {
     this.#staleFrom ??= lived;
   }
 
-  override recordUnwatched(now: number): void {
-    super.recordUnwatched(now);
+  override recordUnwatched(now: number, interval: number): void {
+    super.recordUnwatched(now, interval);
     if (this.#hasCheckpoint) this.recordFailure(this.livedAt(now));
   }
 
@@ -297,7 +306,7 @@ export class ClusterMemory extends StoredMemory {
    */
   absorb(seen: Observation, subscribers: readonly Thresholds[]): boolean {
     const highest = this.#highest;
-    if (!highest || this.nextEventsAreLate || this.#fingerprint === null || this.#fingerprint !== fingerprint(seen))
+    if (!highest || this.isFirstAfterGap || this.#fingerprint === null || this.#fingerprint !== fingerprint(seen))
       return false;
     const reached = seen.status.jobs.map((job, at) => Math.max(highest[at] ?? 0, progressOf(job)));
     const plates = this.#plates.map((plate) => waitingPlate(plate, seen.lived));

@@ -46,6 +46,8 @@ export class ListPoller extends PollLoop<ListResult> {
   #polledAt = -Infinity;
   #hasLeft = false;
   #memory: ListMemory | null = null;
+  /** When the first of the present subscribers came, monotonic ms; null: there is none. */
+  #watchedFrom: number | null = null;
   /** Former ids of machines, which the last list still contains. */
   #left: ReadonlySet<string> = new Set();
 
@@ -81,6 +83,8 @@ export class ListPoller extends PollLoop<ListResult> {
 
   add(subscriber: ListSubscriber): void {
     this.#subscribers.add(subscriber);
+    this.#watchedFrom ??= this.account.clock.monotonic();
+    this.#memory?.recordReturn(this.#watchedFrom);
     this.#next = -Infinity;
     this.#recall([subscriber]);
     this.account.ownership.changed();
@@ -90,7 +94,10 @@ export class ListPoller extends PollLoop<ListResult> {
 
   remove(subscriber: ListSubscriber): void {
     this.#subscribers.delete(subscriber);
-    if (this.#subscribers.size === 0) this.#memory?.recordUnwatched(this.account.clock.monotonic());
+    if (this.#subscribers.size === 0) {
+      this.#watchedFrom = null;
+      this.#memory?.recordUnwatched(this.account.clock.monotonic(), Math.max(SHORTEST, subscriber.interval));
+    }
     this.account.ownership.changed();
     this.replan();
   }
@@ -213,7 +220,7 @@ export class ListPoller extends PollLoop<ListResult> {
     if (this.#subscribers.size === 0) return;
     const { clock, checkpoints, ownership } = this.account;
     const before = memory.checkpoint;
-    const context = { at: isoTime(clock.now()), late: memory.nextEventsAreLate };
+    const context = { at: isoTime(clock.now()), late: memory.areEventsLate(clock.monotonic()) };
     const { checkpoint, events, rebounds, left } = advanceList(before, clusters, context);
     if (lock !== UNLOSABLE_LOCK && events.length > 0 && !(await isSecured(ownership, LIST, lock))) return;
     if (!isStillOwned(ownership, LIST, lock)) return;
@@ -234,6 +241,7 @@ export class ListPoller extends PollLoop<ListResult> {
       const scope = await account.scoped();
       this.#memory = scope.list;
       await account.checkpoints.loadList(scope, scope.list);
+      if (this.#watchedFrom !== null) scope.list.recordReturn(this.#watchedFrom);
       return scope.list;
     } catch (thrown) {
       this.reports.fault(null, thrown);

@@ -75,6 +75,8 @@ export class Observer {
   #scope: ScopeMemory | null = null;
   /** State under the present scope. */
   #memory: ClusterMemory | null = null;
+  /** When the first of the present subscribers to events came, monotonic ms; null: there is none. */
+  #watchedFrom: number | null = null;
 
   constructor(
     private readonly clusterId: string,
@@ -124,6 +126,7 @@ export class Observer {
       }
       this.#scope = under;
       if (!memory.loaded) await account.checkpoints.load(under, clusterId, memory);
+      if (this.#watchedFrom !== null) memory.recordReturn(this.#watchedFrom);
       return memory;
     } catch (thrown) {
       this.reports.fault(clusterId, thrown);
@@ -158,9 +161,16 @@ export class Observer {
     this.account.checkpoints.write(this.#scope, this.clusterId, memory);
   }
 
-  /** Marks the next events as late, after the last subscriber to events has left. */
-  markUnwatched(): void {
-    this.#memory?.recordUnwatched(this.account.clock.monotonic());
+  /** Call after a subscriber to events has come. */
+  markWatched(): void {
+    this.#watchedFrom ??= this.account.clock.monotonic();
+    this.#memory?.recordReturn(this.#watchedFrom);
+  }
+
+  /** Call after the last subscriber to events, which had this interval (ms), has left. */
+  markUnwatched(interval: number): void {
+    this.#watchedFrom = null;
+    this.#memory?.recordUnwatched(this.account.clock.monotonic(), interval);
   }
 
   /** Records an observation by the owner. */
@@ -259,8 +269,9 @@ export class Observer {
       this.reset();
       return true;
     }
+    const late = memory.areEventsLate(account.clock.monotonic());
     const start = () =>
-      receivers().length > 0 ? catchUp(memory) : { checkpoint: this.checkpointOf(memory), drafts: [] };
+      receivers().length > 0 ? catchUp(memory, late) : { checkpoint: this.checkpointOf(memory), drafts: [] };
     let { checkpoint: before, drafts: missed } = start();
     const open = openQuestions(before, seen);
     let answers = new Map<string, JobAnswer>();
@@ -270,7 +281,7 @@ export class Observer {
       // Subscribers may have come or left meanwhile.
       ({ checkpoint: before, drafts: missed } = start());
     }
-    const { checkpoint, drafts: current } = advance(before, seen, { answers, late: memory.nextEventsAreLate });
+    const { checkpoint, drafts: current } = advance(before, seen, { answers, late });
     const drafts = [...missed, ...current];
     if (lock !== UNLOSABLE_LOCK && hasEvents(drafts, receivers())) {
       if (!(await isSecured(account.ownership, clusterId, lock))) return false;
@@ -301,9 +312,12 @@ export class Observer {
  * The delivered checkpoint, advanced by the last undelivered observation: a job that was shown only then may leave no
  * other trace.
  */
-function catchUp({ checkpoint, undelivered }: ClusterMemory): { checkpoint: Checkpoint | null; drafts: EventDraft[] } {
+function catchUp(
+  { checkpoint, undelivered }: ClusterMemory,
+  late: boolean,
+): { checkpoint: Checkpoint | null; drafts: EventDraft[] } {
   if (!checkpoint || !undelivered) return { checkpoint, drafts: [] };
-  return advance(checkpoint, undelivered.seen, { answers: undelivered.answers, late: true });
+  return advance(checkpoint, undelivered.seen, { answers: undelivered.answers, late });
 }
 
 /** Whether any subscriber would receive an event. */

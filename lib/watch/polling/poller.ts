@@ -83,13 +83,15 @@ export class Poller extends PollLoop<PollResult> {
     if (!this.isOurs && !this.isWaitedFor) this.#lastUpdateAt = now;
     if (this.isOurs) this.#subscriptions.add(subscriber, now, { known, by });
     else this.#subscriptions.addWaiting(subscriber, known);
+    if (subscriber.events) this.#observer.markWatched();
     if (this.isOurs && subscriber.events) this.#observer.begin();
     this.replan();
   }
 
   remove(subscriber: Subscriber): void {
     if (!this.#subscriptions.remove(subscriber)) return;
-    if (subscriber.events && !this.#subscriptions.some(({ events }) => events !== null)) this.#observer.markUnwatched();
+    if (subscriber.events && !this.#subscriptions.some(({ events }) => events !== null))
+      this.#observer.markUnwatched(subscriber.interval);
     this.account.ownership.changed();
     if (this.#isUnused) this.reports.unused(this.clusterId);
     else this.replan();

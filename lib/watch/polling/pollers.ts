@@ -96,8 +96,9 @@ export class Pollers implements PollMoves {
 
   /** Delivers the event of the move. Returns false where no subscriber received it. */
   #deliverRebound(previous: string, cluster: ListedCluster, from: ClusterMemory): boolean {
-    const { checkpoint: known, nextEventsAreLate: late } = from;
-    const event = reboundEvent(previous, cluster, { at: isoTime(this.account.clock.now()), late, known });
+    const { clock } = this.account;
+    const late = from.areEventsLate(clock.monotonic());
+    const event = reboundEvent(previous, cluster, { at: isoTime(clock.now()), late, known: from.checkpoint });
     const draft: EventDraft = { event };
     const single = this.get(previous)?.eventSubscribers.filter((one) => one.wants !== 'all') ?? [];
     const toAll = this.list.deliver([event], single);

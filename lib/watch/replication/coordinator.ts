@@ -160,7 +160,7 @@ export class ReplicaCoordinator implements SharedWork {
     const unwritten = memory ? checkpoints().unwritten(memory) : null;
     return {
       ago: now - (polledAt.get(item) ?? -Infinity),
-      late: memory?.staysLate(now) ?? false,
+      late: memory?.areEventsLate(now) ?? false,
       ...(unwritten && { unwritten }),
     };
   }

@@ -1120,9 +1120,75 @@ describe('Watcher', () => {
       const first = await account.watched('C1');
       first.close();
       service.cluster('C1', jobs(job('a', 'queued')));
+      await clock.advance(3 * MINUTE);
       const again = account.watch('C1');
       await clock.advance(10_000);
       assert.deepEqual(again.lateness(), [['job.queued', true]]);
+    });
+
+    it('marks no event as late after a deploy, even if a long interval or an outage delays the next poll', async () => {
+      const interval = 600;
+      const first = await account.watched('C1', { key: 'node', interval });
+      await clock.advance(21 * MINUTE);
+      first.close();
+      await account.watcher.close();
+      account.deploy();
+      const again = account.watch('C1', { key: 'node', interval });
+      service.cluster('C1', jobs(job('a', 'queued')));
+      await clock.advance(10 * MINUTE);
+      assert.deepEqual(again.lateness(), [['job.queued', false]]);
+      again.close();
+      service.fails = () => broken();
+      const last = account.watch('C1', { key: 'node', interval });
+      await clock.advance(60 * MINUTE);
+      service.fails = () => undefined;
+      service.cluster('C1', jobs(at('a', 'printing', 10)));
+      await clock.advance(60 * MINUTE);
+      assert.deepEqual(last.lateness(), [['job.started', false]]);
+    });
+
+    it('marks no event as late between watches that come for one poll each, every 10 seconds', async () => {
+      const lateness: unknown[] = [];
+      const poll = async (): Promise<void> => {
+        const visit = account.watch('C1', { paused: true });
+        await visit.poll();
+        visit.close();
+        lateness.push(...visit.lateness());
+        await clock.advance(10_000);
+      };
+      await poll();
+      service.cluster('C1', jobs(job('a', 'queued')));
+      await poll();
+      await poll();
+      service.cluster('C1', jobs(at('a', 'printing', 10)));
+      await poll();
+      assert.deepEqual(lateness, [
+        ['job.queued', false],
+        ['job.started', false],
+      ]);
+    });
+
+    it('marks no event as late after a single list that lacks the printer', async () => {
+      service.cluster('C2');
+      const all = await account.watched(null);
+      await clock.advance(2 * MINUTE);
+      const { list } = service;
+      service.list = list.filter(({ cluster_id: id }) => id !== 'C1');
+      await clock.advance(MINUTE);
+      service.list = list;
+      service.statuses.set('C1', jobs(job('a', 'queued')));
+      await clock.advance(3 * MINUTE);
+      assert.deepEqual(all.lateness(), [['job.queued', false]]);
+    });
+
+    it('marks printers as added in time after a deploy of the only watch of all printers', async () => {
+      const first = await account.watched(null);
+      await clock.advance(0.75 * MINUTE);
+      first.close();
+      service.cluster('C2');
+      const again = await account.watched(null);
+      await clock.advance(MINUTE);
+      assert.deepEqual(again.lateness(), [['cluster.added', false]]);
     });
 
     it('reports the end of a job that only a poll right after the close of a single watch has seen', async () => {
@@ -1283,7 +1349,7 @@ describe('Watcher', () => {
       await clock.advance(10_000);
       const second = keyed('C1', { milestones: [] });
       await clock.advance(2 * MINUTE);
-      assert.deepEqual(second.lateness(), [['job.finished', true]]);
+      assert.deepEqual(second.lateness(), [['job.finished', false]]);
       assert.deepEqual(first.delivered(), []);
       end.abort(new Error('enough'));
     });

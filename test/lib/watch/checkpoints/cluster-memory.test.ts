@@ -190,7 +190,8 @@ describe('watch/checkpoints/cluster-memory', () => {
     assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), false, 'an empty history that was shown once');
     memory.record(advance(memory.checkpoint, seen).checkpoint, seen);
     assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), true);
-    memory.recordUnwatched(0);
+    memory.recordUnwatched(0, 60_000);
+    memory.recordReturn(10 * 60_000);
     assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), false, 'the first poll after a time without subscribers');
     memory.recordWatched();
     const offline = observation(answer({ is_online: false }), 1);
