@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient } from '../account/api-client';
 import type { ExplainedItem, ItemTarget, ListFilter } from '../queue/model/types';
 import { asPrintingError, PrintingError } from '../service/errors';
@@ -212,18 +213,40 @@ export class Board {
     deadline: Deadline,
   ): Promise<Pressed> {
     this.permit(action, properties);
-    return this.once(key, deadline, () => this.#options.act(action, properties, deadline));
+    const act = () => this.#options.act(action, properties, deadline);
+    return this.once(key, deadline, act, () => this.#checkRequire(action, properties));
+  }
+
+  /** Throws FORBIDDEN for requirements that no present answer gives the item, unless the board permits everything. */
+  async #checkRequire(action: string, { itemId, require }: Readonly<Record<string, unknown>>): Promise<void> {
+    if (action !== 'update' || require === undefined || this.facts.allow === 'all') return;
+    const { todo } = await this.#read();
+    const isOffered = todo
+      .flatMap(({ answers }) => answers)
+      .some(
+        (answer) =>
+          answer.action === action &&
+          answer.properties.itemId === itemId &&
+          // As the page has got it.
+          isDeepStrictEqual(JSON.parse(JSON.stringify(answer.properties.require)), require),
+      );
+    if (!isOffered) throw forbidden(action);
   }
 
   /** Throws FORBIDDEN for an action that the board does not permit. */
   permit(action: string, properties: Readonly<Record<string, unknown>>): void {
     if (isAllowed(action, properties, this.facts.allow)) return;
-    throw new PrintingError('FORBIDDEN', phrase`This board does not allow the action "${action}".`);
+    throw forbidden(action);
   }
 
-  async once(key: unknown, deadline: Deadline, act: () => Promise<void>): Promise<Pressed> {
+  async once(
+    key: unknown,
+    deadline: Deadline,
+    act: () => Promise<void>,
+    check?: () => Promise<void>,
+  ): Promise<Pressed> {
     try {
-      return await this.#presses.once(key, deadline, act);
+      return await this.#presses.once(key, deadline, act, check);
     } finally {
       this.streams.changed();
     }
@@ -310,6 +333,9 @@ export class Board {
     await this.#presses.settled();
   }
 }
+
+const forbidden = (action: string): PrintingError =>
+  new PrintingError('FORBIDDEN', phrase`This board does not allow the action "${action}".`);
 
 /** Names of the printers of a cluster whose maintenance is due; the cluster's own, if the service names none of them. */
 function maintenanceDueIn(

@@ -21,8 +21,12 @@ const LEAST: ReadonlyMap<string, Allow> = new Map([
   ['add', 'all'],
 ]);
 
-/** Properties of an item that a page may change. */
-const CHANGES = ['itemId', 'copies', 'wanted', 'perPrint', 'priority', 'deadline', 'require'];
+/** Properties of an item that a page may change; with `press`, `require` only as an answer of the board gives it. */
+const CHANGES: Readonly<Record<Allow, readonly string[]>> = {
+  look: [],
+  press: ['itemId', 'copies', 'wanted', 'priority', 'deadline', 'require'],
+  all: ['itemId', 'copies', 'wanted', 'perPrint', 'priority', 'deadline', 'require'],
+};
 
 const ORDER: readonly Allow[] = ['look', 'press', 'all'];
 
@@ -30,7 +34,7 @@ const ORDER: readonly Allow[] = ['look', 'press', 'all'];
 export function isAllowed(action: string, properties: Readonly<Record<string, unknown>>, allow: Allow): boolean {
   const least = LEAST.get(action);
   if (least === undefined || ORDER.indexOf(least) > ORDER.indexOf(allow)) return false;
-  return action !== 'update' || Object.keys(properties).every((name) => CHANGES.includes(name));
+  return action !== 'update' || Object.keys(properties).every((name) => CHANGES[allow].includes(name));
 }
 
 /** Reads a press from the body of a request. Throws INVALID_INPUT, also for one that is deeper or larger than any press. */

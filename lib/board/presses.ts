@@ -38,13 +38,21 @@ export class Presses {
     this.#boardId = boardId;
   }
 
-  /** Rejects if the key may be used again: it is malformed, can't be saved, or the press was cut off. */
-  async once(key: unknown, deadline: Deadline, act: () => Promise<void>): Promise<Pressed> {
+  /**
+   * Rejects if the key may be used again: it is malformed, can't be saved, or the press was cut off, or `check` rejects, which
+   * is called before the press begins for the first time.
+   */
+  async once(
+    key: unknown,
+    deadline: Deadline,
+    act: () => Promise<void>,
+    check?: () => Promise<void>,
+  ): Promise<Pressed> {
     if (typeof key !== 'string' || !KEY.test(key))
       throw new PrintingError('INVALID_INPUT', phrase`The press has no key: reload the page.`);
     const known = this.#known.get(key);
     if (known) return { ...(await deadline.wait(known)), isRepeat: true };
-    const pressing = this.#press(key, deadline, act);
+    const pressing = this.#press(key, deadline, act, check);
     this.#known.set(key, pressing);
     try {
       return await pressing;
@@ -58,7 +66,12 @@ export class Presses {
     await Promise.allSettled(this.#known.values());
   }
 
-  async #press(key: string, deadline: Deadline, act: () => Promise<void>): Promise<Pressed> {
+  async #press(
+    key: string,
+    deadline: Deadline,
+    act: () => Promise<void>,
+    check?: () => Promise<void>,
+  ): Promise<Pressed> {
     const id: Key = ['board-press', this.#boardId, key];
     const lock: Key = ['board-press-lock', this.#boardId, key];
     return this.#store.waitForLock(
@@ -66,6 +79,7 @@ export class Presses {
       async () => {
         const before = await this.#store.get<PressRecord>(id);
         if (before?.outcome) return { outcome: read(before.outcome), isRepeat: true };
+        if (!before) await check?.();
         await this.#save(id, { version: 1, outcome: null });
         const outcome = await act().then(
           (): Outcome<Sentence> => ({ ok: true }),

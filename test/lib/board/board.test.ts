@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { Board, type BoardOptions } from '../../../lib/board/board';
 import type { BoardItem } from '../../../lib/board/shapes';
+import { MemoryStore } from '../../../lib/state/memory-store';
+import { Deadline } from '../../../lib/time/deadline';
 import type { Sentence } from '../../../lib/words/sentence';
 import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';
@@ -23,14 +25,18 @@ describe('lib/board/board', () => {
   let read: string[];
   let items: BoardItem<Sentence>[];
   let board: Board;
+  let facts: { allow: string };
+  let todo: object[];
+  let acts: unknown[];
 
   beforeEach(() => {
-    [read, items] = [[], [item('a')]];
+    [read, items, todo, acts] = [[], [item('a')], [], []];
+    facts = { version: '1', title: 'Board', allow: 'look', hasQueue: true, currency: null } as typeof facts;
     board = new Board({
       ...{
         boardId: 'b',
         clock: new ManualClock(),
-        store: {},
+        store: new MemoryStore(),
         service: {},
         signIn: { onChange: () => () => undefined },
       },
@@ -39,7 +45,7 @@ describe('lib/board/board', () => {
         board: async () => {
           read.push('board');
           await new Promise(setImmediate);
-          return { at: '', printers: [], items: [], orders: [], todo: [], counts: {}, forecast: null };
+          return { at: '', printers: [], items: [], orders: [], todo, counts: {}, forecast: null };
         },
         list: async ({ from, limit }: { from: number; limit: number }) => {
           read.push('list');
@@ -48,13 +54,41 @@ describe('lib/board/board', () => {
         },
         count: () => Promise.resolve(items.length),
       },
-      facts: { version: '1', title: 'Board', allow: 'look', hasQueue: true, currency: null },
+      facts,
       takePicture: () => Promise.reject(new Error('no camera')),
-      act: () => Promise.resolve(),
+      act: (_: string, properties: object) => Promise.resolve(void acts.push(properties)),
       translate: (language: string) => (sentence: Sentence) => `${language} ${String(sentence)}`,
     } as unknown as BoardOptions);
   });
   afterEach(() => board.close());
+
+  it('changes what an item requires as one of its answers does, and not otherwise', async () => {
+    const offered = { itemId: 'i', require: { tags: ['food-safe'], printers: ['c'] } };
+    todo = [{ answers: [{ action: 'remove', properties: { itemId: 'i' } }] }];
+    todo.push({
+      answers: [{ action: 'update', properties: { ...offered, require: { ...offered.require, models: undefined } } }],
+    });
+    let count = 0;
+    const press = async (properties: Record<string, unknown>, key = `key-${++count}`.padEnd(20, '-')) => {
+      const deadline = new Deadline(new ManualClock(), { ms: 1000 });
+      const { outcome, isRepeat } = await board.press({ key, action: 'update', properties }, deadline);
+      return [outcome.ok, isRepeat];
+    };
+    facts.allow = 'press';
+    const { tags, printers } = offered.require;
+    for (const wrong of [null, {}, { printers }, { tags, printers: ['d'] }, { tags: [], printers }])
+      await assert.rejects(press({ itemId: 'i', require: wrong }), { code: 'FORBIDDEN' });
+    await assert.rejects(press({ ...offered, itemId: 'other' }), { code: 'FORBIDDEN' });
+    assert.deepEqual(acts, []);
+    assert.deepEqual(await press({ itemId: 'i', require: { printers, tags } }, 'the-same-key-of-it'), [true, false]);
+    assert.deepEqual(await press({ itemId: 'i', priority: 3 }), [true, false]);
+    // It has helped, so it is offered no more.
+    todo = [];
+    assert.deepEqual(await press({ itemId: 'i', require: { printers, tags } }, 'the-same-key-of-it'), [true, true]);
+    assert.equal(acts.length, 2);
+    facts.allow = 'all';
+    assert.deepEqual(await press({ itemId: 'i', require: {} }), [true, false]);
+  });
 
   const many = <T>(ask: () => Promise<T>) => Promise.all(Array.from({ length: 50 }, ask));
 

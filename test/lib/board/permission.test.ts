@@ -26,6 +26,8 @@ describe('lib/board/permission', () => {
       true,
     );
     assert.equal(isAllowed('update', { itemId: 'i', require: { printers: ['p'] } }, 'press'), true);
+    assert.equal(isAllowed('update', { itemId: 'i', perPrint: 2 }, 'press'), false);
+    assert.equal(isAllowed('update', { itemId: 'i', perPrint: 2 }, 'all'), true);
     assert.equal(isAllowed('update', { itemId: 'i', owner: 'somebody' }, 'all'), false);
     assert.equal(isAllowed('update', { itemId: 'i', alternatives: [] }, 'all'), false);
   });
