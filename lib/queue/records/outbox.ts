@@ -119,23 +119,24 @@ export class Outbox {
     await Promise.allSettled(this.#underWay);
   }
 
-  /** Says which events were told under a lease that this runtime has lost, or left. Never rejects. */
-  async leave(): Promise<void> {
+  /** Says which events were told under a lease that this runtime has lost, or left. Resolves with false if it can't. */
+  async leave(): Promise<boolean> {
     this.#leaves.stop();
     const lease = this.#lease;
     const telling = this.#source.telling();
-    if (lease === null || !telling) return;
+    if (lease === null || !telling) return true;
     const told = new Set([...this.#claimed].filter((id) => this.#delivered.has(id)));
     try {
       if (this.#claimed.size > 0) await telling.settle(lease, told);
     } catch {
-      return;
+      return false;
     }
-    if (this.#lease !== lease) return;
+    if (this.#lease !== lease) return true;
     this.#leaves.succeeded();
     this.#lease = null;
     this.#claimed.clear();
     this.#delivered.clear();
+    return true;
   }
 
   /** Never rejects. */
@@ -147,8 +148,7 @@ export class Outbox {
     if (this.#lease !== null && this.#lease !== number) {
       // Only a new lease ends the pause.
       if (number === null && this.#leaves.isArmed) return;
-      await this.leave();
-      if (this.#lease !== null) return this.#leaves.plan(() => this.deliver());
+      if (!(await this.leave())) return this.#leaves.plan(() => this.deliver());
     }
     if (number === null) return;
     this.#lease = number;
