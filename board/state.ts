@@ -68,9 +68,10 @@ function apply(change: Change): void {
     const changed = change.sections?.[section];
     if (!changed) continue;
     const before = entries[section];
-    const found = { get: (id: string): unknown => changed.set?.[id] ?? before.get(id) };
+    // An id may be any text, such as `constructor`.
+    const set = new Map(Object.entries(changed.set ?? {}));
     const ids = changed.ids ?? [...before.keys()];
-    entries[section] = new Map(ids.map((id) => [id, found.get(id)]));
+    entries[section] = new Map(ids.map((id) => [id, set.get(id) ?? before.get(id)]));
     lists[section] = [...entries[section].values()].filter((entry) => entry !== undefined);
   }
   const values = change.values ? ({ ...state.values, ...change.values } as Values) : state.values;

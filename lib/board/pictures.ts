@@ -12,8 +12,8 @@ const LONGEST = 60_000;
 const PAUSES = { first: 60_000, longest: 900_000 };
 /** Time without a look after which a picture is dropped, ms. */
 const KEPT = 15 * 60_000;
-/** Bytes of the pictures of ended prints to keep, the newest first. */
-const KEPT_BYTES = 32 * 1024 * 1024;
+/** Bytes of pictures to keep, the newest first: those of the printers, and those of ended prints. */
+const KEPT_BYTES = { printers: 64 * 1024 * 1024, ends: 32 * 1024 * 1024 };
 /** Pictures that are taken at a time. */
 const AT_A_TIME = 4;
 
@@ -42,8 +42,7 @@ interface PicturesOptions {
 }
 
 interface Shelf {
-  picture: Picture | null;
-  /** The print that the picture shows. */
+  /** The print that the last picture shows. */
   print: string | null;
   /** Monotonic, ms. */
   lookedAt: number;
@@ -56,6 +55,8 @@ interface Shelf {
 export class Pictures {
   readonly #options: PicturesOptions;
   readonly #shelves = new Map<string, Shelf>();
+  /** By printer, and by print; the newest last. */
+  readonly #pictures = new Map<string, Picture>();
   readonly #ends = new Map<string, Picture>();
   readonly #slots = new Semaphore(AT_A_TIME);
   readonly #closing = new AbortController();
@@ -66,7 +67,7 @@ export class Pictures {
 
   /** The last picture of a printer. */
   of(id: string): Picture | null {
-    return this.#shelves.get(id)?.picture ?? null;
+    return this.#pictures.get(id) ?? null;
   }
 
   /** The picture after the end of a print, by its `clusterJobId`. */
@@ -78,37 +79,30 @@ export class Pictures {
   look(subjects: readonly Subject[]): void {
     const now = this.#options.clock.monotonic();
     for (const [id, shelf] of this.#shelves)
-      if (!shelf.isTaking && now - shelf.lookedAt > KEPT) this.#shelves.delete(id);
+      if (!shelf.isTaking && now - shelf.lookedAt > KEPT) {
+        this.#shelves.delete(id);
+        this.#pictures.delete(id);
+      }
     for (const subject of subjects) {
       const shelf = this.#shelf(subject.id);
       shelf.lookedAt = now;
-      if (isDue(shelf, subject, now)) void this.#take(shelf, subject);
+      if (isDue(shelf, subject, this.#pictures.has(subject.id), now)) void this.#take(shelf, subject);
     }
   }
 
   close(): void {
     this.#closing.abort(new Error('closed'));
     this.#shelves.clear();
+    this.#pictures.clear();
   }
 
   #shelf(id: string): Shelf {
     const shelf: Shelf = this.#shelves.get(id) ?? {
-      ...{ picture: null, print: null, lookedAt: 0 },
+      ...{ print: null, lookedAt: 0 },
       ...{ askedAt: -Infinity, failures: 0, isTaking: false },
     };
     this.#shelves.set(id, shelf);
     return shelf;
-  }
-
-  #keepEnd(print: string, picture: Picture): void {
-    this.#ends.set(print, picture);
-    let bytes = 0;
-    for (const { image } of this.#ends.values()) bytes += image.length;
-    for (const [oldest, { image }] of this.#ends) {
-      if (bytes <= KEPT_BYTES) return;
-      bytes -= image.length;
-      this.#ends.delete(oldest);
-    }
   }
 
   /** Never rejects. */
@@ -119,8 +113,9 @@ export class Pictures {
     shelf.askedAt = clock.monotonic();
     try {
       const work = (deadline: Deadline) => take(subject, deadline);
-      shelf.picture = await this.#slots.hold(() => underDeadline(clock, { ms: LONGEST, parent }, work));
-      if (shelf.print && subject.print === null) this.#keepEnd(shelf.print, shelf.picture);
+      const picture = await this.#slots.hold(() => underDeadline(clock, { ms: LONGEST, parent }, work));
+      keep(this.#pictures, subject.id, picture, KEPT_BYTES.printers);
+      if (shelf.print && subject.print === null) keep(this.#ends, shelf.print, picture, KEPT_BYTES.ends);
       shelf.print = subject.print;
       shelf.failures = 0;
       guard(changed)();
@@ -132,10 +127,23 @@ export class Pictures {
   }
 }
 
-function isDue(shelf: Shelf, { isOnline, print }: Subject, now: number): boolean {
+/** Keeps a picture, and drops the oldest ones beyond so many bytes. */
+function keep(pictures: Map<string, Picture>, id: string, picture: Picture, most: number): void {
+  pictures.delete(id);
+  pictures.set(id, picture);
+  let bytes = 0;
+  for (const { image } of pictures.values()) bytes += image.length;
+  for (const [oldest, { image }] of pictures) {
+    if (bytes <= most) return;
+    bytes -= image.length;
+    pictures.delete(oldest);
+  }
+}
+
+function isDue(shelf: Shelf, { isOnline, print }: Subject, hasPicture: boolean, now: number): boolean {
   if (shelf.isTaking || !isOnline) return false;
   const isAfterEnd = shelf.print !== null && print === null;
   const pause = shelf.failures > 0 ? waitBefore(shelf.failures - 1, PAUSES) : isAfterEnd ? 0 : APART;
   if (now - shelf.askedAt < pause) return false;
-  return shelf.picture === null || print !== null || isAfterEnd;
+  return !hasPicture || print !== null || isAfterEnd;
 }

@@ -9,6 +9,7 @@ import type { Outcome } from '../../lib/board/shapes';
 import type { Sink } from '../../lib/board/streams';
 import type { BoardToken } from '../../lib/board/token';
 import { asPrintingError, PrintingError } from '../../lib/service/errors';
+import { record } from '../../lib/service/json-readers';
 import type { Clock } from '../../lib/time/clock';
 import { type Deadline, underDeadline } from '../../lib/time/deadline';
 import { phrase, Sentence } from '../../lib/words/sentence';
@@ -148,7 +149,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
   'GET /board.json': async ({ board, response, language }) => response.type('json').send(await board.whole(language)),
   'POST /press': press,
   'POST /look': async ({ board, request, response }) => {
-    const { printers } = (await bodyOf(request)) as { printers?: unknown };
+    const { printers } = record(await bodyOf(request)) ?? {};
     await board.look(Array.isArray(printers) ? printers.filter((id) => typeof id === 'string').slice(0, 1_000) : []);
     response.status(204).end();
   },
@@ -311,7 +312,7 @@ async function bodyOf(request: Request): Promise<unknown> {
   // A form of another page can't send this type.
   if (!request.is('application/json')) throw malformed();
   // Node-RED may have a parser of its own before its routes.
-  if (request.body !== undefined && Object.keys(request.body as object).length > 0) return request.body;
+  if (Object.keys((request.body ?? {}) as object).length > 0) return request.body;
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of request as AsyncIterable<Buffer>) {

@@ -534,6 +534,14 @@ describe('nodes/board', () => {
   });
 
   describe('pictures', () => {
+    it('of no printer are taken for a look at none', async () => {
+      await deploy();
+      const headers = { 'Content-Type': 'application/json' };
+      for (const body of ['null', '5', '[]', '{"printers":null}', '{"printers":[null]}'])
+        assert.equal((await ask('/print-board/look', { method: 'POST', headers, body })).status, 204);
+      assert.equal(simulator.requests.count('printerAction'), 0);
+    });
+
     it('are taken while somebody looks, once for all pages', async () => {
       startPrint();
       await deploy();

@@ -13,16 +13,17 @@ describe('lib/board/pictures', () => {
   let pictures: Pictures;
   let fails: boolean;
   let changes: number;
+  let size: number;
   beforeEach(() => {
     clock = new ManualClock();
-    [taken, fails, changes] = [[], false, 0];
+    [taken, fails, changes, size] = [[], false, 0, 1];
     pictures = new Pictures({
       clock,
       changed: () => changes++,
       take: async ({ id }): Promise<Picture> => {
         taken.push(id);
         if (fails) throw new Error('no camera');
-        return { image: Buffer.from(id), contentType: 'image/jpeg', takenAt: String(taken.length) };
+        return { image: Buffer.alloc(size, id), contentType: 'image/jpeg', takenAt: String(taken.length) };
       },
     });
   });
@@ -43,6 +44,23 @@ describe('lib/board/pictures', () => {
     assert.deepEqual([taken, changes], [['p'], 1]);
     assert.equal(pictures.of('p')?.image.toString(), 'p');
     assert.equal(pictures.of('other'), null);
+  });
+
+  it('keeps 64 MiB of them, the newest first', async () => {
+    size = 5 * 1024 * 1024;
+    const ids = Array.from({ length: 20 }, (_, nth) => `p${nth}`);
+    await look(10, ...ids.map((id) => subject({ id, print: 'job' })));
+    assert.deepEqual(
+      ids.filter((id) => pictures.of(id)),
+      ids.slice(-12),
+    );
+    // The one that was missing is the newest now.
+    await clock.advance(30_000);
+    await look(10, subject({ id: 'p0', print: 'job' }));
+    assert.deepEqual(
+      ids.filter((id) => pictures.of(id)),
+      ['p0', ...ids.slice(-11)],
+    );
   });
 
   it('takes one every 30 seconds while it prints, for all who look', async () => {
