@@ -9,7 +9,7 @@ import { FileCalls } from '../files/file-calls';
 import { openScratch } from '../files/scratch';
 import { codeOf } from '../http/retry';
 import { PrintingError } from '../service/errors';
-import { nextTurn } from '../time/concurrency';
+import { nextTurn, Turns } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { guard } from '../time/guard';
 import { phrase } from '../words/sentence';
@@ -241,8 +241,8 @@ function unwritable(cause: unknown): never {
 
 /** Most bytes of a stream that are kept for a resend: about the number that a broken connection may have swallowed. */
 const MOST_BYTES_KEPT = 8 * 1024 * 1024;
-/** Most kept parts, as each costs memory of its own, however small it is. */
-const MOST_PARTS_KEPT = 4096;
+/** Least bytes of a part, except for the last one: each part costs time and memory of its own. */
+const LEAST_PART = 64 * 1024;
 
 /** Content of a stream, whose bytes can be read once; only the latest can be read again. */
 export function streamContent(stream: Readable, size: number, name: string, deadline: Deadline): Content {
@@ -271,12 +271,15 @@ class StreamTail {
   #start = 0;
   #end = 0;
   #pulling: Promise<boolean> | undefined;
+  readonly #turns: Turns;
 
   constructor(
     private readonly stream: Readable,
     private readonly name: string,
     private readonly deadline: Deadline,
-  ) {}
+  ) {
+    this.#turns = new Turns(deadline.clock);
+  }
 
   get start(): number {
     return this.#start;
@@ -317,10 +320,19 @@ class StreamTail {
   async #next(): Promise<boolean> {
     try {
       this.#iterator ??= (this.stream as AsyncIterable<unknown>)[Symbol.asyncIterator]();
-      const next = await this.#iterator.next();
-      if (next.done) return false;
-      const part = bytesOf(next.value, this.stream.readableEncoding);
-      if (part.length > 0) this.#parts.push(part);
+      const pieces: Buffer[] = [];
+      for (let size = 0; size < LEAST_PART;) {
+        // The pieces may be single bytes or lines.
+        await this.#turns.next();
+        const next = await this.#iterator.next();
+        if (next.done) break;
+        const piece = bytesOf(next.value, this.stream.readableEncoding);
+        size += piece.length;
+        pieces.push(piece);
+      }
+      const part = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
+      if (!part || part.length === 0) return false;
+      this.#parts.push(part);
       this.#end += part.length;
       this.#dropOldest();
       return true;
@@ -334,8 +346,7 @@ class StreamTail {
   #dropOldest(): void {
     for (;;) {
       const [oldest] = this.#parts;
-      const isSpare = oldest && this.#end - this.#start - oldest.length >= MOST_BYTES_KEPT;
-      if (!oldest || !(isSpare || this.#parts.length > MOST_PARTS_KEPT)) return;
+      if (!oldest || this.#end - this.#start - oldest.length < MOST_BYTES_KEPT) return;
       this.#parts.shift();
       this.#start += oldest.length;
     }

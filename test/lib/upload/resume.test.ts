@@ -256,6 +256,13 @@ describe('upload/send: an interrupted upload', () => {
       assert.equal(storedHash(await send(stream(bytes))), sha256(bytes));
       assert.equal(count('registerUpload'), 1);
     });
+
+    it('resumes a stream of lines, which are gathered', async () => {
+      const bytes = randomBytes(3 * MIB);
+      breakAt(2 * MIB);
+      assert.equal(storedHash(await send(stream(bytes, 29))), sha256(bytes));
+      assert.equal(count('registerUpload'), 1);
+    });
   });
 
   describe('at a store without sessions that mistakes the query for the file', () => {
