@@ -213,15 +213,18 @@ const tagsOf = (note: string | null): string[] => {
   return [...new Set(words.flatMap((word) => (word.length > 1 && word.startsWith('#') ? word.slice(1) : [])))];
 };
 
+/** A stored status. Earlier versions did not store all of its fields. */
+type StoredStatus = Omit<ClusterStatus, 'displayStatus' | 'hasHistory'> &
+  Partial<Pick<ClusterStatus, 'displayStatus' | 'hasHistory'>>;
+
 /** Returns a stored status, with its current job among its jobs again; null for anything but a record. */
 export function storedStatus(stored: unknown): ClusterStatus | null {
-  const status = record(stored) as ClusterStatus | null;
+  const status = record(stored) as StoredStatus | null;
   if (!status) return null;
   const current = status.current?.clusterJobId ?? null;
   const [jobs, history] = [status.jobs, status.history].map((listed) => (list(listed) as PrintJob[]).map(storedJob));
   return {
     ...status,
-    // Earlier versions did not store it.
     displayStatus: status.displayStatus ?? null,
     hasHistory: status.hasHistory ?? (history ?? []).length > 0,
     jobs: jobs ?? [],

@@ -403,7 +403,7 @@ export function holdStream(stream: Readable, signal: AbortSignal): () => void {
 }
 
 /** Whether a stream is a request to this server, such as of an http-in node. Only the answer to a request has a status. */
-const isRequest = (stream: Readable): boolean => stream instanceof IncomingMessage && stream.statusCode === null;
+const isRequest = (stream: Readable): boolean => stream instanceof IncomingMessage && !stream.statusCode;
 
 /** Discards the rest. To destroy a request would break the connection, which its answer needs. The server limits its time. */
 function drain(stream: Readable): void {

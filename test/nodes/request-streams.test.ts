@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { NodeMessage } from 'node-red';
 import { clustersOf, codeOf, NodeBench } from './support';
 
 const NODES = {
@@ -33,7 +32,7 @@ for (const [name, settings] of Object.entries(NODES))
       const clusterId = searchParams.get('cluster') ?? clustersOf(bench.simulator)[0]?.clusterId;
       const [filename, printKey] = [searchParams.get('name'), searchParams.get('key') ?? ''];
       const msg = { req, res, payload: req, fileSize, filename, clusterId, printKey };
-      const { error } = await bench.run(msg as unknown as NodeMessage);
+      const { error } = await bench.run(msg);
       res.end(error ? codeOf(error) : 'done');
     }
     const send = (query: string, size: number): Promise<string> =>

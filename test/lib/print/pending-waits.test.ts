@@ -41,7 +41,7 @@ describe('print/pending-waits', () => {
       isAway = false;
       store = new MemoryStore();
       const update = store.update.bind(store);
-      store.update = (...change) => (isAway ? Promise.reject(new Error('away')) : update(...change)) as never;
+      store.update = (...change) => (isAway ? Promise.reject(new Error('away')) : update(...change));
       kept = open();
     });
     afterEach(() => kept.close());
