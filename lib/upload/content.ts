@@ -192,11 +192,13 @@ function notReadable(path: string, cause: unknown): PrintingError {
 
 /**
  * Compresses the content into a private temporary file, as its size must be known before the first byte is sent.
- * Closing deletes the file. `onRead` receives the chunks before compression.
+ * Closing deletes the file. `onRead` receives the chunks before compression; `check` throws if so many compressed bytes are
+ * too many, as a stream may not end before the disk is full.
  */
 export async function compress(
   content: Content,
   onRead: (chunk: Buffer) => void,
+  check: (size: number) => void,
   deadline: Deadline,
 ): Promise<Content> {
   const { calls, handle, close } = await openScratch(deadline).catch(unwritable);
@@ -210,8 +212,9 @@ export async function compress(
   };
   const write = async (parts: AsyncIterable<Buffer>) => {
     for await (const part of parts) {
-      await calls.run(() => handle.writeFile(part));
       size += part.length;
+      check(size);
+      await calls.run(() => handle.writeFile(part));
     }
   };
   try {

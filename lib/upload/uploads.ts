@@ -297,7 +297,7 @@ export class Uploads {
     if (!job.packs) return this.#store(job, content);
 
     const sourceHash = createHash('sha256');
-    const packed = await compress(content, (chunk) => sourceHash.update(chunk), options.deadline);
+    const packed = await compress(content, (chunk) => sourceHash.update(chunk), checkSize, options.deadline);
     try {
       return await this.#store(job, packed, sourceHash.digest('hex'));
     } finally {

@@ -14,9 +14,10 @@ import { Http } from '../../../lib/http/http';
 import { type ErrorCode, PrintingError, refusalError, withIds } from '../../../lib/service/errors';
 import { TOOLPATHS } from '../../../lib/service/file-types';
 import type { UploadProgress, UploadStage } from '../../../lib/upload/progress';
-import type { Source } from '../../../lib/upload/content';
+import { bytesContent, compress, type Source } from '../../../lib/upload/content';
 import { Uploads, type UploadOptions, type UploadsDeps } from '../../../lib/upload/uploads';
-import { Deadline } from '../../../lib/time/deadline';
+import { systemClock } from '../../../lib/time/clock';
+import { Deadline, underDeadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { printingError } from '../../helpers/printing-error';
@@ -560,6 +561,20 @@ describe('upload/uploads', () => {
       const began = new Error('it began');
       const onStage = () => setImmediate(() => controller.abort(began));
       await assert.rejects(send(source, { compress: true, signal: controller.signal, onStage }), /it began/);
+    });
+
+    it('ends as soon as the compressed file is too large', async () => {
+      const tooMany = new Error('too many');
+      const sizes: number[] = [];
+      const check = (size: number) => {
+        sizes.push(size);
+        if (size > 1024 ** 2) throw tooMany;
+      };
+      const compressing = underDeadline(systemClock, {}, (deadline) =>
+        compress(bytesContent(randomBytes(4 * 1024 ** 2), 'big.gcode'), () => undefined, check, deadline),
+      );
+      await assert.rejects(compressing, (error: Error) => error === tooMany || error.cause === tooMany);
+      assert.ok((sizes.at(-1) ?? 0) < 2 * 1024 ** 2);
     });
 
     it('leaves no temporary file when the upload fails', async () => {
