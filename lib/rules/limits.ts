@@ -53,6 +53,8 @@ export const TEXT = {
   field: 16_000,
   /** Text that is matched with a pattern. */
   matched: 2_000,
+  /** A print key; a longer one is rejected. It is stored, and compared with all others. */
+  printKey: 1_000,
   /** Shown to people: a status, the sentence of an error. */
   shown: 300,
   /** The service's text inside a sentence. */

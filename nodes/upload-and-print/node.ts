@@ -3,12 +3,14 @@ import type { Client } from '../../lib/client';
 import type { LateResults } from '../../lib/print/late-results';
 import { plainProperties } from '../../lib/print/plain-properties';
 import { type Awaited, printResult, type PrintResult, type Progress } from '../../lib/print/print-request';
-import { asPrintingError } from '../../lib/service/errors';
+import { TEXT } from '../../lib/rules/limits';
+import { asPrintingError, PrintingError } from '../../lib/service/errors';
 import { stateOf } from '../../lib/service/job-words';
 import { readMediaType } from '../../lib/service/file-types';
 import type { PrinterFilter } from '../../lib/service/printer-filter';
 import type { Scope } from '../../lib/state/store';
 import { Turns } from '../../lib/time/concurrency';
+import { phrase } from '../../lib/words/sentence';
 import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
 import { addJobTexts } from '../shared/job-texts';
@@ -126,7 +128,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
         source: () => readPrintSource(RED, this, settings, msg, jobName),
         jobName,
         mediaType: isUploaded ? readMediaType(msg.mediaType) : undefined,
-        printKey: (print && (await readGivenText(RED, this, settings.printKey, msg))) || '',
+        printKey: print ? checkPrintKey((await readGivenText(RED, this, settings.printKey, msg)) ?? '') : '',
         startNow: settings.startNow,
         waitFor: settings.waitFor,
         compress: settings.compress,
@@ -208,4 +210,13 @@ function resultText({ job, printed, status, dryRun, duplicate }: PrintResult): S
   if (stateOf({ status, serviceState: null }, null) === 'approval')
     return { fill: 'yellow', shape: 'ring', key: 'attention' };
   return green(job ? 'finished' : 'dispatched');
+}
+
+/** Returns the print key. Throws INVALID_INPUT for one that nobody means: every message with a key writes it several times. */
+function checkPrintKey(key: string): string {
+  if (key.length <= TEXT.printKey) return key;
+  throw new PrintingError(
+    'INVALID_INPUT',
+    phrase`The property ${'printKey'} has more than ${TEXT.printKey} characters: shorten it.`,
+  );
 }

@@ -522,6 +522,13 @@ describe('nodes/upload-and-print', () => {
       assert.equal(result(await printed(payload({ printKey: 'order 8' }))).duplicate, false);
     });
 
+    it('refuses a print key of more than 1,000 characters', async () => {
+      await deploy();
+      await failed(payload({ printKey: 'k'.repeat(1001) }), 'INVALID_INPUT', /printKey has more than 1000 characters/);
+      assert.deepEqual([count('registerUpload'), count('print')], [0, 0]);
+      await printed(payload({ printKey: 'k'.repeat(1000) }));
+    });
+
     it('prints nothing if the setting of the key, or of the printer, has no value', async () => {
       await deploy({ printKey: 'order.id', printKeyType: 'msg' });
       await failed(payload({ order: {} }), 'INVALID_INPUT', /The setting printKey reads msg\.order\.id/);
