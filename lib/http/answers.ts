@@ -70,13 +70,27 @@ function frameOf(bytes: Buffer, member: number | null, open: number, to: number)
     return isWhole ? (list: unknown[]): unknown => list : null;
   }
   const start = object(`${decodeText(bytes.subarray(0, open))}[]}`);
-  const [name] = Object.keys(object(`{${bytes.toString('utf8', member, open)}[]}`) ?? {});
+  const name = nameOf(bytes, member, open);
   const rest = END_OF_OBJECT.test(after) ? {} : object(after.replace(NEXT_MEMBER, '{'));
   const isEmpty = rest !== null && Object.keys(rest).length === 0 && !END_OF_OBJECT.test(after);
   if (!start || name === undefined || !rest || isEmpty) return null;
   // Like JSON.parse, a repeated name keeps the place of its first value and has its last value.
   return (list: unknown[]): unknown => ({ ...start, [name]: list, ...rest });
 }
+
+/** Name of the member that begins at `member` and contains the list that opens at `open`. */
+const nameOf = (bytes: Buffer, member: number, open: number): string | undefined =>
+  Object.keys(object(`{${bytes.toString('utf8', member, open)}[]}`) ?? {})[0];
+
+/**
+ * Whether an answer has more than ANSWER.piece values, and its long list is neither the whole answer nor its `data`. Only those
+ * two are read and copied in parts.
+ */
+export const isLongElsewhere = (bytes: Buffer, { list, elements }: Pick<AnswerShape, 'list' | 'elements'>): boolean =>
+  elements > ANSWER.piece &&
+  list !== null &&
+  list.member !== null &&
+  nameOf(bytes, list.member, list.from - 1) !== 'data';
 
 const object = (text: string): object | null => {
   const value = asJson(text);

@@ -3,7 +3,16 @@ import { ANSWER } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
-import { AnswerShape, decodersOf, decodeText, Decoding, elementsOf, limitBetween, parseAnswer } from './answers';
+import {
+  AnswerShape,
+  decodersOf,
+  decodeText,
+  Decoding,
+  elementsOf,
+  isLongElsewhere,
+  limitBetween,
+  parseAnswer,
+} from './answers';
 import { GrowingBytes } from './growing-bytes';
 
 /** Flattens headers from undici: a repeated one is joined by commas. */
@@ -136,6 +145,7 @@ export class WholeText implements Handler {
     const checkDeadline = () => {
       if (this.deadline?.aborted) throw this.deadline.reason as Error;
     };
+    if (isLongElsewhere(bytes, this.#shape)) throw this.#tooLarge();
     const parsed = parseAnswer(bytes, this.#shape, checkDeadline);
     const body = parsed instanceof Promise ? ((await parsed) as unknown) : parsed;
     const elements = bytes.length > ANSWER.short ? this.#shape.elements : elementsOf(body);

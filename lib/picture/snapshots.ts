@@ -6,7 +6,7 @@ import { readClusterStatus, statusRecord } from '../service/cluster';
 import { asPrintingError, type Ids, printerOffline, PrintingError, withIds } from '../service/errors';
 import { record } from '../service/json-readers';
 import { type Clock, isoTime } from '../time/clock';
-import { SingleFlight } from '../time/concurrency';
+import { copyInTurns, nextTurn, Semaphore, SingleFlight } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import type { ClusterList } from '../watch/polling/cluster-list';
 import type { StatusReader } from '../watch/polling/status-reader';
@@ -64,6 +64,8 @@ interface SnapshotsDeps {
 export class Snapshots {
   readonly #printers = new SingleFlight<FoundPrinter>();
   readonly #pictures = new SingleFlight<Snapshot, Progress>();
+  /** Copies are made one after the other: any number of callers may share a picture. */
+  readonly #copies = new Semaphore(1);
 
   constructor(private readonly deps: SnapshotsDeps) {}
 
@@ -92,7 +94,7 @@ export class Snapshots {
         (shared, reportAll) => this.#picture(clusterId, printer, maxBytes, shared, reportAll),
         { deadline, onProgress: report },
       );
-      return { ...picture, image: Buffer.from(picture.image), raw: structuredClone(picture.raw) };
+      return await deadline.wait(this.#copies.hold(() => copyOf(picture, deadline.clock)));
     } catch (thrown) {
       throw withIds(atLimit(asPrintingError(thrown), status, WHAT), ids);
     }
@@ -128,6 +130,12 @@ export class Snapshots {
     const { actionId, raw } = action;
     return { clusterId, printerId, image: bytes, contentType, filename, actionId, takenAt, raw };
   }
+}
+
+/** A caller's own copy, made in a turn of its own. */
+async function copyOf(picture: Snapshot, clock: Clock): Promise<Snapshot> {
+  await nextTurn();
+  return { ...picture, image: Buffer.from(picture.image), raw: await copyInTurns(picture.raw, clock) };
 }
 
 export interface FoundPrinter {

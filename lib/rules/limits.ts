@@ -11,13 +11,13 @@ export const ANSWER = {
   bytes: 8 * 1024 * 1024,
   /** Nesting of objects and arrays: `structuredClone` and all readers of an answer recurse. */
   depth: 64,
-  /** Values at all levels together. */
+  /** Values at all levels together, of an answer that is a list or has one as its `data`. */
   elements: 500_000,
   /** Entries of its list. Each becomes a record of some thirty fields, however bare it is. */
   entries: 5_000,
   /** Bytes up to which an answer is short: it is parsed before its values are counted. It can have no more than `piece`. */
   short: 32 * 1024,
-  /** Values parsed at once: an entry of a list, or an answer that is not a list. Takes less than 100 ms. */
+  /** Values parsed and copied at once: an entry of such a list, or any other answer. Takes less than 100 ms. */
   piece: 50_000,
   /** Values, and bytes, after which a long list is split at the next entry. */
   batch: 5_000,

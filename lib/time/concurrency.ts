@@ -222,8 +222,12 @@ export class Turns {
   }
 }
 
-/** A deep copy of plain data. It may be a list of half a million values, so the event loop turns between its entries. */
+/**
+ * A deep copy of plain data. It may be a list of half a million values, so the event loop turns between its entries; anything
+ * else is copied in a turn of its own, since reading it may have taken as long.
+ */
 export async function copyInTurns(data: unknown, clock: Pick<Clock, 'monotonic'>): Promise<unknown> {
+  await nextTurn();
   if (!Array.isArray(data)) return structuredClone(data);
   const turns = new Turns(clock);
   const copy: unknown[] = [];

@@ -60,7 +60,12 @@ export abstract class PollLoop<Result extends { readonly error: PrintingError | 
   /** Result of a failed poll. */
   protected abstract failed(error: PrintingError): Result;
 
-  protected abstract distribute(result: Result, poll: Poll, answers: readonly Answer<Result>[]): void;
+  /** Copies of the result for its receivers, `requests` among them. Never rejects. */
+  protected copies(_result: Result, _poll: Poll, _requests: number): Promise<Result[]> {
+    return Promise.resolve([]);
+  }
+
+  protected abstract distribute(result: Result, poll: Poll, answers: readonly Answer<Result>[], copies: Result[]): void;
 
   /** Whether a poll is still needed at its start. */
   protected isNeeded(_start: number, _asked: boolean): boolean {
@@ -140,9 +145,10 @@ export abstract class PollLoop<Result extends { readonly error: PrintingError | 
       const isDropped = thrown instanceof LockLostError && !isStillOwned(ownership, clusterId, lock);
       result = isDropped ? null : this.#recordFailure(thrown, poll);
     }
+    const copies = result && !signal.aborted ? await this.copies(result, poll, this.#requests.length) : [];
     this.#isInFlight = false;
     poll.isOurs &&= isStillOwned(ownership, clusterId, lock);
-    if (result) this.#distribute(result, poll);
+    if (result) this.#distribute(result, poll, copies);
     else if (this.isRequested) plan.scheduler.ask(this);
     for (const resolve of this.#settledWaiters.splice(0)) resolve();
     this.replan();
@@ -166,9 +172,9 @@ export abstract class PollLoop<Result extends { readonly error: PrintingError | 
     return this.failed(error);
   }
 
-  #distribute(result: Result, poll: Poll): void {
+  #distribute(result: Result, poll: Poll, copies: Result[]): void {
     const answers = this.#requests.splice(0);
-    if (!this.account.signal.aborted) this.distribute(result, poll, answers);
+    if (!this.account.signal.aborted) this.distribute(result, poll, answers, copies);
     else for (const answer of answers) answer(result);
   }
 }

@@ -305,8 +305,17 @@ export class Poller extends PollLoop<PollResult> {
     return { ...this.lastKnown(), error: withIds(error, { clusterId: this.clusterId }) };
   }
 
-  protected distribute(result: PollResult, poll: Poll, answers: readonly Answer<PollResult>[]): void {
-    this.#subscriptions.distribute(result, poll, answers);
+  protected override copies(result: PollResult, poll: Poll, requests: number): Promise<PollResult[]> {
+    return this.#subscriptions.copies(result, poll, requests, this.account.clock);
+  }
+
+  protected distribute(
+    result: PollResult,
+    poll: Poll,
+    answers: readonly Answer<PollResult>[],
+    copies: PollResult[],
+  ): void {
+    this.#subscriptions.distribute(result, poll, answers, copies);
   }
 
   /** Reports a poller without subscribers and requests. */

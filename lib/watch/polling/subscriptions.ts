@@ -1,4 +1,6 @@
 import { asPrintingError } from '../../service/errors';
+import type { Clock } from '../../time/clock';
+import { copyInTurns, nextTurn } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { PollPlan } from './scheduler';
 import type { EventSubscriber, PollReports, PollResult, Subscriber } from './types';
@@ -143,12 +145,38 @@ export class Subscriptions {
     return this.#entries.some((entry) => isDue(entry, start, asked));
   }
 
-  /** Distributes a result. Each receiver at its turn gets its own copy, since flows may change it. */
-  distribute(result: PollResult, { start, asked, isOurs }: Poll, requests: readonly Answer[]): void {
-    const due = isOurs ? this.#entries.filter((entry) => isDue(entry, start, asked)) : [];
-    const early = isOurs && asked ? this.#entries.filter((entry) => isEarly(entry, start)) : [];
-    let copies = due.length + early.length + requests.length - 1;
-    const own = () => (copies-- > 0 ? copyResult(result) : result);
+  /**
+   * Makes the copies that `distribute` will need, in turns of the event loop: a result may be large, and have many receivers.
+   */
+  async copies(
+    result: PollResult,
+    poll: Poll,
+    requests: number,
+    clock: Pick<Clock, 'monotonic'>,
+  ): Promise<PollResult[]> {
+    const { due, early } = this.#receivers(poll);
+    const copies: PollResult[] = [];
+    try {
+      while (copies.length < due.length + early.length + requests - 1) {
+        await nextTurn();
+        const status = structuredClone(result.status);
+        copies.push({ ...result, status, raw: await copyInTurns(result.raw, clock) });
+      }
+    } catch {
+      // `distribute` reports an answer that can't be copied.
+    }
+    return copies;
+  }
+
+  /**
+   * Distributes a result. Each receiver at its turn gets its own copy, since flows may change it. `copies`: those made so far;
+   * a receiver may have come since.
+   */
+  distribute(result: PollResult, poll: Poll, requests: readonly Answer[], copies: PollResult[]): void {
+    const { start } = poll;
+    const { due, early } = this.#receivers(poll);
+    let others = due.length + early.length + requests.length - 1;
+    const own = () => (others-- > 0 ? (copies.pop() ?? copyResult(result)) : result);
     for (const entry of this.#entries) {
       const { subscriber, first } = entry;
       if (early.includes(entry)) entry.kept = own();
@@ -162,6 +190,13 @@ export class Subscriptions {
       this.#call(() => subscriber.onPoll(mine, true));
     }
     for (const answer of requests) answer(own());
+  }
+
+  #receivers({ start, asked, isOurs }: Poll): { due: Entry[]; early: Entry[] } {
+    return {
+      due: isOurs ? this.#entries.filter((entry) => isDue(entry, start, asked)) : [],
+      early: isOurs && asked ? this.#entries.filter((entry) => isEarly(entry, start)) : [],
+    };
   }
 
   /** Shows a result that another runtime has read. */

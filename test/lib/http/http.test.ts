@@ -235,6 +235,28 @@ describe('http/http', () => {
     assert.ok(sent < 24, `${sent} MiB were sent`);
   });
 
+  it('reads a long list only as the whole answer or as its data', async () => {
+    const list = `[${Array(100)
+      .fill(`[${'1,'.repeat(999)}1]`)
+      .join()}]`;
+    const readable = async (body: string) => {
+      respond = (_, response) => response.end(body);
+      return http.text({ method: 'GET', url }).then(
+        () => true,
+        (thrown: unknown) => {
+          assert.ok(thrown instanceof PrintingError && thrown.message.includes('larger than any'));
+          return thrown.outcome;
+        },
+      );
+    };
+    for (const body of [list, `{"data":${list}}`, `{"meta":{"a":[1]}, "d\\u0061ta" : ${list},"links":{}}`])
+      assert.equal(await readable(body), true, body.slice(0, 30));
+    for (const body of [`{"items":${list}}`, `{"status":"x","zz":${list}}`, `{"data":{"zz":${list}}}`])
+      assert.equal(await readable(body), 'refused', body.slice(0, 30));
+    // A short list may be anywhere.
+    assert.equal(await readable(`{"items":[${'[1],'.repeat(4_000)}1]}`), true);
+  });
+
   for (const [what, body] of [
     ['with too many values', `[${'{},'.repeat(2_000_000)}{}]`],
     ['with too many values in one entry of its list', `{"data":[1,{"a":[${'1,'.repeat(60_000)}1]}]}`],
