@@ -55,7 +55,9 @@ const lower = (text) => text.charAt(0).toLowerCase() + text.slice(1);
 const renamed = (help, { labels, texts }) =>
   help
     .replace(/(<dt[^>]*>)([^<]+)/g, (_, tag, names) => {
-      const found = names.split(', ').map((/** @type {string} */ name) => {
+      // A name may have a comma of its own.
+      const listed = labels.has(names.trim()) ? [names] : names.split(', ');
+      const found = listed.map((/** @type {string} */ name) => {
         const text = labels.get(name.trim());
         return text === undefined ? name : name.replace(name.trim(), () => escaped(text));
       });
