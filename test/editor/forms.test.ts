@@ -223,6 +223,24 @@ for (const runtime of editors) {
         await editor.assertSaved(id, { type, name: 'changed', account, [name]: '${MINUTES}' });
       });
 
+    it('saves an amount in its own unit that is typed over an environment variable', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-upload-and-print');
+      await page.selectOption('#node-input-account', account);
+      await editor.saveAndDeploy();
+      await page.evaluate(`RED.nodes.node('${id}').timeout = '\${SECONDS}'`);
+      await editor.open(id);
+      const unit = page.locator('#node-input-timeout + span');
+      assert.deepEqual(
+        [await page.inputValue('#node-input-timeout-shown'), await unit.isVisible()],
+        ['${SECONDS}', false],
+      );
+      await page.fill('#node-input-timeout-shown', '10');
+      assert.equal(await unit.isVisible(), true);
+      await editor.saveAndDeploy();
+      assert.equal((await editor.saved(id)).timeout, '600');
+    });
+
     it('saves the settings of upload and print, and shows only the fields in use', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-upload-and-print');
