@@ -1,3 +1,4 @@
+import { type Condition, holds } from '../lib/rules/conditions';
 import { variableOf } from '../lib/rules/text';
 import type { EditorNode, Red } from './red';
 
@@ -18,8 +19,7 @@ export function typedText(selector: string): string | undefined {
  */
 export function setting(node: EditorNode, name: string): unknown {
   const isOpen = RED.editor.getEditStack().at(-1)?.id === node.id;
-  const shown = isOpen ? fieldOf(name).val() : undefined;
-  return shown === undefined ? valueOf(node, name) : String(shown);
+  return (isOpen ? chosen(name) : null) ?? valueOf(node, name);
 }
 
 /** A property, or its default if the node was saved without it, as the runtime reads it. */
@@ -54,21 +54,17 @@ export function showVariable(node: EditorNode, name: string): void {
   if (variableOf(value) !== null) fieldOf(name).attr('type', 'text').val(String(value));
 }
 
-/** Values of other properties; each is one value or a list of them. */
-type Condition = Record<string, string | boolean | string[]>;
-
 /** Shows `rows` while the checkboxes and selects fulfil one of the conditions. */
 export function showWhile(conditions: Condition | Condition[], rows: string): void {
-  const anyOf = [conditions].flat();
-  const holds = (condition: Condition) =>
-    Object.entries(condition).every(([name, wanted]) => [wanted].flat().includes(chosen(name)));
-  const follow = () => $(rows).toggle(anyOf.some(holds));
-  for (const name of new Set(anyOf.flatMap(Object.keys))) fieldOf(name).on('change', follow);
+  const follow = () => $(rows).toggle(holds(conditions, chosen));
+  for (const name of new Set([conditions].flat().flatMap(Object.keys))) fieldOf(name).on('change', follow);
   follow();
 }
 
-/** Value of a checkbox or select in the open dialog. */
-function chosen(name: string): string | boolean {
+/** Value of a field in the open dialog; null if there is none. */
+function chosen(name: string): string | boolean | null {
   const field = fieldOf(name);
-  return field.is(':checkbox') ? field.is(':checked') : String(field.val());
+  if (field.is(':checkbox')) return field.is(':checked');
+  // A select has none for a value that it doesn't offer.
+  return (field.val() as string | null | undefined) ?? null;
 }

@@ -1,3 +1,4 @@
+import { type Condition, holds } from '../lib/rules/conditions';
 import { isFilePath, readAmount, variableOf } from '../lib/rules/text';
 import { hostFault, isOrigin, isRedirectUri } from '../lib/rules/addresses';
 import { parseHours } from '../lib/rules/hours';
@@ -34,6 +35,12 @@ const rule = (name: string, fault: (node: EditorNode, value: unknown) => string 
 /** Creates a rule of the account. None applies to the simulator, which has its own settings. */
 const accountRule = (name: string, fault: (node: EditorNode, value: unknown) => string | null): Validator =>
   rule(name, (node, value) => (setting(node, 'service') === 'simulator' ? null : fault(node, value)));
+
+/** The rule of a row that the form shows only while one of the conditions holds: nobody could correct a hidden value. */
+export const shownWhile = (conditions: Condition | readonly Condition[], inner: Validator): Validator =>
+  function (value, options) {
+    return !holds(conditions, (name) => setting(this, name)) || inner.call(this, value, options);
+  };
 
 /** Property as text: a form saves text, but a flow may contain any value. */
 function asText(value: unknown): string {

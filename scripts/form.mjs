@@ -272,14 +272,22 @@ const dedented = (code) => code.replace(/^ {2}/gm, '');
 /** Saved properties, with their defaults and rules. @param {string} name @param {Property} property */
 function saved(name, property) {
   const rule = ruleOf(name, property);
-  const validate = rule ? `, validate: RemotePrinting.validators.${rule}` : '';
+  const validate = rule ? `, validate: ${rule}` : '';
   const required = property.kind === 'select' ? ', required: true' : '';
   const value = `${name}: { value: ${literal(property.default)}${validate}${required} }`;
   return property.kind === 'typed' ? [value, `${name}Type: { value: '${property.defaultType ?? 'str'}' }`] : [value];
 }
 
-/** Call of editor/validators.ts. @param {string} name @param {Property} property */
+/** Rule of a property, which holds while its row is shown. @param {string} name @param {Property} property */
 function ruleOf(name, property) {
+  const call = callOf(name, property);
+  if (!call) return undefined;
+  const rule = `RemotePrinting.validators.${call}`;
+  return property.when ? `RemotePrinting.validators.shownWhile(${literal(property.when)}, ${rule})` : rule;
+}
+
+/** Call of editor/validators.ts. @param {string} name @param {Property} property */
+function callOf(name, property) {
   switch (property.kind) {
     case 'text':
       return property.validate;

@@ -241,6 +241,36 @@ for (const runtime of editors) {
       assert.equal((await editor.saved(id)).timeout, '600');
     });
 
+    it('marks no node for a field that it hides, and marks it once the field is shown', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-upload-and-print');
+      await page.selectOption('#node-input-account', account);
+      await page.selectOption('#node-input-source', 'payload');
+      await editor.saveAndDeploy();
+      await page.evaluate(`Object.assign(RED.nodes.node('${id}'), { file: '/a.gcode', fileType: 'msg' })`);
+      await editor.open(id);
+      const isMarked = `$('#node-input-file').hasClass('input-error')`;
+      assert.equal(await page.evaluate(isMarked), false);
+      await page.selectOption('#node-input-source', 'file');
+      assert.equal(await page.evaluate(isMarked), true);
+      await page.selectOption('#node-input-source', 'payload');
+      await editor.done();
+      assert.equal(await page.evaluate(`RED.nodes.node('${id}').valid`), true);
+    });
+
+    it('takes imported nodes without properties for valid', async () => {
+      const types = ['home-assistant', 'board', 'assistant', 'upload-and-print', 'library-file', 'job-control'];
+      await editor.import(
+        types.map((type, at) => ({
+          ...{ id: `bare-${type}`, type: `remote-printing-${type}`, account, x: 200, y: 60 * at + 40, wires: [[], []] },
+        })),
+      );
+      const wrong = await editor.page.evaluate(
+        `${JSON.stringify(types)}.filter((type) => !RED.nodes.node('bare-' + type).valid)`,
+      );
+      assert.deepEqual(wrong, []);
+    });
+
     it('saves the settings of upload and print, and shows only the fields in use', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-upload-and-print');

@@ -57,6 +57,22 @@ describe('the validation in the form and at runtime', () => {
       assert.equal(rule.call(node, 'nonsense', {}), true);
   });
 
+  it('accepts anything in a field that the form hides', () => {
+    const conditions = [{ operation: 'upload', isOn: true }, { operation: ['download', 'info'] }];
+    const rule = validators.shownWhile(conditions, validators.number('timeout'));
+    const judged = (node: object) => rule.call({ ...NODE, ...node }, 'soon', {}) === true;
+    assert.deepEqual(
+      [{ operation: 'delete' }, { operation: 'upload', isOn: false }, { operation: 'upload', isOn: 'false' }].map(
+        judged,
+      ),
+      [true, true, true],
+    );
+    assert.deepEqual(
+      [{ operation: 'info' }, { operation: 'upload', isOn: true }, { operation: '${OPERATION}' }].map(judged),
+      [false, false, false],
+    );
+  });
+
   it('judges the default of a property that a node lacks', () => {
     const defaults = { path: { value: 'print-board' }, cluster: { value: '' }, clusterType: { value: 'msg' } };
     const node = { ...NODE, _def: { defaults } } as EditorNode;
