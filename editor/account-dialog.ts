@@ -1,6 +1,6 @@
 import { webAddress } from '../lib/rules/text';
 import { connectionTest } from './connection-test';
-import { fillDefaults, typedText } from './fields';
+import { fillDefaults, showVariable, typedText } from './fields';
 import { combobox, type Choice } from './combobox';
 import { pathsTable } from './paths-table';
 import type { EditorNode, Red } from './red';
@@ -56,6 +56,7 @@ export function closeAccountDialog(): void {
 export function openAccountDialog(node: AccountNode): void {
   closeAccountDialog();
   fillDefaults(node);
+  showVariable(node, 'metrics');
   close = initialize(node);
 }
 

@@ -1,5 +1,5 @@
 import { type Condition, holds } from '../lib/rules/conditions';
-import { variableOf } from '../lib/rules/text';
+import { trimmed, variableOf } from '../lib/rules/text';
 import type { EditorNode, Red } from './red';
 
 declare const RED: Red;
@@ -48,10 +48,14 @@ export function showZero(node: EditorNode, name: string): void {
   if ((node[name] ?? 0) === 0) fieldOf(name).val('0');
 }
 
-/** Shows the name of an environment variable: a field for numbers would show nothing, and save that. */
+/**
+ * Shows the name of an environment variable: a field for numbers would show nothing, a checkbox any text as checked, and
+ * save that.
+ */
 export function showVariable(node: EditorNode, name: string): void {
   const value = node[name];
   if (variableOf(value) !== null) fieldOf(name).attr('type', 'text').val(String(value));
+  else if (trimmed(value) === 'false') fieldOf(name).prop('checked', false);
 }
 
 /** Shows `rows` while the checkboxes and selects fulfil one of the conditions. */

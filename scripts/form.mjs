@@ -310,6 +310,7 @@ function prepared(texts, name, property) {
       ...(property.per ? [`RemotePrinting.amountInput('${name}', ${property.per}${least});`] : []),
     ];
   }
+  if (property.kind === 'checkbox') return [`RemotePrinting.showVariable(this, '${name}');`];
   if (property.kind === 'text' && property.input) return [`RemotePrinting.${property.input}Input('${name}', this);`];
   if (property.kind !== 'typed') return [];
   const key = property.placeholder ?? `placeholder.${name}`;

@@ -223,6 +223,24 @@ for (const runtime of editors) {
         await editor.assertSaved(id, { type, name: 'changed', account, [name]: '${MINUTES}' });
       });
 
+    it('keeps the name of an environment variable, and the text false, in a checkbox', async () => {
+      const { page } = editor;
+      const type = 'remote-printing-upload-and-print';
+      const id = await editor.add(type);
+      await page.selectOption('#node-input-account', account);
+      await editor.saveAndDeploy();
+      await page.evaluate(
+        `Object.assign(RED.nodes.node('${id}'), { print: '\${PRINT}', dryRun: 'false', startNow: 'true' })`,
+      );
+      await editor.open(id);
+      assert.equal(await page.inputValue('#node-input-print'), '${PRINT}');
+      assert.ok(await page.locator('#node-input-cluster-shown').isVisible(), 'a printer may be needed');
+      await page.fill('#node-input-name', 'changed');
+      await editor.saveAndDeploy();
+      const { print, dryRun, startNow } = await editor.saved(id);
+      assert.deepEqual([print, dryRun, startNow], ['${PRINT}', false, true]);
+    });
+
     it('saves an amount in its own unit that is typed over an environment variable', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-upload-and-print');
