@@ -1,7 +1,21 @@
 import { list, record } from '../service/json-readers';
 import type { JobState } from '../service/job-words';
-import { type PrintJob, storedJob } from '../service/print-job';
-import type { Material } from '../service/printer';
+import { isStoredJob, type PrintJob, storedJob } from '../service/print-job';
+import { isStoredMaterial, type Material } from '../service/printer';
+import {
+  isCount,
+  isFlag,
+  isNumber,
+  isText,
+  listOf,
+  mapOf,
+  membersOf,
+  oneOf,
+  orMissing,
+  orNull,
+  type Shape,
+  shapeOf,
+} from '../service/shapes';
 import type { EndType } from './print-event';
 
 /** A print that makes no progress, or made none until the last observation. */
@@ -152,10 +166,64 @@ export interface Checkpoint {
 /** Version of the checkpoints of clusters and of the list. */
 export const VERSION = 2;
 
-/** Returns a stored checkpoint, or null for any other value. */
+const isTextOrNull = orNull(isText);
+const isNumberOrNull = orNull(isNumber);
+const BAY = {
+  ...membersOf(isNumber, 'index', 'loads'),
+  removing: listOf(oneOf('printCore', 'material')),
+  material: orNull(isStoredMaterial),
+  left: isNumberOrNull,
+};
+
+const isPrinter = shapeOf({
+  ...{ id: isText, status: isTextOrNull, faults: listOf(isText), errors: orMissing(listOf(isText)) },
+  firmware: listOf(isText),
+  extruders: listOf(
+    shapeOf({
+      ...BAY,
+      ...membersOf(isTextOrNull, 'printCore', 'shortFor'),
+      ...{ cores: orMissing(isCount), loaded: orMissing(isStoredMaterial) },
+    }),
+  ),
+  slots: orMissing(listOf(shapeOf({ ...BAY, extruder: isNumberOrNull }))),
+});
+
+const isKnownJob = shapeOf({
+  ...membersOf(isText, 'id', 'state'),
+  ...membersOf(isFlag, 'silent', 'started', 'aborting'),
+  ...membersOf(orMissing(isNumberOrNull), 'missingFrom', 'unreadFrom'),
+  ...{ paused: orMissing(oneOf(true)), progress: isNumber, edges: orMissing(mapOf(isNumber)), job: isStoredJob },
+});
+
+const isPlate = shapeOf({
+  id: isText,
+  from: orMissing(isNumberOrNull),
+  minutes: isNumber,
+  missing: orMissing(oneOf(true)),
+});
+
+/** Whether a stored value is a checkpoint, maybe of an earlier version, which did not store every field. */
+export const isCheckpoint: Shape = shapeOf({
+  version: oneOf(VERSION),
+  count: isCount,
+  since: isText,
+  ...{ lived: orMissing(isNumber), begun: orMissing(isText), moves: orMissing(isCount) },
+  newestAtFirst: orMissing(isTextOrNull),
+  ...membersOf(isFlag, 'jobsSeen', 'historySeen', 'onlineDoubted'),
+  namingEnds: orMissing(listOf(isText)),
+  ...membersOf(isTextOrNull, 'name', 'hostGuid', 'hostPrinterId', 'hostPrinterName'),
+  online: orNull(isFlag),
+  printers: listOf(isPrinter),
+  jobs: listOf(isKnownJob),
+  ended: listOf(shapeOf({ ...membersOf(isText, 'id', 'type', 'at'), job: orNull(isStoredJob) })),
+  plates: orMissing(listOf(isPlate)),
+  maintenance: orMissing(shapeOf({ isDue: orNull(isFlag), count: isCount })),
+});
+
+/** Returns a stored checkpoint, or null for a value of another version or shape. */
 export function readCheckpoint(stored: unknown): Checkpoint | null {
-  const checkpoint = stored as (Partial<Checkpoint> & { since: string }) | null | undefined;
-  if (checkpoint?.version !== VERSION) return null;
+  if (!isCheckpoint(stored)) return null;
+  const checkpoint = stored as Partial<Checkpoint> & { since: string };
   const { jobs, ended, plates, namingEnds } = checkpoint as Checkpoint;
   const { lived = 0, begun = checkpoint.since, newestAtFirst = null } = checkpoint;
   const withJob = <T extends { job: PrintJob | null }>(entry: T): T =>

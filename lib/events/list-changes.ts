@@ -1,4 +1,5 @@
 import { type Checkpoint, VERSION } from './checkpoint';
+import { isCount, isText, listOf, membersOf, oneOf, orMissing, orNull, type Shape, shapeOf } from '../service/shapes';
 import { EventBuilder, makeEvent, type PrintEvent } from './print-event';
 
 /** Removed clusters that are remembered: one of them may be connected again, under a new id. */
@@ -29,10 +30,16 @@ export interface Rebound<T> {
   cluster: T;
 }
 
-export function readListCheckpoint(stored: unknown): ListCheckpoint | null {
-  const checkpoint = stored as Partial<ListCheckpoint> | null | undefined;
-  return checkpoint?.version === VERSION ? (checkpoint as ListCheckpoint) : null;
-}
+const isKnownClusters = listOf(
+  shapeOf({ clusterId: isText, ...membersOf(orNull(isText), 'hostGuid', 'name'), missing: orMissing(oneOf(true)) }),
+);
+export const isListCheckpoint: Shape = shapeOf({
+  ...{ version: oneOf(VERSION), count: isCount, known: isKnownClusters, removed: orMissing(isKnownClusters) },
+});
+
+/** Returns a stored checkpoint, or null for a value of another version or shape. */
+export const readListCheckpoint = (stored: unknown): ListCheckpoint | null =>
+  isListCheckpoint(stored) ? (stored as ListCheckpoint) : null;
 
 /** A cluster as listed. */
 type Listed = ListedIdentity & { online: boolean | null };

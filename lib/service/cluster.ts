@@ -4,8 +4,9 @@ import { checkFew, few, unexpectedAnswer } from './errors';
 import { amount, flag, type Json, line, list, number, record, single, text, time } from './json-readers';
 import { isUnderWay, occupiesPrinter } from './job-words';
 import { guidOf } from './material';
-import { type PrintJob, readOptionalPrintJob, readPrintJobs, storedJob } from './print-job';
-import { type Printer, readPrinter, refusalOf } from './printer';
+import { isStoredJob, type PrintJob, readOptionalPrintJob, readPrintJobs, storedJob } from './print-job';
+import { isStoredPrinter, type Printer, readPrinter, refusalOf } from './printer';
+import { isFlag, isText, listOf, membersOf, orMissing, orNull, type Shape, shapeOf } from './shapes';
 
 /** Identity of a cluster, which only the list contains. */
 export interface ClusterIdentity {
@@ -217,10 +218,20 @@ const tagsOf = (note: string | null): string[] => {
 type StoredStatus = Omit<ClusterStatus, 'displayStatus' | 'hasHistory'> &
   Partial<Pick<ClusterStatus, 'displayStatus' | 'hasHistory'>>;
 
-/** Returns a stored status, with its current job among its jobs again; null for anything but a record. */
+const isStoredStatus: Shape = shapeOf({
+  ...membersOf(isText, 'clusterId', 'receivedAt'),
+  ...membersOf(orMissing(orNull(isText)), 'name', 'hostGuid', 'model', 'note', 'displayStatus', 'generatedAt'),
+  ...membersOf(orMissing(orNull(isFlag)), 'authorized', 'maintenanceDue', 'online', 'stale', 'hasHistory'),
+  capabilities: orMissing(orNull(listOf(isText))),
+  printers: listOf(isStoredPrinter),
+  ...membersOf(listOf(isStoredJob), 'jobs', 'history'),
+  current: orMissing(orNull(isStoredJob)),
+});
+
+/** Returns a stored status, with its current job among its jobs again; null for a value of another shape. */
 export function storedStatus(stored: unknown): ClusterStatus | null {
-  const status = record(stored) as StoredStatus | null;
-  if (!status) return null;
+  if (!isStoredStatus(stored)) return null;
+  const status = stored as StoredStatus;
   const current = status.current?.clusterJobId ?? null;
   const [jobs, history] = [status.jobs, status.history].map((listed) => (list(listed) as PrintJob[]).map(storedJob));
   return {

@@ -6,6 +6,7 @@ import { endsIn, fileExtension, findToolpath, isCompressible, toolpath } from '.
 import { type JobState, occupiesPrinter, stateOf } from './job-words';
 import { amount, duration, estimate, flag, type Json, line, number, record, records, text, time } from './json-readers';
 import { type MaterialNeed, readMaterialWords, usedOf } from './material';
+import { isFlag, isNumber, isText, listOf, membersOf, orMissing, orNull, type Shape, shapeOf } from './shapes';
 
 /**
  * A difference between printer and job that a person must resolve, or override if `overridable` (wire facts 8, 12.5).
@@ -125,6 +126,26 @@ export const instanceId = (wire: Json): string | null =>
 /** Whether a record does not say which changes the job requires. An empty list says that it requires none. */
 export const lacksChanges = ({ configuration_changes_required: changes }: Json): boolean =>
   changes === undefined || changes === null;
+
+const isRecords = orMissing(listOf((value) => record(value) !== null));
+const JOB_TEXTS = ['clusterJobId', 'jobId', 'clusterId', 'name', 'status', 'serviceState', 'printerId', 'printerName'];
+const MORE_TEXTS = [
+  'assignedTo',
+  'owner',
+  'sentFrom',
+  'createdAt',
+  'deletedAt',
+  'note',
+  'statusMessage',
+  'statusDetail',
+];
+/** Whether a stored value is a job, maybe of an earlier version, which did not store every field. */
+export const isStoredJob: Shape = shapeOf({
+  ...membersOf(orMissing(orNull(isText)), ...JOB_TEXTS, ...MORE_TEXTS),
+  ...membersOf(orMissing(orNull(isNumber)), 'progress', 'timeElapsed', 'timeTotal', 'timeRemaining', 'estimatedTime'),
+  ...membersOf(isRecords, 'materials', 'changesRequired', 'problems'),
+  ...{ state: isText, started: orMissing(orNull(isFlag)), hasPreview: orMissing(isFlag) },
+});
 
 /** Returns a stored job, with the fields that an earlier version did not store. */
 export const storedJob = (stored: PrintJob): PrintJob => ({ ...readPrintJob({}), ...stored });

@@ -1,6 +1,7 @@
 import { PRINTER, STATION } from '../rules/limits';
 import { amount, flag, type Json, line, number, record, records, text, time } from './json-readers';
 import { type MaterialWords, readMaterialWords } from './material';
+import { isFlag, isNumber, isText, listOf, membersOf, orMissing, orNull, type Shape, shapeOf } from './shapes';
 
 export interface Material extends MaterialWords {
   /** mm. */
@@ -8,6 +9,11 @@ export interface Material extends MaterialWords {
   /** g/cm³. */
   density: number | null;
 }
+
+export const isStoredMaterial: Shape = shapeOf({
+  ...membersOf(orMissing(orNull(isText)), 'guid', 'brand', 'name', 'color'),
+  ...membersOf(orMissing(orNull(isNumber)), 'diameter', 'density'),
+});
 
 export interface Extruder {
   /** Counted from 0 (left). */
@@ -73,6 +79,31 @@ export interface Printer {
   /** Errors alone: they keep the printer from printing. */
   errors: Fault[];
 }
+
+const isBays = listOf(
+  shapeOf({
+    ...membersOf(
+      orMissing(orNull(isNumber)),
+      'index',
+      'extruder',
+      'temperature',
+      'volumeLeft',
+      'volumeFull',
+      'remaining',
+    ),
+    ...{ printCore: orMissing(orNull(isText)), material: orMissing(orNull(isStoredMaterial)) },
+  }),
+);
+const isFaults = listOf(shapeOf(membersOf(orMissing(orNull(isText)), 'code', 'message', 'severity', 'at')));
+/** Whether a stored value is a printer. */
+export const isStoredPrinter: Shape = shapeOf({
+  ...membersOf(orMissing(orNull(isText)), 'printerId', 'name', 'model', 'status', 'statusDetail', 'reservedBy'),
+  ...membersOf(orMissing(orNull(isFlag)), 'enabled', 'maintenanceRequired'),
+  ...membersOf(isBays, 'extruders', 'slots'),
+  ...membersOf(orMissing(orNull(shapeOf({}))), 'buildPlate', 'chamber', 'airFilter'),
+  ...membersOf(isFaults, 'faults', 'errors'),
+  firmware: shapeOf(membersOf(orMissing(orNull(isText)), 'version', 'latest', 'updateStatus')),
+});
 
 /** Severities of faults that are known to keep a printer from printing. */
 const BLOCKING = new Set(['blocking', 'critical', 'error', 'fatal']);

@@ -9,6 +9,7 @@ import { UnsealedFiles } from '../../lib/state/seal';
 import type { Clock } from '../../lib/time/clock';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 import { record } from '../../lib/service/json-readers';
+import { CHECKPOINT, isStoredCheckpoint } from '../../lib/watch/checkpoints/checkpoint-store';
 import type { Log } from '../../lib/watch/views/outages';
 
 /** Storage of everything that outlives a restart. */
@@ -48,6 +49,7 @@ const isRecord = (value: unknown): boolean => record(value) !== null;
 const SHAPES = {
   ...{ grant: isGrants, 'sign-in': isSignIns, 'kept-waits': isIndex, 'report-rows': isRows },
   ...{ 'assistant-request': isRecord, 'home-assistant-remnant': isRecord },
+  [CHECKPOINT]: isStoredCheckpoint,
 };
 /**
  * Longest wait between retries of a write, ms: shorter than the grace period that others allow after a lost connection

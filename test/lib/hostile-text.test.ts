@@ -802,7 +802,7 @@ const OTHERS: Record<string, string> = {
   'events/standstill.*': 'gets a job that was read',
   'http/answers.limitBetween': 'counts bytes',
   'http/growing-bytes.GrowingBytes': 'gathers bytes that an answer’s limits or a download’s bound',
-  'queue/records/shapes.*': 'checks types',
+  'service/shapes.*': 'checks types',
   'queue/records/stored-items.*': 'checks types of records that the pack has written',
   'queue/records/stored-queue.*': 'checks types of records that the pack has written',
   'service/material.usedOf': 'compares amounts',

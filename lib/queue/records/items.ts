@@ -11,7 +11,7 @@ import { ranksBetween } from '../model/rank';
 import type { Attempt, ItemRecord } from '../model/types';
 import { type QueueStore, Records } from './records';
 import { StoredItems } from './stored-items';
-import { isNumber, isText, listOf, mapOf, orMissing, shapeOf } from './shapes';
+import { isNumber, isText, listOf, mapOf, orMissing, shapeOf } from '../../service/shapes';
 
 /** Least time for which a queue key is known, ms. */
 const KEY_KEPT = 90 * 24 * 3_600_000;

@@ -3,7 +3,18 @@ import type { Key } from '../../state/store';
 import { type EndedPrint, PLATE_ROWS, type PlateGate, type PlateIds } from '../model/gate';
 import { damagedGate } from '../model/gate-sights';
 import { gateIdOf, isNil } from '../model/machine';
-import { isCount, isFlag, isNewerThan, isText, isTime, listOf, oneOf, orMissing, orNull, shapeOf } from './shapes';
+import {
+  isCount,
+  isFlag,
+  isNewerThan,
+  isText,
+  isTime,
+  listOf,
+  oneOf,
+  orMissing,
+  orNull,
+  shapeOf,
+} from '../../service/shapes';
 
 /** A stored gate. */
 export interface StoredGate {

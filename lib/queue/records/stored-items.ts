@@ -22,7 +22,7 @@ import {
   orNull,
   type Shape,
   shapeOf,
-} from './shapes';
+} from '../../service/shapes';
 
 /** Kind of the records that hold what is over of an item. */
 const PAST = 'queue-past';

@@ -17,7 +17,7 @@ import {
   orNull,
   type Shape,
   shapeOf,
-} from './shapes';
+} from '../../service/shapes';
 
 /**
  * Reads the stored state of a queue. Each member counts for itself: one of another shape is as in a new queue, except that

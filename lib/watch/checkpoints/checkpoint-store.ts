@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type Checkpoint, readCheckpoint, VERSION } from '../../events/checkpoint';
-import { readListCheckpoint } from '../../events/list-changes';
+import { type Checkpoint, isCheckpoint, readCheckpoint, VERSION } from '../../events/checkpoint';
+import { isListCheckpoint, readListCheckpoint } from '../../events/list-changes';
 import { newerValue } from '../../service/errors';
 import type { ClusterStatus } from '../../service/cluster';
 import { list, record, text } from '../../service/json-readers';
 import { storedStatus } from '../../service/cluster';
+import { isNewerThan } from '../../service/shapes';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import { type Lock, LockLostError } from '../../state/membership';
 import type { Key, PutOptions, StateStore } from '../../state/store';
@@ -81,8 +82,14 @@ interface QueuedWrite {
 
 /** Throws for a checkpoint of a newer version, so that it is not overwritten. */
 function throwIfNewer(stored: unknown): void {
-  const { version } = record(stored) ?? {};
-  if (typeof version === 'number' && version > VERSION) throw newerValue(CHECKPOINT);
+  if (isNewerThan(VERSION, stored)) throw newerValue(CHECKPOINT);
+}
+
+/** Whether a value is what this store writes, or is left alone: of a newer version, or without a checkpoint of this one. */
+export function isStoredCheckpoint(value: unknown): boolean {
+  const stored = record(value);
+  if (stored?.version !== VERSION) return stored !== null;
+  return 'known' in stored ? isListCheckpoint(stored) : isCheckpoint(stored);
 }
 
 /**

@@ -25,6 +25,11 @@ export interface Poll {
 /** Receives the result of a requested poll. */
 export type Answer<Result> = (result: Result) => void;
 
+interface PollRequest<Result> {
+  resolve: Answer<Result>;
+  reject: (thrown: unknown) => void;
+}
+
 /**
  * Polls of a cluster or of the list: requests, departure, failures, and the pause after a 429. A reader (`Poller`,
  * `ListPoller`) decides when a poll is due, reads, and distributes the result.
@@ -32,7 +37,7 @@ export type Answer<Result> = (result: Result) => void;
 export abstract class PollLoop<Result extends { readonly error: PrintingError | null }> implements Scheduled {
   protected readonly failures: FailedPolls;
   #isInFlight = false;
-  readonly #requests: Answer<Result>[] = [];
+  readonly #requests: PollRequest<Result>[] = [];
   readonly #settledWaiters: (() => void)[] = [];
 
   /** @param clusterId the cluster, or `LIST` */
@@ -96,12 +101,12 @@ export abstract class PollLoop<Result extends { readonly error: PrintingError | 
     return !this.#isInFlight && !this.isRequested;
   }
 
-  /** Polls soon, or joins the poll in flight. Never rejects. */
+  /** Polls soon, or joins the poll in flight. Rejects only after a fault of the pack itself. */
   ask(): Promise<Result> {
     return this.#request(() => this.account.plan.scheduler.ask(this));
   }
 
-  /** Polls at once, as part of another poll in flight. Never rejects. */
+  /** Polls at once, as part of another poll in flight. Rejects as `ask` does. */
   askNow(): Promise<Result> {
     return this.#request(() => void this.run(true, () => undefined));
   }
@@ -135,7 +140,7 @@ export abstract class PollLoop<Result extends { readonly error: PrintingError | 
       () => this.recordDeparture(clock.monotonic()),
     );
     const poll: Poll = { start, asked, lock, departure, leave, isOurs: lock !== null };
-    /** Null: the poll was dropped before its request left. */
+    /** Null: the poll was dropped before its request left, or made no result. */
     let result: Result | null;
     try {
       result = await this.read(poll);
@@ -158,23 +163,39 @@ export abstract class PollLoop<Result extends { readonly error: PrintingError | 
   }
 
   #request(start: () => void): Promise<Result> {
-    return new Promise((resolve) => {
-      this.#requests.push(resolve);
+    return new Promise((resolve, reject) => {
+      this.#requests.push({ resolve, reject });
       if (!this.#isInFlight) start();
     });
   }
 
-  #recordFailure(thrown: unknown, { start, departure }: Poll): Result {
+  #recordFailure(thrown: unknown, { start, departure }: Poll): Result | null {
     const error = asPrintingError(thrown);
     const failure = { start, error, lacksToken: departure.lacksToken(error) };
     if (!this.account.signal.aborted) this.reports.polled(this.clusterId, start, failure);
     this.failures.record(failure, this.interval);
-    return this.failed(error);
+    try {
+      return this.failed(error);
+    } catch (odd) {
+      this.#reject(odd, this.#requests.splice(0));
+      return null;
+    }
   }
 
   #distribute(result: Result, poll: Poll, copies: Result[]): void {
-    const answers = this.#requests.splice(0);
-    if (!this.account.signal.aborted) this.distribute(result, poll, answers, copies);
-    else for (const answer of answers) answer(result);
+    const requests = this.#requests.splice(0);
+    const answers = requests.map(({ resolve }) => resolve);
+    try {
+      if (!this.account.signal.aborted) this.distribute(result, poll, answers, copies);
+      else for (const answer of answers) answer(result);
+    } catch (thrown) {
+      this.#reject(thrown, requests);
+    }
+  }
+
+  /** Reports a fault of the pack itself. The requests that it leaves without a result must not wait for one. */
+  #reject(thrown: unknown, requests: readonly PollRequest<Result>[]): void {
+    this.reports.fault(null, thrown);
+    for (const { reject } of requests) reject(thrown);
   }
 }

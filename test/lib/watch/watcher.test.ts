@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
+import type { Key } from '../../../lib/state/store';
 import { sleep } from '../../../lib/time/clock';
 import { held } from '../../helpers/held';
 import { settle } from '../../helpers/manual-clock';
@@ -1202,6 +1203,66 @@ describe('Watcher', () => {
       service.cluster('C1', answer());
       await clock.advance(3 * MINUTE);
       assert.deepEqual(again.delivered(), ['job.queued a', 'job.ended a']);
+    });
+
+    for (const [what, key, path, odd] of [
+      ['a printer of the list', [], ['known', 0], null],
+      ['a removed printer of the list', [], ['removed', 0], null],
+      ['the printers of the list', [], ['known'], undefined],
+      ['a printer', ['C1'], ['printers', 0], null],
+      ['the faults of a printer', ['C1'], ['printers', 0, 'faults'], undefined],
+      ['an extruder', ['C1'], ['printers', 0, 'extruders'], [null]],
+      ['a job', ['C1'], ['jobs', 0], {}],
+      ['the changes of a job', ['C1'], ['jobs', 0, 'job', 'changesRequired'], null],
+      ['an end', ['C1'], ['ended', 0], null],
+      ['a plate', ['C1'], ['plates'], [null]],
+      ['the last figures', ['C1'], ['figures', 'printers'], null],
+      ['the jobs of the last figures', ['C1'], ['figures', 'jobs', 0], { materials: 5 }],
+    ] as [string, string[], (string | number)[], unknown][])
+      it(`goes on without a stored checkpoint of another shape, such as of ${what}`, async () => {
+        const history = [at('h', 'finished', 100)];
+        const printers = [{ uuid: 'P1', friendly_name: 'Left', status: 'printing' }];
+        service.cluster('C1', answer({ print_jobs: [at('a', 'printing', 10)], recently_completed: history, printers }));
+        service.cluster('C2');
+        const before = await account.watched(null);
+        await clock.advance(MINUTE);
+        service.remove('C2');
+        await clock.advance(3 * MINUTE);
+        before.close();
+        await account.watcher.close();
+        const place: Key = ['checkpoint', ...account.scope, ...key];
+        const stored = (await account.store.get<Wire>(place)) ?? assert.fail();
+        const parent = path.slice(0, -1).reduce((one, name) => one[name] as Wire, stored);
+        parent[path.at(-1) ?? ''] = odd;
+        await account.store.put(place, stored);
+        account.start();
+        const after = account.watch(null);
+        await clock.advance(2 * MINUTE);
+        service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100), ...history], printers }));
+        await clock.advance(3 * MINUTE);
+        const asked = after.poll();
+        await clock.advance(10_000);
+        const { error, results } = await asked;
+        assert.equal(error, null);
+        assert.deepEqual(pluck(results, 'clusterId'), ['C1']);
+        assert.equal(after.delivered().filter((event) => event === 'job.finished a').length, 1);
+        assert.deepEqual(
+          account.reports.filter(({ kind }) => kind === 'fault'),
+          [],
+        );
+      });
+
+    it('ends a message whose failed poll can’t even show what was known', async () => {
+      service.fails = () => broken();
+      const { list } = account.memory.scope(account.scope);
+      list.loaded = true;
+      list.checkpoint = { version: 2, count: 0, known: [null as never] };
+      const ended = account
+        .watch(null)
+        .poll()
+        .catch((thrown: unknown) => thrown instanceof TypeError);
+      await clock.advance(5 * MINUTE);
+      assert.equal(await ended, true);
     });
 
     it('repeats no milestone', async () => {

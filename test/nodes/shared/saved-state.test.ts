@@ -11,6 +11,8 @@ import { withDeliveredRows } from '../../../lib/report/delivered-rows';
 import { PendingAuthorizations } from '../../../lib/sign-in/pending-authorizations';
 import type { Key, Scope, StateStore } from '../../../lib/state/store';
 import { underDeadline } from '../../../lib/time/deadline';
+import { CheckpointStore, SOLE_OWNER } from '../../../lib/watch/checkpoints/checkpoint-store';
+import { ScopeMemory } from '../../../lib/watch/checkpoints/memory';
 import { NO_PEERS } from '../../../lib/watch/replication/peers';
 import { systemClock } from '../../../lib/time/clock';
 import type { Sentence } from '../../../lib/words/sentence';
@@ -67,12 +69,30 @@ describe('savedState with a value of another shape', () => {
       use: (store) =>
         new AssistantRequests({ store, clock: systemClock, nodeId: 'node', scope: async () => SCOPE }).open(),
     },
+    'poll of a printer': {
+      key: ['checkpoint', ...SCOPE, 'cluster'],
+      odd: [null, 5, { version: 2 }, { version: 2, known: [] }],
+      use: (store) => {
+        const scope = new ScopeMemory(SCOPE);
+        return checkpointsOf(store).load(scope, 'cluster', scope.of('cluster'));
+      },
+    },
+    'read of the list': {
+      key: ['checkpoint', ...SCOPE],
+      odd: [null, 5, { version: 2 }, { version: 2, count: 0, known: [null] }],
+      use: (store) => {
+        const scope = new ScopeMemory(SCOPE);
+        return checkpointsOf(store).loadList(scope, scope.list);
+      },
+    },
     'printer that left Home Assistant': {
       key: ['home-assistant-remnant', 'node', 'printer'],
       odd: [null, 5],
       use: (store) => new Remnants(store, 'node').all(),
     },
   };
+  const checkpointsOf = (store: StateStore) =>
+    new CheckpointStore(store, systemClock, SOLE_OWNER, (thrown) => assert.fail(String(thrown)));
   let folder: string;
   beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'state-'))));
   afterEach(() => rm(folder, { recursive: true }));

@@ -1,4 +1,4 @@
-import { record } from '../../service/json-readers';
+import { record } from './json-readers';
 
 /** Checks of stored values, which may be of another shape: of another version, edited by hand, or written by somebody else. */
 export type Shape = (value: unknown) => boolean;
@@ -32,6 +32,10 @@ export const listOf =
   (shape: Shape): Shape =>
   (value) =>
     Array.isArray(value) && value.every(shape);
+
+/** Members of these names, all of one shape. */
+export const membersOf = (shape: Shape, ...names: readonly string[]): Readonly<Record<string, Shape>> =>
+  Object.fromEntries(names.map((name) => [name, shape]));
 
 /** An object whose members have a shape each, whatever their names. */
 export const mapOf =
