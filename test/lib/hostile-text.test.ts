@@ -10,6 +10,8 @@ import {
   readSignIn,
   readHost,
   settingsSummary,
+  readSecret,
+  readToken as readTokenSetting,
 } from '../../lib/account/settings';
 import { isKnownHost, nameIn, readHosts, refusalOf } from '../../lib/web/access';
 import { parseMessage, replyTo } from '../../lib/assistant/protocol';
@@ -41,7 +43,8 @@ import { readMilestones, TEXT, TOOLPATH } from '../../lib/rules/limits';
 import { readRangeEnd } from '../../lib/rules/ranges';
 import { readPathOverrides, readStoragePath, unsafePart } from '../../lib/rules/paths';
 import { readPriceList, readPrinterIds, readTags } from '../../lib/rules/queue-settings';
-import { isFilePath, trimmed, variableOf, webAddress, withoutSlashes } from '../../lib/rules/text';
+import { holds } from '../../lib/rules/conditions';
+import { isFilePath, readNumber, trimmed, variableOf, webAddress, withoutSlashes } from '../../lib/rules/text';
 import {
   printerEntry,
   readCluster,
@@ -87,7 +90,7 @@ import {
 import { feedsOf, offeredMaterials } from '../../lib/service/feeds';
 import { guidOf, isNilGuid, readMaterialWords } from '../../lib/service/material';
 import { readFaults, readMaintenanceTask, readPrinter } from '../../lib/service/printer';
-import { readOverrides, target } from '../../lib/service/paths';
+import { isRecordOf, readOverrides, target } from '../../lib/service/paths';
 import {
   amount,
   duration,
@@ -391,6 +394,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'rules/ranges.readRangeEnd': (words) => readRangeEnd(words),
   'rules/addresses.isRedirectUri': (words) => isRedirectUri(words),
   'rules/paths.readStoragePath': (words) => readStoragePath(words),
+  'rules/conditions.holds': (words) => holds({ name: words }, () => words),
+  'rules/text.readNumber': (words) => readNumber(words),
   'rules/text.trimmed': (words) => trimmed(words),
   'rules/text.isFilePath': (words) => [isFilePath(words), isFilePath(`"${words}`), isFilePath(`'${words}`)],
   'rules/text.variableOf': (words) => [variableOf(words), variableOf('${' + words + '}'), variableOf('$(' + words)],
@@ -436,6 +441,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/print-job.checkFileName': (words) => checkFileName(words),
   'service/print-job.jobName': (words) => jobName(words, `${words}.gcode`, true),
   'service/printer.readMaintenanceTask': (words) => readMaintenanceTask(FIELDS(words)),
+  'service/paths.isRecordOf': (words) => isRecordOf('printJob', { [words]: words }),
   'service/paths.readOverrides': (words) => readOverrides(words),
   'service/paths.target': (words) => target('clusterStatus', { cluster_id: words }, { ...PATHS, storagePath: words }),
   'service/job-words.isKnownStatus': (words) => isKnownStatus(words),
@@ -490,6 +496,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/json-readers.single': (words) => single(words),
   'service/json-readers.text': (words) => text(words),
   'service/json-readers.time': (words) => time(words),
+  'account/settings.readSecret': (words) => readSecret('name', words),
+  'account/settings.readToken': (words) => readTokenSetting('name', words),
   'account/settings.readHost': (words) => readHost(words, phrase`API host`),
   'words/sentence.Sentence': (words) => String(new Sentence(words, [words])),
   'words/shown.shown': (words) => shown(words),
@@ -801,6 +809,7 @@ const OTHERS: Record<string, string> = {
   'events/printer-edges.*': 'gets a job that was read',
   'events/standstill.*': 'gets a job that was read',
   'http/answers.limitBetween': 'counts bytes',
+  'http/answers.isLongElsewhere': 'gets what AnswerShape has counted',
   'http/growing-bytes.GrowingBytes': 'gathers bytes that an answer’s limits or a download’s bound',
   'service/shapes.*': 'checks types',
   'queue/records/stored-items.*': 'checks types of records that the pack has written',
@@ -808,10 +817,12 @@ const OTHERS: Record<string, string> = {
   'service/material.usedOf': 'compares amounts',
   'service/printer.blockingFault': 'gets a printer that was read',
   'service/printer.refusalOf': 'gets a printer that was read',
+  'service/printer.hasNoExtruder': 'gets a printer that was read',
   'service/printer.allFaults': 'gets faults that were read',
   'service/print-job.lacksChanges': 'asks whether a field is there',
   'service/printer.inOrder': 'gets parts that were read',
   'service/errors.checkFew': 'gets a number',
+  'service/errors.isSuccess': 'gets a number',
   'service/errors.NewerValueError': 'gets a kind of the pack’s own',
   'state/records.setAside': 'gets a sentence',
   'state/records.damaged': 'gets a kind of the pack’s own',
@@ -825,6 +836,7 @@ const OTHERS: Record<string, string> = {
   'metrics/timed-store.*': 'passes values on',
   'account/settings.unset': 'gets names',
   'control/job-control.failedAction': 'gets an error',
+  'control/job-control.namelessPrint': 'gets nothing',
   'control/stop.firstFailure': 'gets results',
   'control/stop.stopJobs': 'calls readListedJobs',
   'service/errors.isOfEngine': 'gets an error',

@@ -132,6 +132,7 @@ const OTHERS: Record<string, string> = {
   'admin/sign-in.signInEndpoints': 'answers by pastedQuery, browserHashOf, signInConfig and Authorization',
   'admin/account.stateOf': 'compares by hostOf and grantAt',
   'admin/accounts.typedSettings': 'reads by connectionConfig and readSettings',
+  'admin/accounts.formCredentials': 'gets checked settings',
   'admin/accounts.whyWithheld': 'compares by hostOf and grantFor',
   'admin/accounts.withTypedChoices': 'asks',
   'admin/accounts.deployedIdentity': 'compares the settings of a node',
