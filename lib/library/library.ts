@@ -2,7 +2,7 @@ import type { ApiClient, Limits } from '../account/api-client';
 import type { Leftovers } from '../files/leftovers';
 import { saveFile } from '../files/target-file';
 import { download } from '../http/download';
-import { GrowingBytes } from '../http/growing-bytes';
+import { GatheredBytes } from '../http/gathered-bytes';
 import type { Http } from '../http/http';
 import { retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError, unexpectedAnswer, withIds } from '../service/errors';
@@ -211,9 +211,10 @@ async function fetchOnce(
   const what = STORAGE[kind].inWords;
   const most = path === null ? MOST_BYTES_IN_MEMORY : Infinity;
   if (announced !== null && announced > most) throw tooLarge();
+  let total = announced;
   const bytes = async function* () {
     const { size, stream } = await download(http, url, { what, signal: deadline.signal });
-    const total = announced ?? size;
+    total ??= size;
     let count = 0;
     onProgress(count, total);
     for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -229,9 +230,10 @@ async function fetchOnce(
     await saveFile(path, bytes(), { deadline, leftovers });
     return path;
   }
-  const received = new GrowingBytes();
-  for await (const chunk of bytes()) received.add(chunk);
-  return received.all;
+  let received: GatheredBytes | undefined;
+  for await (const chunk of bytes())
+    (received ??= new GatheredBytes(total !== null && total <= most ? total : null)).add(chunk);
+  return received ? deadline.wait(received.all()) : Buffer.alloc(0);
 }
 
 const tooLarge = (): PrintingError =>

@@ -1,5 +1,5 @@
 import { download } from '../http/download';
-import { GrowingBytes } from '../http/growing-bytes';
+import { GatheredBytes } from '../http/gathered-bytes';
 import type { Http } from '../http/http';
 import { TEXT } from '../rules/limits';
 import { PrintingError } from '../service/errors';
@@ -28,13 +28,13 @@ export async function fetchImage(
   { signal, maxBytes, onPercent }: ImageOptions,
 ): Promise<Image> {
   const { size, stream } = await download(http, url, { what: WHAT, signal, maxBytes, accept: 'image/*' });
-  const received = new GrowingBytes();
+  const received = new GatheredBytes(size);
   onPercent(size === null ? null : 0);
   for await (const part of stream as AsyncIterable<Buffer>) {
     received.add(part);
     if (size !== null) onPercent(Math.floor((100 * received.length) / size));
   }
-  const bytes = received.all;
+  const bytes = await received.all();
   const type = imageType(bytes);
   if (type === null)
     throw new PrintingError('SERVICE_ERROR', phrase`What the storage sent is not a picture: try again later.`, {

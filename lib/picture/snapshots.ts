@@ -1,12 +1,13 @@
 import type { ApiClient } from '../account/api-client';
 import { type Action, atLimit, dispatchAction, followAction } from '../action/action';
+import { joined } from '../http/gathered-bytes';
 import type { Http } from '../http/http';
 import { READS, retry } from '../http/retry';
 import { readClusterStatus, statusRecord } from '../service/cluster';
 import { asPrintingError, type Ids, printerOffline, PrintingError, withIds } from '../service/errors';
 import { record } from '../service/json-readers';
 import { type Clock, isoTime } from '../time/clock';
-import { copyInTurns, nextTurn, Semaphore, SingleFlight } from '../time/concurrency';
+import { copyInTurns, Semaphore, SingleFlight } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import type { ClusterList } from '../watch/polling/cluster-list';
 import type { StatusReader } from '../watch/polling/status-reader';
@@ -132,10 +133,9 @@ export class Snapshots {
   }
 }
 
-/** A caller's own copy, made in a turn of its own. */
+/** A caller's own copy, made in turns of the event loop. */
 async function copyOf(picture: Snapshot, clock: Clock): Promise<Snapshot> {
-  await nextTurn();
-  return { ...picture, image: Buffer.from(picture.image), raw: await copyInTurns(picture.raw, clock) };
+  return { ...picture, image: await joined([picture.image]), raw: await copyInTurns(picture.raw, clock) };
 }
 
 export interface FoundPrinter {
