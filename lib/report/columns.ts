@@ -1,4 +1,4 @@
-import { TABLE } from '../rules/limits';
+import { TABLE, TEXT } from '../rules/limits';
 
 const SEPARATORS = [',', ';', '\t'] as const;
 export type Separator = (typeof SEPARATORS)[number];
@@ -92,5 +92,42 @@ function free(name: string, taken: ReadonlySet<string>, numbers: Map<string, num
     if (taken.has(key)) continue;
     numbers.set(name, number);
     return key;
+  }
+}
+
+/** Normalizes `Cluster Job ID` and `clusterJobId` to `cluster_job_id`. */
+export const normalized = (words: string): string =>
+  words
+    .slice(0, TEXT.matched)
+    .trim()
+    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .replace(/[^a-z\d]+/g, '_');
+
+/** The columns of a report by their normalized names. The service documents some names, and no spelling (wire facts 10). */
+export class NamedColumns {
+  readonly #keys = new Map<string, string[]>();
+
+  constructor(keys: readonly string[]) {
+    for (const key of keys) {
+      const name = normalized(key);
+      this.#keys.set(name, [...(this.#keys.get(name) ?? []), key]);
+    }
+  }
+
+  has(name: string): boolean {
+    return this.#keys.has(name);
+  }
+
+  /** The keys whose normalized names match. */
+  matching(pattern: RegExp): string[] {
+    return [...this.#keys].flatMap(([name, keys]) => (pattern.test(name) ? keys : []));
+  }
+
+  /** The first cell under a name that is not blank; empty if there is none. */
+  cell(row: Readonly<Record<string, string>>, name: string): string {
+    const keys = this.#keys.get(name) ?? [];
+    for (const key of keys) if ((row[key] ?? '').trim() !== '') return row[key] as string;
+    return '';
   }
 }

@@ -4,6 +4,7 @@ import type { Key, Scope, StateStore } from '../state/store';
 import type { Lock } from '../state/membership';
 import { Turns } from '../time/concurrency';
 import { underDeadline, type Deadline } from '../time/deadline';
+import { NamedColumns, normalized } from './columns';
 import type { Row } from './csv';
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -78,29 +79,29 @@ class NewestMarks {
 
 /** Returns a function that reduces a row to a 16-character digest. The rows of one report have the same columns. */
 function marker(): (row: Row) => string {
-  let columns: string[] | undefined;
+  let columns: NamedColumns | undefined;
   return (row) => {
-    columns ??= idColumns(Object.keys(row));
-    const column = columns.find((name) => (row[name] ?? '').trim() !== '');
-    const mark = column === undefined ? JSON.stringify(row) : `${row[column]}${goesOn(row) ? ' goes on' : ''}`;
+    columns ??= new NamedColumns(Object.keys(row));
+    const mark = idOf(row, columns) ?? JSON.stringify(row);
     // A slice of a longer text would keep that text in memory.
     return hash('sha256', mark, 'buffer').toString('base64', 0, 12);
   };
 }
 
-/** Whether the print of a row may go on: its word, known or not, names no certain end. */
-function goesOn({ status = '' }: Row): boolean {
-  const word = plain(status);
-  return word !== '' && !isEndDecided({ status: word, serviceState: null });
+function idOf(row: Row, columns: NamedColumns): string | null {
+  for (const name of ID_COLUMNS) {
+    const id = columns.cell(row, name);
+    if (id !== '') return `${id}${goesOn(row, columns) ? ' goes on' : ''}`;
+  }
+  return null;
 }
 
-const idColumns = (columns: string[]): string[] =>
-  ID_COLUMNS.flatMap((id) => columns.filter((column) => plain(column) === id));
-
-/** Normalizes `Cluster Job ID` and `clusterJobId` to `cluster_job_id`. */
-const plain = (words: string): string =>
-  words
-    .trim()
-    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
-    .toLowerCase()
-    .replace(/[^a-z\d]+/g, '_');
+/**
+ * Whether the print of a row may go on: its word, known or not, names no certain end. Without a word, the print goes on
+ * until it has a time of its removal (wire facts 10).
+ */
+function goesOn(row: Row, columns: NamedColumns): boolean {
+  const status = normalized(columns.cell(row, 'status'));
+  if (status !== '') return !isEndDecided({ status, serviceState: null });
+  return columns.has('removed_at') && columns.cell(row, 'removed_at') === '';
+}

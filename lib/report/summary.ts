@@ -3,6 +3,7 @@ import { PrintingError } from '../service/errors';
 import { isEndDecided, stateOf } from '../service/job-words';
 import { duration, time } from '../service/json-readers';
 import { phrase } from '../words/sentence';
+import { NamedColumns } from './columns';
 import type { Row } from './csv';
 
 /** Prints and hours of one printer or material. */
@@ -28,11 +29,15 @@ const MATERIAL = /^(?:extruder_?\d+_)?material(?:_name|_type)?$|^extruder_materi
 /** Prints and their time in ms, by name. */
 type Counted = Map<string, { prints: number; time: number }>;
 
+const TIMES = ['time_elapsed', 'started_at', 'removed_at'];
+
 const HOUR = 3600_000;
 
 /** Sums up the rows of a report as they arrive; only the figures are held. */
 export class Summary {
-  #columns: readonly string[] = [];
+  #keys: readonly string[] = [];
+  #columns = new NamedColumns([]);
+  #materialKeys: string[] = [];
   #prints = 0;
   #time = 0;
   readonly #ends = { finished: 0, failed: 0, aborted: 0 };
@@ -41,16 +46,22 @@ export class Summary {
 
   /** Throws TOO_LARGE if the rows name too many printers or materials. */
   add(rows: readonly Row[], columns: readonly string[]): void {
-    this.#columns = columns;
-    const materials = columns.filter((column) => MATERIAL.test(column));
+    // All rows of a report have the same columns.
+    if (columns !== this.#keys) {
+      this.#keys = columns;
+      this.#columns = new NamedColumns(columns);
+      this.#materialKeys = this.#columns.matching(MATERIAL);
+    }
     for (const row of rows) {
       const time = this.#timeOf(row);
       this.#prints++;
       this.#time += time;
-      const end = endOf(row);
+      const end = endOf(this.#columns.cell(row, 'status'));
       if (end) this.#ends[end]++;
-      if (row.printer_name) count(this.#printers, row.printer_name, time);
-      for (const name of new Set(materials.map((column) => row[column]))) if (name) count(this.#materials, name, time);
+      const printer = this.#columns.cell(row, 'printer_name');
+      if (printer) count(this.#printers, printer, time);
+      for (const name of new Set(this.#materialKeys.map((key) => row[key])))
+        if (name) count(this.#materials, name, time);
     }
     if (this.#printers.size + this.#materials.size > TABLE.names)
       throw new PrintingError(
@@ -60,7 +71,7 @@ export class Summary {
   }
 
   get result(): ReportSummary {
-    const has = (column: string) => this.#columns.includes(column);
+    const has = (column: string) => this.#columns.has(column);
     const isTimed = has('time_elapsed') || (has('started_at') && has('removed_at'));
     const ends = has('status') ? this.#ends : { finished: null, failed: null, aborted: null };
     const shares = (counted: Counted): Share[] =>
@@ -72,19 +83,20 @@ export class Summary {
       ...ends,
       hours: isTimed ? hoursOf(this.#time) : null,
       printers: has('printer_name') ? shares(this.#printers) : null,
-      materials: this.#columns.some((column) => MATERIAL.test(column)) ? shares(this.#materials) : null,
+      materials: this.#materialKeys.length > 0 ? shares(this.#materials) : null,
     };
   }
 
   /** Duration of a print, ms: its elapsed seconds, or else the time from its start to its removal. */
-  #timeOf({ time_elapsed: elapsed, started_at: from = '', removed_at: to = '' }: Row): number {
+  #timeOf(row: Row): number {
+    const [elapsed = '', from = '', to = ''] = TIMES.map((name) => this.#columns.cell(row, name));
     const seconds = elapsed ? elapsed : (momentOf(to) - momentOf(from)) / 1000;
     return 1000 * (duration(seconds) ?? 0);
   }
 }
 
 /** How the print of a row has ended, by its status, in any of the service's words (wire facts 12.2); null if it doesn't say. */
-function endOf({ status = '' }: Row): 'finished' | 'failed' | 'aborted' | null {
+function endOf(status: string): 'finished' | 'failed' | 'aborted' | null {
   const words = { status: status.slice(0, TEXT.matched).trim().toLowerCase(), serviceState: null };
   const state = isEndDecided(words) ? stateOf(words, null) : null;
   return state === 'finished' || state === 'failed' || state === 'aborted' ? state : null;

@@ -30,7 +30,7 @@ import { isForeignHost, storageAddress } from '../../lib/http/foreign-hosts';
 import { codeOf, networkError } from '../../lib/http/retry';
 import { type Http, proxiesOf } from '../../lib/http/http';
 import { extensionOf, imageType, fileName } from '../../lib/picture/image';
-import { keysBeyond, keysOf, shapeOf } from '../../lib/report/columns';
+import { keysBeyond, keysOf, NamedColumns, normalized, shapeOf } from '../../lib/report/columns';
 import { CsvReader } from '../../lib/report/csv';
 import { readAddress, readBody, headersForFlow } from '../../lib/request/requests';
 import { hostFault, hostOf, isOrigin, isRedirectUri } from '../../lib/rules/addresses';
@@ -374,6 +374,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'picture/image.imageType': (words) => imageType(Buffer.from(words)),
   'report/columns.keysBeyond': (words) => keysBeyond([words], 200),
   'report/columns.keysOf': (words) => keysOf(words.split(',').slice(0, 50_000)),
+  'report/columns.normalized': (words) => normalized(words),
+  'report/columns.NamedColumns': (words) => new NamedColumns([words]).cell({ [words]: words }, normalized(words)),
   'report/columns.shapeOf': (words) => shapeOf(Buffer.from(words)),
   'request/requests.readAddress': (words) => [
     readAddress(words, API),

@@ -57,6 +57,24 @@ describe('report/delivered-rows', () => {
     ]);
   });
 
+  it('recognizes the end of a print in a report without a status, and in any spelling of a column', async () => {
+    const at = '2030-01-01T10:00:00Z';
+    for (const [id, under, over] of [
+      ['1', { removed_at: '' }, { removed_at: at }],
+      ['2', { 'Removed At': ' ' }, { 'Removed At': at }],
+      ['3', { Status: 'printing' }, { Status: 'finished' }],
+      ['4', { status: '', removedAt: '' }, { status: '', removedAt: at }],
+      ['5', { status: 'printing', removed_at: at }, { status: 'finished', removed_at: at }],
+    ] as const) {
+      const delivered = [];
+      for (const cells of [under, under, over, over])
+        delivered.push((await fresh([{ job_uuid: id, started_at: at, ...cells }])).length);
+      assert.deepEqual(delivered, [1, 0, 1, 0], id);
+    }
+    // Without both columns, nothing says whether a print goes on.
+    for (const count of [1, 0]) assert.equal((await fresh([{ job_uuid: '6', started_at: at }])).length, count);
+  });
+
   it('does not mistake a stored file for a printing of it', async () => {
     assert.equal((await fresh([{ job_id: 'file', ended_at: 'monday' }])).length, 1);
     assert.equal((await fresh([{ job_id: 'file', ended_at: 'tuesday' }])).length, 1);

@@ -55,6 +55,15 @@ describe('lib/report/summary', () => {
     });
   });
 
+  it('reads the columns in any spelling', () => {
+    const row = { 'Printer Name': 'A', Status: 'finished', timeElapsed: '3600', 'Extruder 1 Material': 'PLA' };
+    assert.deepEqual(summed([row]), {
+      ...{ prints: 1, finished: 1, failed: 0, aborted: 0, hours: 1 },
+      printers: [{ name: 'A', prints: 1, hours: 1 }],
+      materials: [{ name: 'PLA', prints: 1, hours: 1 }],
+    });
+  });
+
   it('counts an end in every word that names it, and no other', () => {
     const aborted = ['aborted_post_print', 'aborted_wait_user_action', 'aborted_wait_cleanup', 'aborted_anyhow'];
     const failed = ['failed_post_print', 'failed_wait_cleanup', 'error', ' Error '];
