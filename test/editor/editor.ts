@@ -254,7 +254,8 @@ export class Editor {
   /** Drags a node from the palette to the workspace and opens it; returns its id. */
   async add(type: string): Promise<string> {
     const before = await this.#nodeIds();
-    const spot = { x: 300, y: 100 + 80 * before.length };
+    // In columns, as what lies below the window can't be reached.
+    const spot = { x: 300 + 200 * Math.floor(before.length / 8), y: 100 + 80 * (before.length % 8) };
     await this.paletteNode(type).dragTo(this.page.locator('#red-ui-workspace-chart'), { targetPosition: spot });
     const id = (await this.#nodeIds()).find((other) => !before.includes(other));
     assert.ok(id, `${type} was dragged, but no node appeared`);

@@ -287,6 +287,8 @@ for (const runtime of editors) {
         `${JSON.stringify(types)}.filter((type) => !RED.nodes.node('bare-' + type).valid)`,
       );
       assert.deepEqual(wrong, []);
+      // Node-RED 4.1 attaches imported nodes to the pointer.
+      await editor.reload();
     });
 
     it('saves the settings of upload and print, and shows only the fields in use', async () => {

@@ -153,7 +153,7 @@ describe('account/authenticated-api-client', () => {
     }
     bearer = 'secret';
     answer(200, { errors: [{ title: `No ${bearer}.` }] }, PRINT);
-    await assert.rejects(print(), { message: /The service says: No \(token\)\.$/ });
+    await assert.rejects(print(), { message: /The service says: No \(secret\)\.$/ });
     answer(200, { ...refusal('x'), data: { job_id: 'j' } }, PRINT);
     assert.deepEqual((await print()).data, { job_id: 'j' });
   });
