@@ -145,7 +145,7 @@ export class Client {
     const scope = async (): Promise<Scope> => {
       await credentials.ready();
       const { workspace } = credentials;
-      // Nobody knows whose state it is, so none may count as missing.
+      // The owner of the state is unknown, so no record may count as missing.
       if (workspace === undefined && !settings.organizationId) throw nobodySignedIn();
       return [accountId, host, workspace ?? settings.organizationId];
     };

@@ -93,7 +93,7 @@ const isList = (data: unknown): boolean => Array.isArray(data) || Object.keys(re
 
 const areRecords = (entries: unknown[]): entries is Json[] => entries.every((entry) => record(entry) !== null);
 
-/** What an answer says of the pages of its list; null for what it does not say. */
+/** The paging data of an answer; each field is null if the answer lacks it. */
 interface Paging {
   pages: number | null;
   /** Entries of all pages. */

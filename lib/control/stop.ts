@@ -31,7 +31,7 @@ export interface StopRequest {
 /**
  * Takes waiting jobs back and aborts prints, until no printer shows another one: a job that waited may begin meanwhile.
  * Printers that the account's list shows at work come first. Returns the last result of each job; a failed one has its
- * error. Whatever has ended meanwhile counts as stopped. Throws the errors of the list of printers.
+ * error. A job that has ended meanwhile counts as stopped. Throws the errors of the list of printers.
  */
 export async function stopJobs(
   service: ApiClient,
@@ -121,7 +121,7 @@ async function stopPrinter(
     const triesOf = ([id, action]: readonly [string, string]) => tries.get(`${action} ${id}`) ?? 0;
     const next = [...seen.toStop].filter((job) => triesOf(job) < TRIES && !isDone(results.get(job[0]), job[1]));
     if (next.length === 0 && !isInDoubt) return;
-    // What was not tried yet never waits.
+    // A job that was not tried yet never waits.
     if (next.every((job) => triesOf(job) > 0)) await deadline.sleep(LOOK_AGAIN).catch(() => undefined);
     await mapConcurrent(CONCURRENT, next, async ([clusterJobId, action]) => {
       tries.set(`${action} ${clusterJobId}`, triesOf([clusterJobId, action]) + 1);

@@ -126,7 +126,7 @@ export class Bridge {
   readonly #leftBridges = new Set<string>();
   /** Time of the last fresh status of any printer, or of the start, monotonic, ms. */
   #freshAt: number;
-  /** What the bridge's topic says; null: nothing yet. */
+  /** Last payload of the bridge's topic; null: nothing was sent yet. */
   #said: 'online' | 'offline' | null = null;
 
   constructor(options: BridgeOptions) {

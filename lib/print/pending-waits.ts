@@ -23,7 +23,7 @@ interface StoredWait {
   by?: string;
 }
 
-/** What the store does not hold yet of the waits of one owner. */
+/** The changes to the waits of one owner that the store does not hold yet. */
 class Unsaved {
   static readonly #byStore = new WeakMap<StateStore, Map<string, Unsaved>>();
   /** Ids of the handed-over waits, whatever the store still holds. */

@@ -142,7 +142,7 @@ export class Authorization {
     const key = grantKey(accountId);
     await store
       .update<Grants>(key, (stored) => signedOut(stored), { notify: true })
-      // What can't be read, or replaced on a full disk, can still be deleted.
+      // A record that can't be read, or replaced on a full disk, can still be deleted.
       .catch(() => store.delete(key, { notify: true }));
     await this.#signIns.forget(accountId);
   }

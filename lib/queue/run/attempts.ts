@@ -171,7 +171,7 @@ export class Attempts {
       });
       if (!isReserved) {
         const hasEnded = (clusterJobId: string) => data.gates.hasEnded(clusterId, clusterJobId);
-        // What can't be released now is released with a later try.
+        // A later try releases a reservation that can't be released now.
         await data.reservations.releaseSpent(clusterId, hasEnded).catch(() => undefined);
         return 'reserved';
       }
