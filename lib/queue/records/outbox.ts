@@ -90,7 +90,7 @@ export class Outbox {
   subscribe(receiver: Receiver): () => void {
     // A copy, as one function may be subscribed twice.
     const own: Receiver = (events) => receiver(events);
-    if (this.#coming.size === 0) void nextTurn().then(() => this.#letIn());
+    if (this.#coming.size === 0) void nextTurn().then(guard(() => this.#letIn()));
     this.#coming.add(own);
     return () => {
       this.#coming.delete(own);
