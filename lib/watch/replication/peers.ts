@@ -58,8 +58,12 @@ export interface Replica {
   /** Number of printers that it polls, and whether it reads the list of printers. */
   printers: number;
   list: boolean;
+  /** Printers that it polls, the first 1,000 of them. */
   clusterIds: string[];
 }
+
+/** Largest number of polls that a problem report names of one runtime. */
+const MOST_NAMED = 1_000;
 
 /** Lists the runtimes and their polls. Empty while this runtime is no member. Rejects without the database. */
 export async function replicasOf(membership: Membership): Promise<Replica[]> {
@@ -67,16 +71,19 @@ export async function replicasOf(membership: Membership): Promise<Replica[]> {
   const { id: own, members } = membership;
   return members.map(({ id, name, since }) => {
     const { items = [], leaseAge = 0 } = holdings.get(id) ?? {};
-    const clusters = items.filter((item) => item !== LIST);
+    const list = items.includes(LIST);
     return {
       id: shortened(id),
       name,
       self: id === own,
       since: isoTime(since),
       leaseAge: Math.round(leaseAge / 100) / 10,
-      printers: clusters.length,
-      list: clusters.length < items.length,
-      clusterIds: clusters.map(shortened),
+      printers: list ? items.length - 1 : items.length,
+      list,
+      clusterIds: items
+        .slice(0, MOST_NAMED)
+        .filter((item) => item !== LIST)
+        .map(shortened),
     };
   });
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { answer, at, job } from '../../events/observations';
 import { PrintingError } from '../../../../lib/service/errors';
+import type { Membership } from '../../../../lib/state/membership';
+import { LIST } from '../../../../lib/watch/checkpoints/checkpoint-store';
 import { replicasOf } from '../../../../lib/watch/replication/peers';
 import type { Lease } from '../../../../lib/postgres/leases';
 import { sleep } from '../../../../lib/time/clock';
@@ -683,6 +685,15 @@ describe('the replication among runtimes that watch one account', () => {
       );
       assert.equal(pollersOf('new').length, 1);
     });
+  });
+
+  it('counts all polls of a runtime but names at most 1,000 in a problem report', async () => {
+    const held = { items: [LIST, ...Array.from({ length: 5_000 }, (_, at) => `c${at}`)], leaseAge: 0 };
+    const members = [{ id: 'a', name: 'a', since: 0 }];
+    const holders = () => Promise.resolve(new Map([['a', held]]));
+    const [listed] = await replicasOf({ id: 'a', members, holders } as unknown as Membership);
+    assert.deepEqual([listed?.printers, listed?.list], [5_000, true]);
+    assert.equal(listed?.clusterIds.length, 999);
   });
 
   it('lists the polls of every runtime for a problem report', async () => {
