@@ -202,7 +202,12 @@ describe('nodes/account', () => {
       ['the storage path is malformed', { storagePath: 'x y' }, {}, /storage path/],
       ['the origin is malformed', { origin: 'here' }, {}, /origin/],
       ['the paths are malformed', { paths: '{' }, {}, /paths/],
-      ['the token contains a line break', { signIn: 'token' }, { apiToken: 'a\nb' }, /setting apiToken contains a blank/],
+      [
+        'the token contains a line break',
+        { signIn: 'token' },
+        { apiToken: 'a\nb' },
+        /setting apiToken contains a blank/,
+      ],
       ['the account is missing', { id: 'other' }, {}, /Choose an account/],
       ['the account is disabled', { d: true }, {}, /Choose an account/],
     ];
