@@ -2,6 +2,7 @@ import { isEndDecided, isOver, isPlateWaiting, occupiesPrinter } from '../../ser
 import type { PrintJob } from '../../service/print-job';
 import {
   closed,
+  type CurrentPrint,
   type EndedPrint,
   KNOWN_KEPT,
   knows,
@@ -37,6 +38,8 @@ export interface Sight {
   /** Whether the printer's own status is that of a print. */
   isBusy: boolean;
   isIdle: boolean;
+  /** Whether several printers without ids of their own share the gate. */
+  isShared: boolean;
   /** Whether the gate of another machine knows a print: the list of a printer that was in a group has the others' prints. */
   isElsewhere: (id: string) => boolean;
   /** Whether it was not watched without a gap since the status before. */
@@ -164,8 +167,13 @@ function withPlace(gate: PlateGate, sight: Sight): PlateGate {
   const hostGuid = sight.hostGuid ?? gate.hostGuid;
   const ownIds = withId(gate.ownIds, sight.ownId);
   const isSamePlace = clusterId === gate.clusterId && printerId === gate.printerId && clusterName === gate.clusterName;
-  const isSame = isSamePlace && hostGuid === gate.hostGuid && ownIds === gate.ownIds;
-  return isSame ? gate : { ...gate, ownIds, hostGuid, clusterId, printerId, clusterName };
+  const isWaiting = gate.printing !== null || gate.ended?.clearedAt === null;
+  const isShared = sight.isShared || (gate.isShared === true && isWaiting);
+  const isSame =
+    isSamePlace && hostGuid === gate.hostGuid && ownIds === gate.ownIds && isShared === (gate.isShared ?? false);
+  return isSame
+    ? gate
+    : { ...gate, ownIds, hostGuid, clusterId, printerId, clusterName, isShared: isShared || undefined };
 }
 
 const withId = (ids: readonly string[], id: string | null): readonly string[] =>
@@ -196,7 +204,8 @@ function withPast(
   if (gate.known.includes(id)) return gate;
   if (gate.printing?.id === id) return closed(gate, id, { outcome: outcomeOf(job), source: 'job', at });
   if (!mayHavePrinted(job)) return gate;
-  if (mayBeOlder(gate)) return withOlder(gate, id, at);
+  // On a shared gate, an older print may lie on another plate than the last one.
+  if (mayBeOlder(gate) && !gate.isShared) return withOlder(gate, id, at);
   return closed(gate, id, { outcome: outcomeOf(job), source: 'job', at });
 }
 
@@ -223,7 +232,12 @@ const isOthers = (
 function withCleanup(gate: PlateGate, job: PrintJob, at: number): PlateGate {
   const id = job.clusterJobId;
   if (id === null) return gate;
-  const isLast = gate.ended?.id === id && gate.ended.source !== 'earlier';
+  const { ended, known } = gate;
+  const isLast = ended?.id === id && ended.source !== 'earlier';
+  const isWaiting = ended?.clearedAt === null && ended.source !== 'earlier';
+  // It has closed the gate already, and another print has done so since.
+  if (!isLast && known.includes(id) && (gate.isShared || isWaiting))
+    return gate.hasShownCleanup ? gate : { ...gate, hasShownCleanup: true };
   // Its time says less than an outcome that is known.
   const isNews = isEndDecided(job) || gate.ended?.outcome === 'unknown';
   const after = !isLast
@@ -231,14 +245,17 @@ function withCleanup(gate: PlateGate, job: PrintJob, at: number): PlateGate {
     : isNews
       ? withOutcome(gate, outcomeOf(job))
       : gate;
-  return { ...withSource(after, 'job'), hasShownCleanup: true };
+  return { ...(gate.isShared ? after : withSource(after, 'job')), hasShownCleanup: true };
 }
 
 function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
   const { jobs, isBusy, at } = sight;
   const { printing: before } = gate;
-  const id = jobs.find(isPrinting)?.clusterJobId;
-  if (id && before?.id === id && before.missingSince === null) return gate;
+  const isBefore = ({ clusterJobId }: PrintJob) => clusterJobId === before?.id;
+  const prints = jobs.filter(isPrinting);
+  const id = (prints.find(isBefore) ?? prints[0])?.clusterJobId;
+  const hasOthers = gate.isShared === true && prints.length > 1;
+  if (id && before?.id === id && before.missingSince === null && (!hasOthers || before.hasOthers)) return gate;
   if (id && isOutdated(gate, id, at)) return gate;
   if (id) {
     // The printer's own status may show a print before the lists do.
@@ -251,8 +268,9 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
     const after = before?.id === id || isBack ? ended : withUnreadOnly(takenOff(ended));
     const known = isBack ? after.known.filter((other) => other !== id) : after.known;
     const begun = isContinued || isBack ? after.begun : after.begun + 1;
-    const printing = { id, missingSince: null, isUnlisted: false };
-    return { ...after, begun, known, ended: isBack ? null : after.ended, printing };
+    const printing: CurrentPrint = { id, missingSince: null, isUnlisted: false };
+    if (hasOthers || (isContinued && before?.hasOthers)) printing.hasOthers = true;
+    return { ...after, begun, known, ended: isBack ? withoutEnd(after) : after.ended, printing };
   }
   if (isBusy && !before) {
     const isOfJob = jobs.some((job) => tellsOfPrint(job) || isEndOf(gate, job));
@@ -268,6 +286,10 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
   if (before.missingSince === at) return gate;
   return closed(gate, before.id, { outcome: 'unknown', source: before.isUnlisted ? 'status' : 'vanished', at });
 }
+
+/** What is left of the last end once its print is seen to go on: on a shared gate, the parts on the other plates. */
+const withoutEnd = ({ isShared, ended }: PlateGate): EndedPrint | null =>
+  isShared && ended ? { ...ended, id: '', source: 'settled', stage: 'idle' } : null;
 
 /** Id of a print of which no job tells. */
 const unlistedId = ({ closings }: PlateGate): string => `unlisted-${closings + 1}`;
@@ -287,9 +309,10 @@ const isTail = ({ stage, hasShownCleanup }: EndedPrint, { hasGap, wasUnlisted, i
 function withStage(gate: PlateGate, { jobs, isIdle, hasGap }: Sight): PlateGate {
   const { ended, printing } = gate;
   if (!ended || printing) return gate;
-  if (jobs.some(isPlateWaiting)) {
-    const stage = { stage: 'cleanup', hasShownCleanup: true, hasGap: false } as const;
-    return { ...gate, ended: { ...ended, ...stage } };
+  const isOwn = ({ clusterJobId }: PrintJob) => !gate.isShared || clusterJobId === ended.id;
+  if (jobs.some((job) => isPlateWaiting(job) && isOwn(job))) {
+    const hadGap = gate.isShared === true && ended.hasGap;
+    return { ...gate, ended: { ...ended, stage: 'cleanup', hasShownCleanup: true, hasGap: hadGap } };
   }
   if (jobs.some((job) => isEndOf(gate, job))) return { ...gate, ended: { ...ended, stage: 'leaving', hasGap: false } };
   if (ended.stage === 'idle') return gate;
@@ -367,7 +390,7 @@ export function closedBy(gate: PlateGate, id: string, outcome: Outcome, at: numb
  */
 export function settledBy(gate: PlateGate, id: string, at: number): PlateGate {
   if (gate.ended?.id === id && gate.ended.clearedAt === null) return withSource(gate, 'settled');
-  if (gate.printing || gate.known.includes(id)) return gate;
+  if ((gate.printing && !gate.isShared) || gate.known.includes(id)) return gate;
   return closed(gate, id, { outcome: 'finished', source: 'settled', at });
 }
 

@@ -17,9 +17,11 @@ import {
  * @param names all names of the print
  */
 export function verdictOf(
-  { printing, ended, known, verdicts }: PlateGate,
+  { printing, ended, known, verdicts, isShared }: PlateGate,
   names: readonly string[],
 ): Pick<PlateVerdict, 'good' | 'parts'> | null {
+  // A print on another plate says nothing about the part.
+  if (isShared && (printing || ended?.clearedAt === null)) return verdicts.find(({ id }) => names.includes(id)) ?? null;
   // The printer's status alone may show the same print again.
   if (printing) return printing.isUnlisted || names.includes(printing.id) ? null : { good: true };
   if (!ended) return null;
@@ -32,7 +34,8 @@ export function verdictOf(
 
 /** The gate of the machine on which a print lies whose copy waits for a verdict: it names that print, whatever it knew before. */
 export function holding(gate: PlateGate, id: string, at: number): PlateGate {
-  const { printing, ended, known } = gate;
+  const { printing, ended, known, isShared } = gate;
+  if (isShared && known.includes(id) && ended?.clearedAt === null) return gate;
   if (printing || (ended?.id === id && !UNSURE.includes(ended.source))) return gate;
   if (!ended) return closed(gate, id, { outcome: 'finished', source: 'settled', at });
   return {

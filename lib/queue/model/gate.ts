@@ -36,6 +36,8 @@ export interface PlateGate {
   known: readonly string[];
   /** Verdicts of people on the parts, oldest first. */
   verdicts: readonly PlateVerdict[];
+  /** Several printers without ids of their own share it, or did when a part came onto a plate that nobody has cleared since. */
+  isShared?: true | undefined;
   /** Its record could not be read, and no status has shown the machine since: its history is older than the gate. */
   isBlind?: true;
   /** Clusters that the machine has left since a print could have ended there unseen; absent: none. */
@@ -50,12 +52,14 @@ interface UnreadClusters {
   wasUnwatched?: boolean | undefined;
 }
 
-interface CurrentPrint {
+export interface CurrentPrint {
   id: string;
   /** When the first status lacked it; null while it is shown. */
   missingSince: number | null;
   /** Whether only the printer's own status shows it. */
   isUnlisted: boolean;
+  /** Whether a printer that shares the gate was seen to print as well; absent: none was. */
+  hasOthers?: true | undefined;
 }
 
 export interface EndedPrint {
@@ -191,9 +195,9 @@ export const knows = ({ printing, ended, known }: PlateGate, id: string): boolea
 /** Whether a gate replaces a lost or damaged record, and nothing has shown since what closed it. */
 export const replacesLost = ({ ended }: PlateGate): boolean => ended?.source === 'lost' || ended?.source === 'damaged';
 
-/** Whether a print that may have ended there was followed by another one. */
-export const isFollowed = ({ printing, begun }: PlateGate, id: string, begunBefore: number): boolean =>
-  begun > begunBefore || (printing !== null && printing.id !== id);
+/** Whether a print that may have ended there was followed by another one on the same plate. */
+export const isFollowed = ({ printing, begun, isShared }: PlateGate, id: string, begunBefore: number): boolean =>
+  !isShared && (begun > begunBefore || (printing !== null && printing.id !== id));
 
 /** Whether a machine has shown this print last. A history at its first sight may list the prints of others. */
 export const isLastPrint = ({ printing, ended }: PlateGate, id: string): boolean =>
@@ -214,33 +218,49 @@ export const VERDICTS_KEPT = 3;
 /** Closings that a gate remembers for queues that are not planned: each write carries them. */
 const PAST_KEPT = 5;
 
-/** Closes the gate after a print. */
+/** Closes the gate after a print. One that is closed already after a print of another printer that shares it stays closed. */
 export function closed(
   gate: PlateGate,
   id: string,
   { outcome, source, at }: Pick<EndedPrint, 'outcome' | 'source' | 'at'>,
 ): PlateGate {
-  const { hasShownCleanup: hadShownCleanup } = gate;
-  const isSettled = SETTLED.includes(source);
+  // Of several printers, another one may have shown it.
+  const hadShownCleanup = gate.hasShownCleanup && !gate.isShared;
+  // A print that the printer's status alone has shown so far is that of the first job that tells of its end.
+  const isCurrent = gate.printing?.id === id || (source === 'job' && gate.printing?.isUnlisted === true);
+  // A print beside it may have vanished meanwhile.
+  const mayHidePart = isCurrent && gate.printing?.hasOthers === true;
+  const isSettled = mayHidePart || SETTLED.includes(source);
   const ended: EndedPrint = {
-    ...{ id, outcome, source, at },
+    ...{ id, outcome, at },
+    source: mayHidePart ? 'settled' : source,
     stage: isSettled ? 'idle' : 'cleanup',
     ...{ hasShownCleanup: false, hadShownCleanup, hasGap: false, clearedAt: null },
   };
   const known = gate.known.includes(id) ? gate.known : [...gate.known, id].slice(-KNOWN_KEPT);
-  // A print that the printer's status alone has shown so far is that of the first job that tells of its end.
-  const isCurrent = gate.printing?.id === id || (source === 'job' && gate.printing?.isUnlisted === true);
   const begun = isCurrent || isSettled ? gate.begun : gate.begun + 1;
   const printing = isCurrent ? null : gate.printing;
+  const { ended: other } = gate;
+  if (gate.isShared && other && !NO_PART.includes(rowOf(other)))
+    return { ...gate, begun, printing, ended: besides(other, ended), known };
   const last = lastClosing(gate);
   const past = last ? { past: [...(gate.past ?? []), last].slice(-PAST_KEPT) } : {};
   return { ...takenOff(gate), ...past, closings: gate.closings + 1, begun, printing, ended, known };
 }
 
+/** Rows of a plate on which no part of a print lies that the gate has seen. */
+const NO_PART: readonly PlateRow[] = ['confirmed', 'withHistory'];
+
+/** The end of a print on one of the plates of a shared gate: it opens nothing that the part on another one closes. */
+function besides(other: EndedPrint, ended: EndedPrint): EndedPrint {
+  if (other.outcome !== 'finished' || rowOf(other) === 'unknown') return { ...ended, source: 'settled', stage: 'idle' };
+  return { ...ended, hasGap: ended.hasGap || rowOf(other) !== 'finishedAndCleared' };
+}
+
 /** Records that a person took the part off, and did not reject it: another print follows. */
 export function takenOff(gate: PlateGate): PlateGate {
   const { ended } = gate;
-  return !ended || UNSURE.includes(ended.source) ? gate : acceptedBy(gate, ended.id);
+  return !ended || gate.isShared || UNSURE.includes(ended.source) ? gate : acceptedBy(gate, ended.id);
 }
 
 /** Records that a person took the part of such a print off for the next one, and did not reject it. */

@@ -325,6 +325,7 @@ export class PlateGates {
       unplaced: unknownOf(unplaced),
       isBusy,
       isIdle: printers.every((printer) => printer.status === 'idle'),
+      isShared: printers.length > 1,
       isElsewhere: (id) => this.#isElsewhere(id, gateId),
       hasGap: found.hasGap,
       wasUnlisted: found.wasUnlisted,

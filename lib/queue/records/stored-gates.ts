@@ -66,7 +66,9 @@ const isGate: (value: unknown) => value is PlateGate = shapeOf({
   clusterName: isTextOrNull,
   closings: isCount,
   begun: isCount,
-  printing: orNull(shapeOf({ id: isText, missingSince: isTimeOrNull, isUnlisted: isFlag })),
+  printing: orNull(
+    shapeOf({ id: isText, missingSince: isTimeOrNull, isUnlisted: isFlag, hasOthers: orMissing(isFlag) }),
+  ),
   ended: orNull(
     shapeOf({
       id: isText,
@@ -94,6 +96,7 @@ const isGate: (value: unknown) => value is PlateGate = shapeOf({
   hasShownCleanup: isFlag,
   known: listOf(isText),
   verdicts: listOf(shapeOf({ id: isText, good: isFlag, parts: orMissing(isCount), at: isTime })),
+  isShared: orMissing(isFlag),
   isBlind: orMissing(isFlag),
   unread: orMissing(shapeOf({ clusterIds: listOf(isText), since: isTime, wasUnwatched: orMissing(isFlag) })),
 }) as (value: unknown) => value is PlateGate;
