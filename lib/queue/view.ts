@@ -322,7 +322,7 @@ export class QueueView {
     return {
       waiting: this.overview.waiting,
       // A printed copy whose plate is not judged yet is active, but nothing prints it.
-      active: this.input.printing,
+      active: this.input.printing - this.input.inDoubt,
       blocked: blocked.length,
       firstReason: reason ? { code: reason.code, text: reason.text } : null,
       isPaused: this.isPaused,
@@ -551,13 +551,13 @@ const byAdded = (one: ItemRecord, other: ItemRecord): number => (addedOf(one) < 
 
 function activePrint(
   record: ItemRecord,
-  { clusterId, file, startedAt, assignedAt }: Attempt,
+  { clusterId, file, startedAt, assignedAt, state }: Attempt,
   find: MaterialFinder,
 ): ActivePrint {
   const startAt = startedAt ?? assignedAt;
   const plan = planFile(record, file, find);
   const endAt = plan.seconds === null ? null : startAt + plan.seconds * 1000;
-  return { itemId: record.itemId, clusterId, startAt, endAt, file: plan };
+  return { itemId: record.itemId, clusterId, startAt, endAt, file: plan, isInDoubt: state === 'unknown' };
 }
 
 const materialShape = ({ material, needed, loaded, missing, shortAt }: ForecastedStock): MaterialForecast => ({

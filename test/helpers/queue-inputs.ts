@@ -108,6 +108,7 @@ export const planInput = (input: Partial<PlanInput> = {}): PlanInput => ({
   rules: rulesOf(),
   now: NOW,
   printing: 0,
+  inDoubt: 0,
   nextStartAt: 0,
   obstacle: null,
   refusals: new Map(),

@@ -330,11 +330,14 @@ export function assigned(record: ItemRecord, print: AssignedPrint, { now }: Chan
   return owing(withCopy({ ...record, prints: [...record.prints, attempt] }, copy, 'active'));
 }
 
-/** Records that the call of an attempt leaves; the record itself if the attempt was taken back, or its item must wait. */
-export function leaving(record: ItemRecord, of: AttemptOf, { now }: ChangeContext): ItemRecord {
+/**
+ * Records that the call of an attempt leaves, and when: its answer may be lost. A call that is repeated leaves anew. Returns the
+ * record itself if the attempt was taken back, or its item must wait.
+ */
+export function leaving(record: ItemRecord, of: AttemptOf, { now, lived }: LivedContext): ItemRecord {
   const found = findAttempt(record, of);
-  if (found?.state !== 'assigned' || found.hasLeft || !mayStart(record, now) || !isNeeded(record, found)) return record;
-  return withAttempt(record, found, { hasLeft: true });
+  if (found?.state !== 'assigned' || !mayStart(record, now) || !isNeeded(record, found)) return record;
+  return withAttempt(record, found, { hasLeft: true, dispatchedLived: lived });
 }
 
 /** Deletes an attempt of which nothing was sent: the copy waits again. */
@@ -369,14 +372,16 @@ const dispatchTimes = ({ dispatchedAt, dispatchedLived }: Attempt, { now, lived 
   dispatchedAt === null ? { dispatchedAt: now, dispatchedLived: lived } : { dispatchedAt, dispatchedLived };
 
 /** Records that it is unknown whether the print exists, or whether it began. */
-export function unknown(record: ItemRecord, of: AttemptOf, context: ChangeContext & MachineContext): ItemRecord {
+export function unknown(record: ItemRecord, of: AttemptOf, context: LivedContext & MachineContext): ItemRecord {
   const found = findAttempt(record, of);
   if (!found || !isOpen(found) || found.state === 'unknown') return record;
   const before = machinesFor(found, context);
   const begun = context.begunOn(found.clusterId, before);
   // The gates of some may be lost.
   const machines = [...new Set([...before, ...Object.keys(begun)])];
-  const changed = withAttempt(record, found, { state: 'unknown', machines, begun });
+  // If nobody knows when its call has left, it was now at the latest.
+  const { dispatchedLived = context.lived } = found;
+  const changed = withAttempt(record, found, { state: 'unknown', machines, begun, dispatchedLived });
   const after = withCopy(changed, of.copy, 'unknown');
   return withPrintEvent(after, context, 'print.unknown', found);
 }

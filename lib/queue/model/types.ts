@@ -587,7 +587,10 @@ export interface Attempt {
   /** While it is assigned, whether its call may have left; absent in older records, of which nobody knows. */
   hasLeft?: boolean;
   dispatchedAt: number | null;
-  /** The queue's lived time at its dispatch and at its beginning (`LivedTime`), ms; absent in older records. */
+  /**
+   * The queue's lived time at its dispatch and at its beginning (`LivedTime`), ms; absent in older records. Until an answer or a
+   * poll dates the dispatch (`dispatchedAt`), that is when its call has left.
+   */
   dispatchedLived?: number | undefined;
   startedLived?: number;
   /** When its job was first seen to have begun (`hasBegun`). */

@@ -117,7 +117,7 @@ export class Explainer {
   }
 
   #ownReasons(turn: Turn): Reason<ItemReason>[] {
-    const { rules, now, nextStartAt, printing, obstacle } = this.#input;
+    const { rules, now, nextStartAt, printing, inDoubt, obstacle } = this.#input;
     const { choices } = this.#decision;
     const { item } = turn;
     const found: (Reason<ItemReason> | null)[] = [item.obstacle];
@@ -147,11 +147,7 @@ export class Explainer {
     add('STAGGER', nextStart > now, () => staggered(nextStart));
     const atATime = printing + choices.length;
     const { maxPrinting } = rules;
-    add(
-      'LIMIT',
-      maxPrinting > 0 && atATime >= maxPrinting,
-      () => phrase`Prints at a time: ${atATime}, which is the most that the queue allows.`,
-    );
+    add('LIMIT', maxPrinting > 0 && atATime >= maxPrinting, () => limited(atATime, inDoubt));
     const ahead = turn.position === NONE ? 0 : this.#aheadOf(turn);
     add('BEHIND', ahead > 0, () => phrase`Items that go first: ${ahead}.`);
     return found.filter((reason) => reason !== null);
@@ -308,6 +304,12 @@ const staggered = (nextStart: number) =>
   nextStart < Infinity
     ? phrase`The next print may start at ${isoTime(nextStart)}.`
     : phrase`The next print has to wait: the last one has not begun yet.`;
+
+/** Why no more prints may start; a print that may not exist counts until it is settled. */
+const limited = (atATime: number, inDoubt: number) =>
+  inDoubt === 0
+    ? phrase`Prints at a time: ${atATime}, which is the most that the queue allows.`
+    : phrase`Prints at a time: ${atATime}, which is the most that the queue allows. Prints of unknown outcome among them, to be settled: ${inDoubt}.`;
 
 /** A copy whose print was aborted: whether it is still wanted is unknown. */
 const ABORTED = { code: 'HELD', sentence: phrase`A print of it was aborted: release it or remove it.` } as const;

@@ -11,7 +11,7 @@ import { BUSY } from './printers';
 export interface ForecastInput extends PlanInput {
   /** Order of each item that belongs to one, by item. */
   orders: ReadonlyMap<string, string>;
-  /** Prints of the queue that are assigned, dispatched or printing. */
+  /** Prints of the queue that are assigned, dispatched or printing, or may be. */
   active: readonly ActivePrint[];
   /** When the obstacle of the whole queue ends by itself, ms since 1970; Infinity: a person decides. */
   obstacleEndsAt: number;
@@ -24,6 +24,8 @@ export interface ActivePrint {
   startAt: number;
   endAt: number | null;
   file: PlanFile;
+  /** Whether its outcome is unknown: it counts until a person decides. */
+  isInDoubt?: boolean;
 }
 
 /** Result of a forecast; null: unknown, or beyond its end. Times in ms since 1970. */
@@ -132,7 +134,8 @@ export class SimulatedQueue {
       this.#firstFreeAt(printer, ends.get(printer.clusterId) ?? soon),
     );
     const unknown = Math.max(0, input.printing - input.active.length);
-    this.#ends = [...active.map(({ endAt }) => endAt), ...Array.from({ length: unknown }, () => soon)];
+    const counted = active.map(({ endAt, isInDoubt = false }) => (isInDoubt ? Infinity : endAt));
+    this.#ends = [...counted, ...Array.from({ length: unknown }, () => soon)];
   }
 
   /** Plans, and goes on to the next moment. Returns false once nothing more can happen: `result` is complete then. */

@@ -82,8 +82,10 @@ export interface PlanInput {
   rules: QueueRules;
   /** ms since 1970. */
   now: number;
-  /** Prints of this queue that are assigned, dispatched or printing. */
+  /** Prints of this queue that are assigned, dispatched or printing, or may be. */
   printing: number;
+  /** Those of them whose outcomes are unknown. */
+  inDoubt: number;
   /** From when the next start is allowed by `stagger`, ms since 1970. */
   nextStartAt: number;
   /** Why the whole queue starts nothing; null: it may. */
@@ -127,15 +129,19 @@ export class PlanInputs {
     const board = this.#boardInput(now);
     const printers = this.#board.printers(board);
     const { paused } = data.state.record;
-    let printing = 0;
+    let [printing, inDoubt] = [0, 0];
     for (const prints of board.open.byCluster.values())
-      for (const { attempt } of prints) if (attempt.state !== 'unknown' && !isStuck(attempt)) printing++;
+      for (const { attempt } of prints) {
+        if (!isStuck(attempt)) printing++;
+        if (attempt.state === 'unknown') inDoubt++;
+      }
     return {
       items: this.#itemCache.items(data, views, printers),
       printers,
       rules,
       now,
       printing,
+      inDoubt,
       nextStartAt: data.nextStartAt(rules.stagger),
       obstacle: this.#source.obstacle() ?? (paused && !isPauseOver(paused, now) ? pausedFor(paused.reason) : null),
       refusals: this.#refusals.byItem,

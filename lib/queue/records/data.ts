@@ -7,7 +7,7 @@ import { allToTheirEnds, SharedRead } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { Watcher } from '../../watch/watcher';
 import type { Sentence } from '../../words/sentence';
-import { awaitedPrints, awaitsVerdict, isStuck, isUnnamed, ItemIndex, openAttempts } from '../model/item';
+import { awaitedPrints, awaitsVerdict, isOpen, isStuck, isUnnamed, ItemIndex, openAttempts } from '../model/item';
 import { mayBeLate } from '../model/item-changes';
 import { NEW_QUEUE, type QueueRecord } from '../model/queue-record';
 import type { QueueRules } from '../model/rules';
@@ -15,6 +15,7 @@ import {
   type Attempt,
   type ItemRecord,
   machinesOf,
+  nameOf,
   namesOf,
   printerKey,
   type PrinterTarget,
@@ -104,8 +105,10 @@ export class QueueData {
   readonly #printings = new Map<string, string>();
   /** Ended attempts whose time is counted. */
   readonly #counted = new Set<string>();
-  /** Lived time of the last dispatch or beginning of a print, ms. */
+  /** Lived time of the last departure, dispatch or beginning of a print, ms. */
   #lastStart = -Infinity;
+  /** When open prints of which older versions recorded no such time were first seen here, lived, ms. */
+  #undated = new Map<string, number>();
   readonly #ages: EventAges;
   readonly #end: () => void;
   readonly #loads = new SharedRead(() => this.#load());
@@ -200,12 +203,27 @@ export class QueueData {
     return this.#usage;
   }
 
-  /** From when the next start is allowed, ms since 1970; Infinity: a print that was sent has not begun yet. */
+  /**
+   * From when the next start is allowed, ms since 1970; Infinity: a print that was sent has not begun yet. One of unknown outcome
+   * counts from its departure, and from its beginning once a poll shows that.
+   */
   nextStartAt(stagger: number): number {
     if (stagger === 0) return 0;
     // A print that was sent may begin to heat at any moment.
     if (this.open.all.some(({ prints }) => prints.some(isToBegin))) return Infinity;
-    return this.#clock.now() + Math.max(0, this.#lastStart + stagger - this.lived.now);
+    const lived = this.lived.now;
+    const lastStart = Math.max(this.#lastStart, this.#lastUndated(lived));
+    return this.#clock.now() + Math.max(0, lastStart + stagger - lived);
+  }
+
+  /** Lived time of the last start among the open prints that have none, at the latest, ms. */
+  #lastUndated(lived: number): number {
+    const names = this.open.all.flatMap(({ itemId, prints }) =>
+      prints.filter((attempt) => isOpen(attempt) && startOf(attempt) === -Infinity).map((one) => nameOf(itemId, one)),
+    );
+    // The lived time of another planner may be less.
+    this.#undated = new Map(names.map((name) => [name, Math.min(lived, this.#undated.get(name) ?? lived)]));
+    return Math.max(-Infinity, ...this.#undated.values());
   }
 
   /** Items that have an attempt on the cluster which a status may concern. */
@@ -264,12 +282,13 @@ export class QueueData {
 
   /** Counts an attempt that was sent; its time once, when it has ended. */
   #count(itemId: string, attempt: Attempt): void {
-    const { dispatchedAt, dispatchedLived = 0, startedLived = 0, seconds, copy, attempt: number } = attempt;
+    const { dispatchedAt, dispatchedLived = 0, seconds, copy, attempt: number } = attempt;
     for (const id of [attempt.printerId ?? attempt.clusterId, ...machinesOf(attempt)]) this.#named.add(id);
-    if (dispatchedAt === null) return;
-    const startedAt = Math.max(dispatchedLived, startedLived);
+    const startedAt = startOf(attempt);
     this.lived.see(startedAt);
-    this.#lastStart = Math.max(this.#lastStart, Math.min(startedAt, this.lived.now));
+    // A call that has left may still be refused.
+    if (attempt.state !== 'assigned') this.#lastStart = Math.max(this.#lastStart, Math.min(startedAt, this.lived.now));
+    if (dispatchedAt === null) return;
     const key = printerKey(attempt);
     const known = this.#usage.get(key) ?? { lastUsedAt: 0, lastUsedLived: 0, usedFor: 0 };
     const name = `${itemId}/${copy}/${number}`;
@@ -396,6 +415,10 @@ class SavedQueue {
 /** Whether a print was sent, or is being sent, and has not begun. */
 const isToBegin = (attempt: Attempt): boolean =>
   attempt.state === 'assigned' || (attempt.state === 'dispatched' && !isStuck(attempt));
+
+/** Lived time at which a print was sent or has begun, ms; -Infinity: no version has recorded it. */
+const startOf = ({ dispatchedLived = -Infinity, startedLived = -Infinity }: Attempt): number =>
+  Math.max(dispatchedLived, startedLived);
 
 interface Usage {
   /** ms since 1970. */
