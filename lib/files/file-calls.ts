@@ -8,6 +8,9 @@ const MOST = 3;
 /** Most of them for files of users, and for the state: a share that hangs leaves a thread to the state, and vice versa. */
 const OF_A_KIND = 2;
 
+/** Most calls that wait for a folder that hangs, or for any folder while all threads for files hang. Each may hold a chunk. */
+const WAITING = 100;
+
 /** Longest wait for the cleanup, ms. */
 const MOMENT = 1_000;
 
@@ -29,7 +32,7 @@ const tidying = new Set<Promise<unknown>>();
 /**
  * File-system calls on one path under a deadline: a hanging share blocks neither the work nor the thread pool. Calls in
  * one folder run one after the other, so a hanging folder occupies one thread. While an abandoned call hasn't returned,
- * further calls in its folder fail at once.
+ * further calls in its folder wait until their own deadlines, and those beyond `WAITING` fail at once.
  */
 export class FileCalls {
   readonly #folder: string;
@@ -43,11 +46,24 @@ export class FileCalls {
 
   /**
    * Runs a call. `undo` gets the late result of an abandoned call, such as a handle to close. Throws the call's error,
-   * the deadline's reason, or ETIMEDOUT if the file system hangs.
+   * the deadline's reason, or ETIMEDOUT if the file system hangs and too many calls wait for it.
    */
-  async run<T>(call: () => Promise<T>, undo?: (late: T) => Promise<unknown>): Promise<T> {
+  run<T>(call: () => Promise<T>, undo?: (late: T) => Promise<unknown>): Promise<T> {
+    return this.#run(call, WAITING, undo);
+  }
+
+  /**
+   * The same for a call that its work can do without: throws ETIMEDOUT at once if the file system hangs, to leave the
+   * deadline's time to the work.
+   */
+  runUnlessStalled<T>(call: () => Promise<T>, undo?: (late: T) => Promise<unknown>): Promise<T> {
+    return this.#run(call, 0, undo);
+  }
+
+  /** `most`: calls that may wait while the file system hangs. */
+  async #run<T>(call: () => Promise<T>, most: number, undo?: (late: T) => Promise<unknown>): Promise<T> {
     this.deadline.throwIfOver();
-    if (isStalled(this.#folder)) throw hangs();
+    if (isCrowded(this.#folder, most)) throw hangs();
     const { turn, result } = enter(this.#folder, call);
     try {
       return await this.deadline.wait(result);
@@ -132,11 +148,19 @@ const hasThread = (place: Place): boolean =>
 /** The running calls for files of users, or for the state. */
 const ofKind = (place: Place): Turn[] => [...running.values()].filter(({ folder }) => typeof folder === typeof place);
 
-/** Whether the folder hangs, or every thread for files of users. */
-function isStalled(folder: string): boolean {
-  if (running.get(folder)?.abandoned) return true;
+/** What stalls a call in the folder: the folder, all threads for files of users, or nothing. */
+function stallOf(folder: string): 'folder' | 'threads' | null {
+  if (running.get(folder)?.abandoned) return 'folder';
   const files = ofKind(folder);
-  return files.length >= OF_A_KIND && files.every(({ abandoned }) => abandoned);
+  return files.length >= OF_A_KIND && files.every(({ abandoned }) => abandoned) ? 'threads' : null;
+}
+
+/** Whether a call in the folder is stalled, and at least `most` calls wait for the same. */
+function isCrowded(folder: string, most: number): boolean {
+  const stall = stallOf(folder);
+  if (stall === null) return false;
+  const isSame = (turn: Turn) => (stall === 'folder' ? turn.folder === folder : typeof turn.folder === 'string');
+  return waiting.filter(isSame).length >= most;
 }
 
 const hangs = (): Error => Object.assign(new Error('The file system does not answer.'), { code: 'ETIMEDOUT' });

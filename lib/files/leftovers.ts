@@ -42,7 +42,7 @@ export class Leftovers {
     const note = join(this.folder, `${id}.note`);
     const content = JSON.stringify({ path, machine: MACHINE, pid: process.pid, started: STARTED });
     const calls = new FileCalls(note, deadline);
-    const written = calls.run(
+    const written = calls.runUnlessStalled(
       () => this.#write(note, content),
       () => unlink(note),
     );
@@ -54,14 +54,14 @@ export class Leftovers {
   async sweep(): Promise<void> {
     await underDeadline(this.clock, { ms: SWEEP_FOR }, async (deadline) => {
       const calls = new FileCalls(join(this.folder, 'note'), deadline);
-      const names = await calls.run(() => readdir(this.folder));
+      const names = await calls.runUnlessStalled(() => readdir(this.folder));
       for (const name of names.filter((name) => NOTE.test(name))) {
         const path = join(this.folder, name);
-        const note = await calls.run(() => readNote(path)).catch(() => null);
+        const note = await calls.runUnlessStalled(() => readNote(path)).catch(() => null);
         if (note && basename(note.path) !== partName(name.replace('.note', ''))) continue;
         if (!note || !isAbandoned(note)) continue;
         // The next sweep tries again.
-        const isGone = await new FileCalls(note.path, deadline).run(() => remove(note)).catch(() => false);
+        const isGone = await new FileCalls(note.path, deadline).runUnlessStalled(() => remove(note)).catch(() => false);
         if (isGone) await calls.release(() => unlink(path));
       }
     }).catch(() => undefined);

@@ -4,22 +4,25 @@ import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 
 describe('files/file-calls', () => {
+  let clock: ManualClock;
   let deadline: Deadline;
   beforeEach(() => {
-    deadline = new Deadline(new ManualClock(), { ms: 60_000 });
+    clock = new ManualClock();
+    deadline = new Deadline(clock, { ms: 60_000 });
   });
   afterEach(() => deadline.end());
 
-  const calls = (folder: string) => new FileCalls(`/${folder}/file`, deadline);
+  const calls = (folder: string, limit = deadline) => new FileCalls(`/${folder}/file`, limit);
+  const within = (ms: number) => new Deadline(clock, { ms });
   /** A call that lasts until `end`. */
-  function held(folder: string) {
+  function held(folder: string, limit = deadline) {
     let end: () => void = () => undefined;
     let hasBegun = false;
     const call = () => {
       hasBegun = true;
       return new Promise<void>((resolve) => (end = resolve));
     };
-    const result = calls(folder).run(call);
+    const result = calls(folder, limit).run(call);
     return { result, end: () => end(), hasBegun: () => hasBegun };
   }
 
@@ -37,7 +40,7 @@ describe('files/file-calls', () => {
   });
 
   it('runs calls in at most two folders at a time, and the others as threads come free', async () => {
-    const all = ['a', 'b', 'c', 'd', 'e'].map(held);
+    const all = ['a', 'b', 'c', 'd', 'e'].map((folder) => held(folder));
     const begun = () => all.map((one) => one.hasBegun());
     assert.deepEqual(begun(), [true, true, false, false, false]);
     all[1]!.end();
@@ -51,7 +54,7 @@ describe('files/file-calls', () => {
   });
 
   it('leaves a thread to the state while shares hang, and one to files while the state hangs', async () => {
-    const shares = ['a', 'b', 'c'].map(held);
+    const shares = ['a', 'b', 'c'].map((folder) => held(folder));
     assert.equal(await inTurn(() => Promise.resolve('read')), 'read');
     for (const share of shares) {
       share.end();
@@ -80,6 +83,57 @@ describe('files/file-calls', () => {
     await settle();
     assert.deepEqual(undone, ['handle']);
   });
+
+  for (const [folders, folder, what] of [
+    [['a'], 'a', 'a folder that hangs'],
+    [['a', 'b'], 'c', 'a folder beside two that hang'],
+  ] as const) {
+    /** Calls that their deadline has ended, and that have not returned. */
+    async function hanging() {
+      const hung = folders.map((one) => held(one, within(10_000)));
+      await clock.during(10_000, Promise.all(hung.map(({ result }) => assert.rejects(result, /within 10 s/))));
+      return hung;
+    }
+
+    it(`ends each call in ${what} at the deadline of its own, and runs those that have time left`, async () => {
+      const hung = await hanging();
+      const short = calls(folder, within(20_000)).run(() => Promise.resolve('short'));
+      const long = calls(folder, within(40_000)).run(() => Promise.resolve('long'));
+      const began = clock.monotonic();
+      await clock.during(20_000, assert.rejects(short, /within 20 s/));
+      assert.equal(clock.monotonic() - began, 20_000);
+      for (const { end } of hung) end();
+      assert.equal(await long, 'long');
+    });
+
+    it(`lets 100 calls wait for ${what}, and fails further ones at once until one of them ends`, async () => {
+      const hung = await hanging();
+      const waiting = Array.from({ length: 99 }, () => calls(folder).run(() => Promise.resolve('read')));
+      const first = assert.rejects(
+        calls(folder, within(5_000)).run(() => Promise.resolve()),
+        /within 5 s/,
+      );
+      await assert.rejects(
+        calls(folder).run(() => Promise.resolve()),
+        { code: 'ETIMEDOUT' },
+      );
+      await clock.during(5_000, first);
+      waiting.push(calls(folder).run(() => Promise.resolve('read')));
+      for (const { end } of hung) end();
+      assert.deepEqual([...new Set(await Promise.all(waiting))], ['read']);
+    });
+
+    it(`fails a call at once in ${what} if its work can do without it`, async () => {
+      const hung = await hanging();
+      await assert.rejects(
+        calls(folder).runUnlessStalled(() => Promise.resolve()),
+        { code: 'ETIMEDOUT' },
+      );
+      for (const { end } of hung) end();
+      await settle();
+      assert.equal(await calls(folder).runUnlessStalled(() => Promise.resolve('read')), 'read');
+    });
+  }
 
   it('waits for no cleanup after a call that never began', async () => {
     const first = held('a');
