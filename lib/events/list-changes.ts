@@ -47,18 +47,19 @@ type Listed = ListedIdentity & { online: boolean | null };
 /**
  * Compares a complete cluster list with the one before it (reference 3.3); the first list makes no events. A cluster
  * counts as removed when two lists in a row lack it: a single odd answer is no proof. A machine whose former id is missing,
- * removed or offline has moved to its new one; `reboundEvent` makes the event. `left`: former ids that are still listed.
+ * removed or offline has moved to its new one; `reboundEvent` makes the event.
  */
 export function advanceList<T extends Listed>(
   before: ListCheckpoint | null,
   clusters: readonly T[],
   { at, late = false }: { at: string; late?: boolean },
-): { checkpoint: ListCheckpoint; events: PrintEvent[]; rebounds: Rebound<T>[]; left: ReadonlySet<string> } {
+): { checkpoint: ListCheckpoint; events: PrintEvent[]; rebounds: Rebound<T>[] } {
   let count = before?.count ?? 0;
   const events: PrintEvent[] = [];
   const rebounds: Rebound<T>[] = [];
   const absent: KnownCluster[] = [];
   const removed: KnownCluster[] = [];
+  /** Former ids of machines, and ids to which none has moved, that are still listed. */
   const left = new Set<string>();
 
   if (before) {
@@ -107,7 +108,7 @@ export function advanceList<T extends Listed>(
     removed.unshift(...[...wasRemoved.values()].filter(({ clusterId }) => !present.has(clusterId)));
   }
   const known = [...clusters.filter(({ clusterId }) => !left.has(clusterId)).map(identityOf), ...absent];
-  return { checkpoint: { version: 2, count, known, removed: removed.slice(-REMOVED_KEPT) }, events, rebounds, left };
+  return { checkpoint: { version: 2, count, known, removed: removed.slice(-REMOVED_KEPT) }, events, rebounds };
 }
 
 const identityOf = ({ clusterId, hostGuid, name }: ListedIdentity): KnownCluster => ({ clusterId, hostGuid, name });

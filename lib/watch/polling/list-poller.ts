@@ -19,9 +19,9 @@ export interface ListSubscriber {
   readonly interval: number;
   readonly paused: boolean;
   readonly events: Pick<EventReceiver, 'beside'>;
-  /** Called before a read, with the clusters of the last list and those that it lacked for the first time. */
+  /** Called before a read, with the known clusters. */
   recalled(clusterIds: readonly string[]): void;
-  /** Joins the clusters of a list and leaves those that it lacks, in several turns of the event loop. Never rejects. */
+  /** Joins the known clusters and leaves the others, in several turns of the event loop. Never rejects. */
   follow(clusterIds: readonly string[]): Promise<void>;
   /** Called after `follow`, with the known clusters, and with the failure where the list could not be read. */
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void;
@@ -48,8 +48,6 @@ export class ListPoller extends PollLoop<ListResult> {
   #memory: ListMemory | null = null;
   /** When the first of the present subscribers came, monotonic ms; null: there is none. */
   #watchedFrom: number | null = null;
-  /** Former ids of machines, which the last list still contains. */
-  #left: ReadonlySet<string> = new Set();
 
   constructor(account: PollingAccount, reports: PollReports, moves: PollMoves) {
     super(LIST, account, reports, moves);
@@ -65,16 +63,18 @@ export class ListPoller extends PollLoop<ListResult> {
     return this.isWatched && this.isOurs;
   }
 
-  /** Known clusters; null where the list was never read. */
+  /** Known clusters, also those that the last list lacked for the first time; null where the list was never read. */
   get clusterIds(): readonly string[] | null {
-    const { list, ownership } = this.account;
-    const known = this.#memory?.checkpoint?.known ?? null;
-    // All runtimes use the published list: shares computed from different lists would conflict.
-    if (known && ownership !== SOLE_OWNER)
-      return known.filter(({ missing }) => !missing).map(({ clusterId }) => clusterId);
-    return list.last
-      ? [...list.last.keys()].filter((clusterId) => !this.#left.has(clusterId))
-      : (known?.map(({ clusterId }) => clusterId) ?? null);
+    // Also where another reader has a newer list: shares computed from different lists would conflict.
+    const known = this.#memory?.checkpoint?.known;
+    if (known) return known.map(({ clusterId }) => clusterId);
+    const { last } = this.account.list;
+    return last && [...last.keys()];
+  }
+
+  /** Whether the last list lacked a cluster for the first time. */
+  isInDoubt(clusterId: string): boolean {
+    return this.#memory?.checkpoint?.known.some((known) => known.clusterId === clusterId && known.missing) ?? false;
   }
 
   get polledAt(): number {
@@ -202,7 +202,7 @@ export class ListPoller extends PollLoop<ListResult> {
   }
 
   #recall(subscribers: Iterable<ListSubscriber>): void {
-    const clusterIds = this.#memory?.checkpoint?.known.map(({ clusterId }) => clusterId) ?? [];
+    const clusterIds = this.#memory?.checkpoint ? (this.clusterIds ?? []) : [];
     for (const subscriber of subscribers) subscriber.recalled(clusterIds);
   }
 
@@ -221,11 +221,10 @@ export class ListPoller extends PollLoop<ListResult> {
     const { clock, checkpoints, ownership } = this.account;
     const before = memory.checkpoint;
     const context = { at: isoTime(clock.now()), late: memory.areEventsLate(clock.monotonic()) };
-    const { checkpoint, events, rebounds, left } = advanceList(before, clusters, context);
+    const { checkpoint, events, rebounds } = advanceList(before, clusters, context);
     if (lock !== UNLOSABLE_LOCK && events.length > 0 && !(await isSecured(ownership, LIST, lock))) return;
     if (!isStillOwned(ownership, LIST, lock)) return;
     this.deliver(events);
-    this.#left = left;
     // Among several runtimes the old id stays until its owner has reported the new one.
     memory.checkpoint = ownership === SOLE_OWNER ? checkpoint : withoutRebounds(checkpoint, before, rebounds);
     memory.recordWatched();

@@ -1,6 +1,6 @@
 import type { Ended } from '../../events/checkpoint';
 import type { ClusterStatus } from '../../service/cluster';
-import { type PrintingError, withIds } from '../../service/errors';
+import { PrintingError, withIds } from '../../service/errors';
 import type { Lock } from '../../state/membership';
 import { isStillOwned } from '../checkpoints/checkpoint-store';
 import type { JobFigures } from '../checkpoints/figures';
@@ -282,8 +282,9 @@ export class Poller extends PollLoop<PollResult> {
       this.recordDeparture(poll.start);
       return result;
     }
-    const answer = await observer.read(poll);
+    const answer = await observer.read(poll).catch((thrown: unknown) => this.#ifInDoubt(thrown));
     account.signal.throwIfAborted();
+    if (answer === null) return this.lastKnown(-1);
     if ('reboundTo' in answer) return this.moves.rebind({ previous: clusterId, cluster: answer.reboundTo });
     const { seen, raw } = answer;
     const { status } = seen;
@@ -299,6 +300,17 @@ export class Poller extends PollLoop<PollResult> {
         account.share(scope, clusterId, { checkpoint: observer.checkpointOf(memory), status }, poll.start);
     }
     return { clusterId, status, raw, error: null };
+  }
+
+  /**
+   * Returns null for a cluster that was not found while the list leaves open whether it was removed: its removal is no
+   * outage. Rethrows everything else, also for subscribers to this cluster alone.
+   */
+  #ifInDoubt(thrown: unknown): null {
+    const isNotFound = thrown instanceof PrintingError && thrown.code === 'NOT_FOUND';
+    const isForAll = !this.failing && !this.#subscriptions.some(({ wants }) => wants !== 'all');
+    if (isNotFound && isForAll && this.moves.isInDoubt(this.clusterId)) return null;
+    throw thrown;
   }
 
   protected failed(error: PrintingError): PollResult {

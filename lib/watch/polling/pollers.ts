@@ -36,6 +36,10 @@ export class Pollers implements PollMoves {
     return this.#clusters.values();
   }
 
+  isInDoubt(clusterId: string): boolean {
+    return this.list.isInDoubt(clusterId);
+  }
+
   /** Drops the poller of a cluster that is no longer in use. */
   release(clusterId: string): void {
     const poller = this.#clusters.get(clusterId);

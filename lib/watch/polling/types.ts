@@ -66,6 +66,8 @@ export interface PollReports {
 
 /** Moves of clusters to new ids. Each resolves with a result of the new id. */
 export interface PollMoves {
+  /** Whether the last list lacked a cluster for the first time: the next one decides whether it was removed. */
+  isInDoubt(clusterId: string): boolean;
   /** Moves a cluster that has a new id, and delivers the event, unless another runtime does. */
   rebind(rebound: Rebound<ListedCluster>): Promise<PollResult>;
   /** The same for a new id that was found in the list. */

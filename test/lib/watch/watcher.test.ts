@@ -257,13 +257,18 @@ describe('Watcher', () => {
       assert.deepEqual([farm.delivered(), visit.delivered()], [['job.queued a'], []]);
       const { list } = service;
       service.list = list.filter(({ cluster_id }) => cluster_id !== 'C1');
-      await clock.advance(MINUTE);
+      await clock.advance(2 * MINUTE);
       service.cluster('C1', jobs(job('a', 'queued'), job('b', 'queued')));
       await visit.poll();
-      assert.deepEqual([farm.delivered(), visit.delivered()], [['job.queued a'], ['job.queued b']]);
+      const told = ['job.queued a', 'cluster.removed'];
+      assert.deepEqual([farm.delivered(), visit.delivered()], [told, ['job.queued b']]);
       service.list = list;
       await clock.advance(2 * MINUTE);
-      assert.deepEqual([farm.delivered(), visit.delivered()], [['job.queued a'], ['job.queued b']], 'each once');
+      assert.deepEqual(
+        [farm.delivered(), visit.delivered()],
+        [[...told, 'cluster.added'], ['job.queued b']],
+        'each once',
+      );
     });
 
     it('joins a request to the poll in flight', async () => {
@@ -720,6 +725,40 @@ describe('Watcher', () => {
       await clock.advance(MINUTE);
       assert.equal(witness.rounds[0]?.results.length, 2);
     });
+
+    it('stays with a printer that a single list lacks, and sends its status and its events', async () => {
+      const witness = await account.watched(null);
+      const { list } = service;
+      await clock.advance(10_000);
+      service.list = list.filter(({ cluster_id: id }) => id !== 'C2');
+      await clock.advance(MINUTE);
+      service.statuses.set('C2', jobs(job('a', 'queued')));
+      await clock.advance(45_000);
+      assert.deepEqual(witness.delivered(), ['job.queued a']);
+      service.list = list;
+      await clock.advance(5 * MINUTE);
+      assert.deepEqual(witness.delivered(), ['job.queued a']);
+      assert.deepEqual([...new Set(witness.rounds.map(({ results }) => results.length))], [2]);
+    });
+
+    for (const clusters of [['C1'], ['C1', 'C2', 'C3']])
+      it(`leaves one of ${clusters.length} printers after two lists without it, and reports no outage`, async () => {
+        service.remove('C2');
+        for (const id of clusters) service.cluster(id);
+        const witness = await account.watched(null);
+        await clock.advance(MINUTE);
+        service.remove('C1');
+        await clock.advance(MINUTE + 5_000);
+        const last = witness.rounds.at(-1)?.results.find(({ clusterId }) => clusterId === 'C1');
+        assert.equal(last?.status?.stale, true, 'its last status in between');
+        assert.deepEqual(witness.delivered(), []);
+        await clock.advance(MINUTE);
+        assert.deepEqual(witness.delivered(), ['cluster.removed']);
+        await clock.advance(5 * MINUTE);
+        assert.equal(witness.rounds.at(-1)?.results.length, clusters.length - 1);
+        assert.deepEqual([witness.troubles, account.reports], [[], []]);
+        assert.ok(witness.rounds.every(({ error }) => error === null));
+      });
 
     for (const odd of [[], {}, [{}], { message: 'Try again.' }])
       it(`reports no removal after a single list of ${JSON.stringify(odd)}`, async () => {

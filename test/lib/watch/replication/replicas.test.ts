@@ -685,6 +685,26 @@ describe('the replication among runtimes that watch one account', () => {
       );
       assert.equal(pollersOf('new').length, 1);
     });
+
+    it('stays with a printer that a single list lacks, and shares its removal after two', async () => {
+      ids(4).forEach((id) => service.cluster(id));
+      start(2, [null]);
+      await clock.advance(5 * MINUTE);
+      const { list } = service;
+      service.list = list.filter(({ cluster_id: id }) => id !== 'C2');
+      await clock.advance(MINUTE);
+      service.list = list;
+      await clock.advance(4 * MINUTE);
+      const sent = (id: string) => replicas.rounds.filter(({ clusterId }) => clusterId === id).length;
+      assert.equal(sent('C2'), sent('C1'));
+      assert.deepEqual(replicas.delivered, []);
+      service.remove('C2');
+      await clock.advance(3 * MINUTE);
+      assert.deepEqual(pluck(replicas.delivered, 'type'), ['cluster.removed']);
+      const before = sent('C2');
+      await clock.advance(5 * MINUTE);
+      assert.equal(sent('C2'), before);
+    });
   });
 
   it('counts all polls of a runtime but names at most 1,000 in a problem report', async () => {
