@@ -114,6 +114,8 @@ export interface PrinterCheckpoint {
   faults: string[];
   /** The same of the errors; absent in checkpoints in which `faults` held those of both lists. */
   errors?: string[];
+  /** Codes of those whose key is a uuid; absent without any, and in checkpoints of before they were stored. */
+  codes?: Record<string, string>;
   /** Firmware versions that have become an event. */
   firmware: string[];
   extruders: ExtruderCheckpoint[];
@@ -177,6 +179,7 @@ const BAY = {
 
 const isPrinter = shapeOf({
   ...{ id: isText, status: isTextOrNull, faults: listOf(isText), errors: orMissing(listOf(isText)) },
+  codes: orMissing(mapOf(isText)),
   firmware: listOf(isText),
   extruders: listOf(
     shapeOf({

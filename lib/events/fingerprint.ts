@@ -51,7 +51,7 @@ export function fingerprint(observation: Observation): string {
   return hash('sha256', JSON.stringify(seen), 'base64');
 }
 
-const keysOf = (faults: FaultLists['faults'] | undefined) => faults && [...faults.keys()];
+const keysOf = (faults: FaultLists['faults'] | undefined) => faults?.map(({ uuid, fault }) => [uuid, fault.code]);
 
 /** Stands for an expected word; no word that was read is a list. */
 const EXPECTED: readonly never[] = [];

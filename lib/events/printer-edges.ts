@@ -1,9 +1,9 @@
 import { STATUS_LIST } from '../rules/limits';
 import { isPlateWaiting } from '../service/job-words';
-import { allFaults } from '../service/printer';
 import type { Checkpoint, PlateCheckpoint, PrinterCheckpoint } from './checkpoint';
 import { passed, type Thresholds } from './edges';
 import { followMaterials } from './extruder-edges';
+import { followFaults } from './faults';
 import { isReachable, type Observation } from './observation';
 import { type EventBuilder, ofJob } from './print-event';
 
@@ -71,12 +71,9 @@ function followPrinter(
     edges?.edge('printer.status', `${id}/${printer.status}`, { ...ids, previous, value: printer.status });
   }
 
-  const lists = seen.faults.get(id) ?? { faults: null, errors: null };
-  const { faults = [], errors = [] } = before ?? {};
-  for (const [key, fault] of allFaults(lists)) {
-    const isNew = !faults.includes(key) && !errors.includes(key);
-    if (isNew) edges?.edge('printer.fault', `${id}/${key}`, { ...ids, value: fault }, fault.at);
-  }
+  const faults = followFaults(before, seen.faults.get(id) ?? { faults: null, errors: null });
+  for (const [key, fault] of faults.appeared)
+    edges?.edge('printer.fault', `${id}/${key}`, { ...ids, value: fault }, fault.at);
 
   const { version, latest, updateStatus } = printer.firmware;
   let firmware = before?.firmware ?? [];
@@ -91,8 +88,7 @@ function followPrinter(
   return {
     id,
     status: printer.status ?? previous,
-    faults: lists.faults ? [...lists.faults.keys()] : faults,
-    errors: lists.errors ? [...lists.errors.keys()] : errors,
+    ...faults.known,
     firmware,
     ...followMaterials(before, { status: seen.status, printer }, edges),
   };

@@ -159,7 +159,7 @@ export function readPrinter(wire: Json): Printer {
     buildPlate: plate && { type: text(plate.type), temperature: number(plate.temperature) },
     chamber: chamber && { temperature: number(chamber.temperature) },
     airFilter: readAirFilter(record(wire.air_manager)),
-    faults: [...allFaults(readFaults(wire)).values()],
+    faults: allFaults(readFaults(wire)),
     errors: faultRecords(wire.errors).map(readFault),
   };
   if (Array.isArray(wire.configuration) && wire.configuration.length === 0) withoutExtruders.add(printer);
@@ -208,29 +208,43 @@ function readMaterial(wire: Json | null): Material | null {
   return { guid, brand, name, color, diameter: amount(wire.diameter), density: amount(wire.density) };
 }
 
-/** The faults and the errors of a printer by key (uuid, else code); null for a list that the answer lacks. */
+/** A fault or an error as listed; it has a `uuid` or a code. */
+export interface ListedFault {
+  uuid: string | null;
+  fault: Fault;
+}
+
+/** The faults and the errors of a printer; null for a list that the answer lacks. */
 export interface FaultLists {
-  faults: ReadonlyMap<string, Fault> | null;
-  errors: ReadonlyMap<string, Fault> | null;
+  faults: readonly ListedFault[] | null;
+  errors: readonly ListedFault[] | null;
 }
 
 export const readFaults = (wire: Json): FaultLists => ({
-  faults: faultsByKey(wire.faults),
-  errors: faultsByKey(wire.errors),
+  faults: listedFaults(wire.faults),
+  errors: listedFaults(wire.errors),
 });
 
-/** All of both lists, each once. */
-export const allFaults = ({ faults, errors }: FaultLists): Map<string, Fault> =>
-  new Map([...(faults ?? []), ...[...(errors ?? [])].filter(([key]) => !faults?.has(key))]);
-
-function faultsByKey(wire: unknown): Map<string, Fault> | null {
+function listedFaults(wire: unknown): ListedFault[] | null {
   if (!Array.isArray(wire)) return null;
-  const found = new Map<string, Fault>();
+  const found: ListedFault[] = [];
   for (const entry of faultRecords(wire)) {
-    const key = text(entry.uuid) ?? text(entry.code);
-    if (key !== null && !found.has(key)) found.set(key, readFault(entry));
+    const listed = { uuid: text(entry.uuid), fault: readFault(entry) };
+    const { uuid, fault } = listed;
+    const isOmitted = uuid === null ? fault.code === null : found.some((other) => other.uuid === uuid);
+    if (!isOmitted) found.push(listed);
   }
   return found;
+}
+
+/** Both lists, each fault once. */
+function allFaults({ faults, errors }: FaultLists): Fault[] {
+  const found = new Map<string, Fault>();
+  for (const { uuid, fault } of [...(faults ?? []), ...(errors ?? [])]) {
+    const key = uuid ?? fault.code ?? '';
+    if (!found.has(key)) found.set(key, fault);
+  }
+  return [...found.values()];
 }
 
 const faultRecords = (wire: unknown): Json[] => records(wire).slice(0, PRINTER.faults);

@@ -343,10 +343,11 @@ const contentsOf = (checkpoint: Checkpoint): unknown[] => {
     ended.slice(-10).map(({ id }) => id),
     plates.map(({ id }) => id),
     maintenance.isDue,
-    printers.map(({ id, faults, errors, extruders, slots = [] }) => [
+    printers.map(({ id, faults, errors, codes, extruders, slots = [] }) => [
       id,
       faults,
       errors,
+      codes,
       [...extruders, ...slots].map(({ loads }) => loads),
     ]),
   ];

@@ -166,7 +166,7 @@ describe('watch/checkpoints/cluster-memory', () => {
     const printerId = first.status.printers[0]?.printerId ?? assert.fail();
     const fault = { level: 'error', message: 'hot' } as unknown as Fault;
     assert.equal(
-      absorbs((seen) => (seen.faults = new Map([[printerId, { faults: new Map([['hot', fault]]), errors: null }]]))),
+      absorbs((seen) => (seen.faults = new Map([[printerId, { faults: [{ uuid: 'hot', fault }], errors: null }]]))),
       false,
       'a fault',
     );
