@@ -12,11 +12,11 @@ import {
   idsOf,
   isTooLate,
   isWhole,
-  type KeyOf,
   type Ledger,
   newAttempt,
   type PrintAttempt,
 } from './ledger';
+import type { KeyOf } from './open-keys';
 import { type Elsewhere, search, type Search } from './search';
 
 export interface DispatchRequest {

@@ -9,6 +9,7 @@ import { type Deadline, underDeadline } from '../time/deadline';
 import type { JobEnd } from '../watch/views/job-end-waiter';
 import { phrase } from '../words/sentence';
 import type { Listing, Printings } from './job-list-reader';
+import { type KeyOf, OpenKeys } from './open-keys';
 
 /** One call that prints, with the data that identifies its printing later. Times are milliseconds since 1970. */
 export interface PrintAttempt {
@@ -247,12 +248,6 @@ function isEntry(value: unknown): value is Entry {
   return hasEnd && [id, clusterId, jobId].every((word) => typeof word === 'string') && Array.isArray(known);
 }
 
-/** Identifies a print key of a cluster. */
-export interface KeyOf {
-  clusterId: string;
-  printKey: string;
-}
-
 /**
  * Record of the dispatches, which prevents a second one: an entry per print key, written before the call; the claimed
  * printings; and an index of the keys whose outcome is open (ADR 4).
@@ -262,6 +257,7 @@ export interface KeyOf {
 export class Ledger {
   readonly claims: Claims;
   readonly #store: StateStore;
+  readonly #openKeys: OpenKeys;
 
   /**
    * @param locks locks that must be held to write
@@ -275,6 +271,7 @@ export class Ledger {
   ) {
     this.#store = deadline ? new DeadlineStore(lasting, deadline) : lasting;
     this.claims = new Claims(this.#store, scope, locks);
+    this.#openKeys = new OpenKeys(this.#store, scope, locks);
   }
 
   /** Returns the same ledger for one piece of work: it doesn't wait for the disk beyond the deadline. */
@@ -334,7 +331,7 @@ export class Ledger {
   async begin(key: KeyOf, entry: Entry): Promise<void> {
     const { runtime } = this.#store;
     await this.#beforeSending(async () => {
-      await this.#updateOpenKeys((keys) => (keys.some(same(key)) ? keys : [...keys, key]));
+      await this.#openKeys.add(key);
       await this.#store.put(this.#key(key), runtime === undefined ? entry : { ...entry, by: runtime }, this.#lasting());
     });
   }
@@ -420,27 +417,14 @@ export class Ledger {
     await this.#store.update<Entry>(this.#key(key), (entry) => entry && { ...entry, ended }, { keepFor: KEEP });
   }
 
-  /** Keys whose printing is unknown. */
-  async openKeys(): Promise<KeyOf[]> {
-    return readKeys(await this.#store.get<unknown>(this.#openIndex));
+  /** Keys whose printing is unknown, of all clusters or of one. */
+  openKeys(clusterId?: string): Promise<KeyOf[]> {
+    return this.#openKeys.of(clusterId);
   }
 
   /** Removes a key from the index: it is settled, free again, or hopeless. False if it was not in the index. */
-  async close(key: KeyOf): Promise<boolean> {
-    let wasOpen = false;
-    await this.#updateOpenKeys((keys) => {
-      wasOpen = keys.some(same(key));
-      return wasOpen ? keys.filter((other) => !same(key)(other)) : keys;
-    });
-    return wasOpen;
-  }
-
-  async #updateOpenKeys(change: (keys: KeyOf[]) => KeyOf[]): Promise<void> {
-    const changed = (stored: unknown) => {
-      const keys = change(readKeys(stored));
-      return keys.length > 0 ? keys : undefined;
-    };
-    await this.#store.update<unknown>(this.#openIndex, changed, { under: this.locks });
+  close(key: KeyOf): Promise<boolean> {
+    return this.#openKeys.remove(key);
   }
 
   /** Options for the outcome of an attempt: written even if another runtime holds the lock by now. */
@@ -450,10 +434,6 @@ export class Ledger {
 
   #lasting(options: PutOptions = {}): PutOptions {
     return { ...options, keepFor: KEEP, under: this.locks };
-  }
-
-  get #openIndex() {
-    return ['open-prints', ...this.scope] as const;
   }
 
   #choiceKey = (printKey: string) => ['print-choice', ...this.scope, printKey] as const;
@@ -468,16 +448,7 @@ const damagedKey = (ids?: Ids): PrintingError =>
     { outcome: 'unknown', ids },
   );
 
-/** The keys of a stored index; an entry of another shape is left out. */
-const readKeys = (stored: unknown): KeyOf[] =>
-  list(stored).flatMap((entry) => {
-    const [clusterId, printKey] = [text(record(entry)?.clusterId), text(record(entry)?.printKey)];
-    return clusterId === null || printKey === null ? [] : [{ clusterId, printKey }];
-  });
-
 /** Work on the same ledger under a lock; it is cancelled if the lock is lost. */
 type UnderLock<T> = (held: Ledger, limit: Deadline) => Promise<T>;
 
 const isAttempt = (stored: Entry | undefined, { attempt }: Entry): stored is Entry => stored?.attempt.id === attempt.id;
-
-const same = (one: KeyOf) => (other: KeyOf) => one.clusterId === other.clusterId && one.printKey === other.printKey;

@@ -115,7 +115,7 @@ export class UnresolvedPrints {
 
   /** Settles the cluster's open keys by a listing, and ends its polls when none is left. */
   async #settle(clusterId: string, held: HeldCluster, listing: Listing, name: string | null): Promise<void> {
-    const keys = (await held.ledger.openKeys()).filter((key) => key.clusterId === clusterId);
+    const keys = await held.ledger.openKeys(clusterId);
     const settled = await Promise.all(
       keys.map((key) =>
         this.#deps

@@ -1,4 +1,5 @@
-import { type KeyOf, Ledger } from '../../print/ledger';
+import { Ledger } from '../../print/ledger';
+import type { KeyOf } from '../../print/open-keys';
 import type { Lock } from '../../state/membership';
 import type { Deadline } from '../../time/deadline';
 import { type AttemptOf, findAttempt } from '../model/item-changes';

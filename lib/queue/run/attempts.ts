@@ -1,6 +1,7 @@
 import { ruleOf } from '../../control/job-rules';
 import type { DepartureGuard } from '../../print/dispatcher';
-import type { Dispatched, KeyOf, Ledger } from '../../print/ledger';
+import type { Dispatched, Ledger } from '../../print/ledger';
+import type { KeyOf } from '../../print/open-keys';
 import { isWithin } from '../../rules/hours';
 import type { ClusterStatus } from '../../service/cluster';
 import { asPrintingError, type PrintingError } from '../../service/errors';
