@@ -1,3 +1,4 @@
+import { GroupedUpdates } from '../state/grouped-updates';
 import type { Scope, StateStore } from '../state/store';
 import { type Lock, LockLostError } from '../state/membership';
 import { record } from '../service/json-readers';
@@ -55,6 +56,8 @@ export class PendingWaits {
   readonly #deadline: Deadline;
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #listeners = new Map<string, () => void>();
+  /** A message to thousands of printers begins as many waits, and a stop ends them. */
+  readonly #indexes: GroupedUpdates<StoredWait[]>;
 
   /** @param lasting the store that outlives deploys, if `store` only wraps it */
   constructor(
@@ -64,6 +67,7 @@ export class PendingWaits {
     private readonly lasting: StateStore = store,
   ) {
     this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
+    this.#indexes = new GroupedUpdates(store, KEPT_AND_RETRIED);
   }
 
   /**
@@ -294,18 +298,14 @@ export class PendingWaits {
     return by === undefined || by === this.runtimes.id || !this.runtimes.isLiving(by);
   }
 
-  async #change(
+  #change(
     owner: WaitOwner,
     change: (waits: StoredWait[], lock: Lock) => StoredWait[] | Promise<StoredWait[]>,
   ): Promise<void> {
-    await this.store.update<StoredWait[]>(
-      indexKey(owner),
-      async (current, lock) => {
-        const waits = await change(current ?? [], lock);
-        return waits.length > 0 ? waits : undefined;
-      },
-      KEPT_AND_RETRIED,
-    );
+    return this.#indexes.update(indexKey(owner), async (current, lock) => {
+      const waits = await change(current ?? [], lock);
+      return waits.length > 0 ? waits : undefined;
+    });
   }
 
   async #track(work: Promise<void>): Promise<void> {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { PendingWaits, type WaitOwner } from '../../../lib/print/pending-waits';
+import type { Key } from '../../../lib/state/store';
 import { NO_PEERS } from '../../../lib/watch/replication/peers';
+import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 
 const OWNER: WaitOwner = ['account', 'service', 'workspace', 'node'];
+const unexpected = (error: unknown) => assert.fail(String(error));
 
 describe('print/pending-waits', () => {
   it('has the note of a wait that is not written yet', async () => {
@@ -91,6 +94,90 @@ describe('print/pending-waits', () => {
       await clock.advance(60_000);
       await keeping;
       assert.deepEqual((await stored())[0], undefined);
+    });
+  });
+
+  describe('of many prints at once', () => {
+    const MANY = Array.from({ length: 1_000 }, (_, n) => ({ id: `wait ${n}`, since: 0 }));
+    let clock: ManualClock;
+    let disk: MemoryStore;
+    let fault: (step: 'read' | 'write', key: Key) => StoreFault;
+    /** Number of writes of the index so far. */
+    let writes: number;
+    let kept: PendingWaits;
+    const listed = async () =>
+      ((await disk.get<typeof MANY>(['kept-waits', ...OWNER])) ?? []).map(({ id }) => id).sort();
+    const idsOf = (waits: readonly { id: string }[]) => waits.map(({ id }) => id).sort();
+
+    beforeEach(() => {
+      clock = new ManualClock();
+      disk = new MemoryStore();
+      fault = () => undefined;
+      writes = 0;
+      const onStep = (step: 'read' | 'write', key: Key) => {
+        if (step === 'write' && key[0] === 'kept-waits') writes++;
+        return fault(step, key);
+      };
+      kept = new PendingWaits(new FaultyStore(disk, onStep, () => undefined), clock, NO_PEERS);
+    });
+    afterEach(() => kept.close());
+
+    it('writes the index a few times only, when they begin and when they end', async () => {
+      await Promise.all(MANY.map((wait) => kept.keep(OWNER, wait, null, unexpected)));
+      assert.deepEqual(await listed(), idsOf(MANY));
+      await Promise.all(MANY.map((wait) => kept.drop(OWNER, wait)));
+      assert.deepEqual([...disk.values], []);
+      assert.ok(writes <= 10, `${writes} writes`);
+    });
+
+    it('reports exactly the waits of a write that failed, and writes them later', async () => {
+      fault = (step, [kind]) => (step === 'write' && kind === 'kept-waits' && writes === 2 ? 'unwritable' : undefined);
+      const failed: typeof MANY = [];
+      const keeping = MANY.map((wait) => kept.keep(OWNER, wait, null, () => failed.push(wait)));
+      await clock.advance(0);
+      assert.ok(failed.length > 0 && failed.length < MANY.length / 2, `${failed.length} failed`);
+      const written = MANY.filter((wait) => !failed.includes(wait));
+      assert.deepEqual(await listed(), idsOf(written));
+      assert.deepEqual(idsOf((await kept.adopt(OWNER)).waits), idsOf(MANY));
+      await clock.advance(60_000);
+      await Promise.all(keeping);
+      assert.deepEqual(await listed(), idsOf(MANY));
+    });
+
+    it('reports exactly the ends whose deletion failed, and repeats it', async () => {
+      await Promise.all(MANY.map((wait) => kept.keep(OWNER, wait, null, unexpected)));
+      writes = 0;
+      fault = (step, [kind]) => (step === 'write' && kind === 'kept-waits' && writes === 2 ? 'unwritable' : undefined);
+      const outcomes = await Promise.allSettled(MANY.map((wait) => kept.drop(OWNER, wait)));
+      const failed = MANY.filter((_, at) => outcomes[at]?.status === 'rejected');
+      assert.ok(failed.length > 0 && failed.length < MANY.length / 2, `${failed.length} failed`);
+      assert.deepEqual(await listed(), idsOf(failed));
+      assert.deepEqual((await kept.adopt(OWNER)).waits, []);
+      await clock.advance(60_000);
+      assert.deepEqual([...disk.values], []);
+    });
+
+    it('hands over each end once, although some owners are lost and some deliveries throw', async () => {
+      const peers = { id: 'here', isLiving: () => true, onChange: () => () => undefined };
+      kept = new PendingWaits(disk, clock, peers);
+      await Promise.all(MANY.map((wait) => kept.keep(OWNER, wait, null, unexpected)));
+      const isLost = (at: number) => at % 7 === 0;
+      const throws = (at: number) => at % 5 === 0;
+      const elsewhere = MANY.map((wait, at) => ({ ...wait, by: isLost(at) ? 'elsewhere' : 'here' }));
+      await disk.put(['kept-waits', ...OWNER], elsewhere);
+      const delivered: number[] = [];
+      const deliver = (at: number) => () => {
+        if (throws(at)) throw new Error('no delivery');
+        delivered.push(at);
+      };
+      const outcomes = await Promise.allSettled(MANY.map((wait, at) => kept.handOver(OWNER, wait, deliver(at))));
+      for (const [at, outcome] of outcomes.entries())
+        if (isLost(at)) assert.deepEqual(outcome, { status: 'fulfilled', value: null });
+        else if (throws(at)) assert.match(String(outcome.status === 'rejected' && outcome.reason), /no delivery/);
+        else await (outcome.status === 'fulfilled' ? outcome.value?.saved : assert.fail());
+      const isLeft = (at: number) => isLost(at) || throws(at);
+      assert.deepEqual(delivered, [...MANY.keys()].filter((at) => !isLeft(at))); // oxfmt-ignore
+      assert.deepEqual(await listed(), idsOf(MANY.filter((_, at) => isLeft(at)))); // oxfmt-ignore
     });
   });
 
