@@ -84,6 +84,7 @@ describe('Node-RED with the pack', () => {
       assert.deepEqual(files.filter((file) => file.startsWith('dist/lib/print/')).sort(), [
         'dist/lib/print/job-list-reader.js',
         'dist/lib/print/ledger.js',
+        'dist/lib/print/open-keys.js',
         'dist/lib/print/unresolved-prints.js',
       ]);
       // Of undici, only requests over a connection are loaded: less than a third of it.
