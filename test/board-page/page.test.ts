@@ -720,6 +720,8 @@ describe('the page of a print board', function () {
       farm.printers = [printerOf('1')];
       farm.items = Array.from({ length: 250 }, (_, at) => itemOf(`i${at + 1}`, { position: at + 1, owner: 'Ada' }));
       await open();
+      // Each piece that arrives moves the button, so a click could miss it.
+      await queue().getByRole('article').nth(199).waitFor();
       await queue().getByRole('button', { name: 'Show more' }).click();
       await page.locator('[data-item=i250]').waitFor();
     };
