@@ -123,7 +123,8 @@ export const definition = {
       least: 0,
       unit: 'unit.prints',
       icon: 'hashtag',
-      meaning: 'maximum number of prints of this queue at a time; one of unknown outcome counts until it is settled; 0: no limit',
+      meaning:
+        'maximum number of prints of this queue at a time; one of unknown outcome counts until it is settled; 0: no limit',
     },
     keepDays: {
       kind: 'amount',
