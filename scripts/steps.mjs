@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 /**
  * Check that consists of parallel commands, all of which must succeed. With `tests`, each command reports its number of
  * tests ('N passed, N failed'); otherwise each command counts as one. With `fills`, its commands begin at once and use
- * the processor time that the others leave.
+ * the processor time that the others leave; each of them that has ended makes room for another command.
  * @typedef {{ name: string, commands: string[][], tests?: boolean, fills?: boolean, env?: NodeJS.ProcessEnv }} Step
  */
 
@@ -30,6 +30,7 @@ export class Steps {
   failures = [];
   #began = performance.now();
   #running = 0;
+  #most = AT_A_TIME;
   /** @type {(() => void)[]} */
   #waiting = [];
 
@@ -50,16 +51,36 @@ export class Steps {
     this.#say(step.name, 'good: it has passed on the same files');
   }
 
-  /** Runs a command as soon as fewer than `AT_A_TIME` run. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
+  /** Runs a command as soon as there is room. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
   async #inTurn(run) {
-    if (this.#running < AT_A_TIME) this.#running++;
-    else await new Promise((/** @type {(value: void) => void} */ begin) => this.#waiting.push(begin));
+    await new Promise((/** @type {(value: void) => void} */ begin) => {
+      this.#waiting.push(begin);
+      this.#beginNext();
+    });
     try {
       return await run();
     } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#running--;
+      this.#running--;
+      this.#beginNext();
+    }
+  }
+
+  #beginNext() {
+    while (this.#running < this.#most) {
+      const begin = this.#waiting.shift();
+      if (!begin) return;
+      this.#running++;
+      begin();
+    }
+  }
+
+  /** Runs a command that fills at once, and leaves its room to the others. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
+  async #beside(run) {
+    try {
+      return await run();
+    } finally {
+      this.#most++;
+      this.#beginNext();
     }
   }
 
@@ -86,7 +107,9 @@ export class Steps {
       return this.#command(step, command);
     };
     const runs = await Promise.all(
-      step.commands.map((command) => (step.fills ? begin([...LOWER, ...command]) : this.#inTurn(() => begin(command)))),
+      step.commands.map((command) =>
+        step.fills ? this.#beside(() => begin([...LOWER, ...command])) : this.#inTurn(() => begin(command)),
+      ),
     );
     const good = runs.every((run) => run.good);
     const passed = runs.reduce((sum, run) => sum + run.passed, 0);
