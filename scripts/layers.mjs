@@ -89,6 +89,7 @@ export const LAYERS = {
   examples: { folder: 'test/examples', dealt: true, needs: ['build', 'browser', 'matrix'], runtimes: nodeReds },
   editor: {
     folder: 'test/editor',
+    processes: 2,
     covers: 'EDITOR_COVERAGE',
     dealt: true,
     needs: ['build', 'browser', 'matrix'],

@@ -67,13 +67,13 @@ try {
     // The fault layer runs before the others: beside them, its longest file took eight times as long.
     await Promise.all([steps.all(...stepsOf('faults')), checks()]);
     await matrix;
-    // Steps that wait most run first. Those at the end wait for nothing, so that few of them occupy all cores.
+    // Steps with the longest commands run first, so that none of them is left alone at the end.
     const layers = [
       'unit',
       'runtime',
-      'editor',
-      'nodes',
       'examples',
+      'nodes',
+      'editor',
       'board',
       'page',
       'site',
