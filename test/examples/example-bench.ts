@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -164,8 +164,19 @@ export class ExampleBench {
     };
     this.calls.length = 0;
     this.#since = this.nodeRed.log.length;
+    await this.#removeContexts();
     await this.nodeRed.deploy([...this.#nodes, ask, heard]);
     await this.#findWorld();
+  }
+
+  /**
+   * Removes what the example before has left on disk. A deploy would remove each folder as often as it has files, all at once: if
+   * one of these removals fails, Node-RED leaves the flows stopped without a word.
+   */
+  async #removeContexts(): Promise<void> {
+    const folder = join(this.userDir, 'context');
+    const found = await readdir(folder).catch(() => []);
+    for (const name of found) await rm(join(folder, name), { recursive: true, force: true });
   }
 
   /** Imports examples side by side, as they are. */
