@@ -71,8 +71,8 @@ try {
     const layers = [
       'unit',
       'runtime',
-      'examples',
       'nodes',
+      'examples',
       'editor',
       'board',
       'page',
