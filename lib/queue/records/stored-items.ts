@@ -245,7 +245,8 @@ export class StoredItems {
       if (!isPast(part)) return undefined;
       past.add(part as StoredPast);
     }
-    this.#known.set(itemId, past);
+    // Most items of a long queue wait, and have none.
+    if (length > 0) this.#known.set(itemId, past);
     return past;
   }
 }
