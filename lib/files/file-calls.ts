@@ -148,7 +148,7 @@ const hasThread = (place: Place): boolean =>
 /** The running calls for files of users, or for the state. */
 const ofKind = (place: Place): Turn[] => [...running.values()].filter(({ folder }) => typeof folder === typeof place);
 
-/** What stalls a call in the folder: the folder, all threads for files of users, or nothing. */
+/** The cause that stalls a call in the folder: the folder itself, all threads for files of users, or none. */
 function stallOf(folder: string): 'folder' | 'threads' | null {
   if (running.get(folder)?.abandoned) return 'folder';
   const files = ofKind(folder);

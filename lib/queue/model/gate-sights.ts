@@ -287,7 +287,7 @@ function withPrinting(gate: PlateGate, sight: Sight): PlateGate {
   return closed(gate, before.id, { outcome: 'unknown', source: before.isUnlisted ? 'status' : 'vanished', at });
 }
 
-/** What is left of the last end once its print is seen to go on: on a shared gate, the parts on the other plates. */
+/** The last end once its print is seen to go on: null, or on a shared gate one that stands for the parts on the other plates. */
 const withoutEnd = ({ isShared, ended }: PlateGate): EndedPrint | null =>
   isShared && ended ? { ...ended, id: '', source: 'settled', stage: 'idle' } : null;
 

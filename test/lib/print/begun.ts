@@ -3,7 +3,7 @@ import type { KeyOf } from '../../../lib/print/open-keys';
 import type { WaitOwner } from '../../../lib/print/pending-waits';
 import type { Scope } from '../../../lib/state/store';
 
-/** What a process that is killed begins, by number. */
+/** Print keys and waits that a process begins until it is killed, by number. */
 export const SCOPE: Scope = ['account', 'service', 'workspace'];
 export const OWNER: WaitOwner = [...SCOPE, 'node'];
 export const keyOf = (n: number): KeyOf => ({ clusterId: `cluster ${n}`, printKey: 'k' });

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +10,7 @@ import { FileStore } from '../../../lib/state/file-store';
 import { type StateStore, valuesBelow } from '../../../lib/state/store';
 import { systemClock } from '../../../lib/time/clock';
 import { NO_PEERS } from '../../../lib/watch/replication/peers';
+import { answersUntilKilled } from '../../helpers/killed';
 import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 import { entryOf, keyOf, OWNER, SCOPE, waitOf } from './begun';
 
@@ -26,20 +25,9 @@ describe('a process that is killed while it begins many prints at once', functio
   beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'killed-'))));
   afterEach(() => rm(folder, { recursive: true }));
 
-  /** Kills a process that begins prints, as soon as it has answered `answers` times. Returns the answered numbers. */
-  async function beginUntilKilled(place: string, answers: number): Promise<number[]> {
-    const args = ['--require', './test/typescript.cjs', join(__dirname, 'beginning-process.ts'), place];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    let output = '';
-    const numbers = () => output.split('\n').slice(0, -1).map(Number);
-    child.stdout.on('data', (part: Buffer) => {
-      output += part.toString();
-      if (numbers().length >= answers) child.kill('SIGKILL');
-    });
-    await once(child, 'close');
-    assert.equal(child.signalCode, 'SIGKILL');
-    return numbers();
-  }
+  /** Returns the numbers that the process has answered before its end. */
+  const beginUntilKilled = (place: string, answers: number) =>
+    answersUntilKilled(join(__dirname, 'beginning-process.ts'), place, answers);
 
   /** Checks that everything that was answered is there, and that the index lists every key that has an entry. */
   async function check(store: StateStore, answered: number[]): Promise<void> {

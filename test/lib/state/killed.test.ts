@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +7,7 @@ import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import { FileStore } from '../../../lib/state/file-store';
 import type { StateStore } from '../../../lib/state/store';
 import { systemClock } from '../../../lib/time/clock';
+import { answersUntilKilled } from '../../helpers/killed';
 import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
 interface Item {
@@ -30,20 +29,9 @@ describe('a process that is killed while it adds many values at once', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  /** Kills a process that adds values, as soon as it has answered `answers` times. Returns the answered numbers. */
-  async function addUntilKilled(place: string, answers: number): Promise<number[]> {
-    const args = ['--require', './test/typescript.cjs', join(__dirname, 'adding-process.ts'), place];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    let output = '';
-    const numbers = () => output.split('\n').slice(0, -1).map(Number);
-    child.stdout.on('data', (part: Buffer) => {
-      output += part.toString();
-      if (numbers().length >= answers) child.kill('SIGKILL');
-    });
-    await once(child, 'close');
-    assert.equal(child.signalCode, 'SIGKILL');
-    return numbers();
-  }
+  /** Returns the numbers that the process has answered before its end. */
+  const addUntilKilled = (place: string, answers: number) =>
+    answersUntilKilled(join(__dirname, 'adding-process.ts'), place, answers);
 
   /** Values that are there, by their number, each checked for being whole. */
   async function saved(store: StateStore): Promise<Set<number>> {
