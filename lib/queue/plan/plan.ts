@@ -25,34 +25,34 @@ export interface Plan {
 
 /** An item in a plan, with what the plan knows about it beyond its record. */
 export interface Turn {
-  item: PlanItem;
-  // Members of the item that each plan reads of every turn, which costs most of its time: they lie together here.
-  itemId: string;
-  priority: number;
-  rank: string;
-  added: string;
+  // What each plan reads of every turn, which costs most of its time, lies together here.
+  /** Whether it owes copies of a file that can be printed, and nothing holds it. */
+  isReady: boolean;
+  /** Index of the only printer that suits, or `NONE` or `SEVERAL`, as of the fleet's `stock`. */
+  only: number;
+  stock: number;
   /** ms since 1970; 0: at once. */
   notBefore: number;
   front: number;
+  /** Place in the order of turns, from 0; -1: it can't be planned. */
+  position: number;
+  /** Place in the order of `sort`, among items of the same priority. */
+  key: number;
+  /** Estimate of a copy, s. */
+  seconds: number;
+  priority: number;
+  item: PlanItem;
+  itemId: string;
+  rank: string;
+  added: string;
   /** Whether a printer refused it. */
   isRefused: boolean;
-  /** Whether it owes copies of a file that can be printed, and nothing holds it. */
-  isReady: boolean;
   /** The group of its only file; null: it has several. */
   group: RequirementGroup | null;
   /** Files that can be printed; all files, where none can. */
   files: readonly TurnFile[];
   /** Why none of its files can be printed; null: one can. */
   fault: 'MODEL_UNKNOWN' | 'UPLOAD' | null;
-  /** Estimate of a copy, s. */
-  seconds: number;
-  /** Place in the order of `sort`, among items of the same priority. */
-  key: number;
-  /** Place in the order of turns, from 0; -1: it can't be planned. */
-  position: number;
-  /** Index of the only printer that suits, or `NONE` or `SEVERAL`, as of the fleet's `stock`. */
-  only: number;
-  stock: number;
 }
 
 interface TurnFile {
@@ -91,23 +91,23 @@ export function turnOf(item: PlanItem, groups: RequirementGroups, { match }: Pic
   const files = printable.length > 0 ? printable : all;
   const fault = printable.length > 0 ? null : isAnyStored ? 'MODEL_UNKNOWN' : 'UPLOAD';
   return {
-    item,
-    itemId: item.itemId,
-    priority: item.priority,
-    rank: item.rank,
-    added: item.added,
+    isReady: item.obstacle === null && fault === null && item.waiting.length > 0,
+    only: NONE,
+    stock: -1,
     notBefore: item.notBefore ?? 0,
     front: item.front,
+    position: NONE,
+    key: 0,
+    seconds: item.files[files[0]?.index ?? 0]?.seconds ?? ASSUMED_SECONDS,
+    priority: item.priority,
+    item,
+    itemId: item.itemId,
+    rank: item.rank,
+    added: item.added,
     isRefused: item.refused.size > 0,
-    isReady: item.obstacle === null && fault === null && item.waiting.length > 0,
     group: files.length === 1 ? (files[0]?.group ?? null) : null,
     files,
     fault,
-    seconds: item.files[files[0]?.index ?? 0]?.seconds ?? ASSUMED_SECONDS,
-    key: 0,
-    position: NONE,
-    only: NONE,
-    stock: -1,
   };
 }
 
@@ -146,20 +146,22 @@ function compareTurns(one: Turn, other: Turn): number {
   return one.itemId < other.itemId ? -1 : Number(one.itemId !== other.itemId);
 }
 
-/** Computes the key of a turn, for the time of a plan; null: all have the same. */
-function keyReader(
-  { sort, staffed }: Pick<QueueRules, 'sort' | 'staffed'>,
-  now: number,
-): ((turn: Turn) => number) | null {
+/** Keys of turns. They hold for the same configuration of printers, `until` a time, ms since 1970. */
+interface Keys {
+  until: number;
+  of: (turn: Turn, now: number) => number;
+}
+
+function keysFor({ sort, staffed }: Pick<QueueRules, 'sort' | 'staffed'>, now: number): Keys {
   switch (sort) {
     case 'priority':
-      return null;
+      return { until: Infinity, of: () => 0 };
     case 'shortest':
-      return ({ seconds }) => seconds;
+      return { until: Infinity, of: ({ seconds }) => seconds };
     case 'deadline':
-      return latestStart;
+      return { until: Infinity, of: latestStart };
     case 'staffed':
-      return staffedKey(staffed, now);
+      return staffedKeys(staffed, now);
   }
 }
 
@@ -176,20 +178,24 @@ const CLASS = 1e9;
 const CHANGES = 70;
 
 /** First what ends in staffed hours, the shortest first, then what ends before they begin again, the longest first. */
-function staffedKey(staffed: QueueRules['staffed'], now: number): (turn: Turn) => number {
-  const isStaffed = isWithin(staffed, now);
+function staffedKeys(staffed: QueueRules['staffed'], since: number): Keys {
+  const isStaffed = isWithin(staffed, since);
   const changes: number[] = [];
-  for (let at = now; changes.length < CHANGES && at < Infinity;) {
+  for (let at = since; changes.length < CHANGES && at < Infinity;) {
     at = isStaffed === (changes.length % 2 === 0) ? nextClosing(staffed, at) : nextOpening(staffed, at);
     changes.push(at);
   }
-  return ({ seconds }) => {
-    const end = now + seconds * 1000;
-    let passed = 0;
-    while (passed < changes.length && (changes[passed] ?? Infinity) <= end) passed++;
-    if (isStaffed === (passed % 2 === 0)) return seconds;
-    return passed <= (isStaffed ? 1 : 0) ? 2 * CLASS - seconds : 2 * CLASS + seconds;
+  const keys: Keys = {
+    until: changes[0] ?? Infinity,
+    of({ seconds }, now) {
+      let passed = 0;
+      while (passed < changes.length && (changes[passed] ?? Infinity) <= now + seconds * 1000) passed++;
+      keys.until = Math.min(keys.until, (changes[passed] ?? Infinity) - seconds * 1000);
+      if (isStaffed === (passed % 2 === 0)) return seconds;
+      return passed <= (isStaffed ? 1 : 0) ? 2 * CLASS - seconds : 2 * CLASS + seconds;
+    },
   };
+  return keys;
 }
 
 /** A copy and its printer, an index into the fleet. */
@@ -206,30 +212,52 @@ type Failures = ReadonlyMap<string, number>;
 const NO_FAILURES: Failures = new Map();
 let runs = 0;
 
+/** The turns that can be planned, all in the order of `compareTurns`. */
+interface ReadyTurns {
+  all: readonly Turn[];
+  /** Those with copies that were rejected. */
+  front: readonly Turn[];
+  /** Those that only one printer suits. */
+  single: readonly Turn[];
+}
+
 /**
  * Assigns waiting copies to free printers in the order of their turns (print queue, rules 7 and 8).
  *
- * @param turns those that can be planned, sorted
  * @param free indexes of the free printers, the first choice first
  * @param most number of prints that may start
  * @param refusals printers that refused an item a moment ago
  */
 function assignCopies(
-  turns: readonly Turn[],
+  turns: ReadyTurns,
   fleet: Fleet,
   free: readonly number[],
   most: number,
   refusals: PlanInput['refusals'],
 ): Choice[] {
-  const run = new Run(fleet, free, most, refusals);
-  for (let from = 0; from < turns.length && !run.isOver;) {
-    let to = from;
-    const priority = turns[from]?.priority;
-    while (to < turns.length && turns[to]?.priority === priority) to++;
-    run.assign(turns, from, to);
-    from = to;
-  }
+  const run = new Run(turns, fleet, free, most, refusals);
+  while (!run.isOver) run.assignNextPriority();
   return run.choices;
+}
+
+/** Turns that are read once, one priority after another. */
+class Lane {
+  #at = 0;
+
+  constructor(private readonly turns: readonly Turn[]) {}
+
+  /** Priority of the next turn; null: none is left. */
+  get priority(): number | null {
+    return this.turns[this.#at]?.priority ?? null;
+  }
+
+  /** The next turn; null: none of this priority is left. */
+  next(priority: number | null): Turn | null {
+    const turn = this.turns[this.#at];
+    if (!turn || turn.priority !== priority) return null;
+    this.#at++;
+    return turn;
+  }
 }
 
 class Run {
@@ -240,9 +268,13 @@ class Run {
   readonly #since: (string | null)[];
   /** Parts that the assigned prints of an item make. */
   readonly #made = new Map<Turn, number>();
+  readonly #all: Lane;
+  readonly #front: Lane;
+  readonly #single: Lane;
   #id = 0;
 
   constructor(
+    turns: ReadyTurns,
     private readonly fleet: Fleet,
     private readonly free: readonly number[],
     private readonly most: number,
@@ -252,30 +284,33 @@ class Run {
     this.#places = new Int32Array(length).fill(NONE);
     for (const [place, at] of free.entries()) this.#places[at] = place;
     this.#since = new Array<string | null>(length).fill(null);
+    this.#all = new Lane(turns.all);
+    this.#front = new Lane(turns.front);
+    this.#single = new Lane(turns.single);
   }
 
   get isOver(): boolean {
+    return this.#all.priority === null || this.#isFull;
+  }
+
+  get #isFull(): boolean {
     return this.choices.length >= Math.min(this.most, this.free.length);
   }
 
-  /** Assigns the copies of all items of one priority: the turns from `from` to before `to`. */
-  assign(turns: readonly Turn[], from: number, to: number): void {
+  /** Assigns the copies of all items of the highest priority that is left. */
+  assignNextPriority(): void {
+    const { priority } = this.#all;
     this.#id = ++runs;
     this.#since.fill(null);
-    let hasFront = false;
-    for (let at = from; at < to; at++) {
-      const { only, added, front, itemId } = turns[at] as Turn;
-      hasFront ||= front > 0;
-      if (only < 0 || this.#isRefused(itemId, only)) continue;
+    let turn: Turn | null;
+    while ((turn = this.#single.next(priority))) {
+      const { only, added, itemId } = turn;
+      if (this.#isRefused(itemId, only)) continue;
       const since = this.#since[only] ?? null;
       if (since === null || added < since) this.#since[only] = added;
     }
-    for (let at = from; hasFront && at < to; at++) {
-      const turn = turns[at] as Turn;
-      this.#assignItem(turn, 0, turn.front);
-    }
-    for (let at = from; at < to && !this.isOver; at++) {
-      const turn = turns[at] as Turn;
+    while ((turn = this.#front.next(priority))) this.#assignItem(turn, 0, turn.front);
+    while (!this.#isFull && (turn = this.#all.next(priority))) {
       if (turn.group?.isExhausted && turn.group.run === this.#id && turn.only < 0) continue;
       this.#assignItem(turn, turn.front, Infinity);
     }
@@ -285,7 +320,7 @@ class Run {
   #assignItem(turn: Turn, from: number, to: number): void {
     const { item } = turn;
     const { avoid, parts, files } = item;
-    for (let at = from; at < to && !this.isOver; at++) {
+    for (let at = from; at < to && !this.#isFull; at++) {
       const copy = copyAfter(item, at);
       const made = parts ? (this.#made.get(turn) ?? 0) : 0;
       if (copy === undefined || (parts && made >= parts.left)) return;
@@ -377,6 +412,21 @@ export interface Decision {
   mayStart: boolean;
 }
 
+/** Ready turns in their order. They hold for a stock of the fleet, from a time to before another, ms since 1970. */
+interface ReadyForPlan extends ReadyTurns {
+  order: readonly Turn[];
+  itemIds: readonly string[] | null;
+  stock: number;
+  since: number;
+  nextAt: number;
+}
+
+/** New and changed turns, and all whose place in the order may have changed. */
+interface Renewal {
+  renewed: Turn[];
+  moved: Set<Turn>;
+}
+
 /**
  * Assigns waiting copies to free printers; the same input gives the same plan (print queue, rule 11). Each plan computes
  * only what has changed since the last one. It recognises changes by identity: pass an item, a printer or the rules as a
@@ -392,8 +442,12 @@ export class Planner {
   /** The same turns in the order of `compareTurns`. */
   #sorted: Turn[] = [];
   #byItem = new Map<string, Turn>();
-  /** Those that can be planned: kept, because a new array for each plan would be most of its garbage. */
-  readonly #ready: Turn[] = [];
+  /** The keys of the last plan; null: none hold. */
+  #keys: { keys: Keys; version: number; since: number } | null = null;
+  /** Those that can be planned; null: a turn has changed since. */
+  #ready: ReadyForPlan | null = null;
+  /** The array of all of them: a new one for each plan would be most of its garbage. */
+  readonly #all: Turn[] = [];
 
   #last: { input: PlanInput; decision: Decision } | null = null;
 
@@ -414,7 +468,7 @@ export class Planner {
 
   /** The order of the last plan, if some items had these ranks. */
   orderWith(ranks: ReadonlyMap<string, string>): string[] {
-    const turns = this.#ready.map((turn) => ({ ...turn, rank: ranks.get(turn.itemId) ?? turn.rank }));
+    const turns = this.#all.map((turn) => ({ ...turn, rank: ranks.get(turn.itemId) ?? turn.rank }));
     return frontFirst(turns.sort(compareTurns)).map(({ itemId }) => itemId);
   }
 
@@ -437,12 +491,18 @@ export class Planner {
   }
 
   plan(input: PlanInput): Plan {
-    const { choices, order, nextAt } = this.decide(input);
+    const { choices, nextAt } = this.decide(input);
     return {
       assignments: choices.map((choice) => this.#assignment(choice)),
-      order: order.map(({ itemId }) => itemId),
+      order: this.#itemIds(),
       nextAt,
     };
+  }
+
+  /** The item IDs of the last plan, in their order. */
+  #itemIds(): readonly string[] {
+    if (!this.#ready) return [];
+    return (this.#ready.itemIds ??= this.#ready.order.map(({ itemId }) => itemId));
   }
 
   decide(input: PlanInput): Decision {
@@ -453,31 +513,45 @@ export class Planner {
   #decide(input: PlanInput): Decision {
     this.#update(input);
     const { rules, now } = input;
-    const ready = this.#ready;
-    let count = 0;
-    let nextAt = Infinity;
-    for (const turn of this.#sorted) {
-      const isPlannable = this.#isPlannable(turn);
-      if (isPlannable && turn.notBefore <= now) {
-        ready[count++] = turn;
-        continue;
-      }
-      turn.position = NONE;
-      if (isPlannable) nextAt = Math.min(nextAt, turn.notBefore);
-    }
-    ready.length = count;
-    const order = numbered(ready);
+    const turns = this.#readyTurns(now);
+    const { order, nextAt } = turns;
     const startAt = Math.max(nextOpening(rules.hours, now), input.nextStartAt);
     if (input.obstacle !== null || order.length === 0) return { choices: [], order, nextAt, mayStart: false };
     if (startAt > now) return { choices: [], order, nextAt: Math.min(nextAt, startAt), mayStart: false };
     const starts = startsLeft(input);
-    const choices = assignCopies(ready, this.#fleet, this.#fleet.free(rules), starts, input.refusals);
+    const choices = assignCopies(turns, this.#fleet, this.#fleet.free(rules), starts, input.refusals);
     return {
       choices,
       order,
       nextAt: choices.length > 0 && rules.stagger > 0 ? Math.min(nextAt, now + rules.stagger) : nextAt,
       mayStart: starts > 0,
     };
+  }
+
+  /** Finds the turns that can be planned, unless those of the last plan still are the same. */
+  #readyTurns(now: number): ReadyForPlan {
+    const { stock } = this.#fleet;
+    const last = this.#ready;
+    if (last?.stock === stock && now >= last.since && now < last.nextAt) return last;
+    const all = this.#all;
+    const [front, single]: [Turn[], Turn[]] = [[], []];
+    let count = 0;
+    let nextAt = Infinity;
+    for (const turn of this.#sorted) {
+      const isPlannable = this.#isPlannable(turn);
+      if (isPlannable && turn.notBefore <= now) {
+        turn.position = count;
+        all[count++] = turn;
+        if (turn.front > 0) front.push(turn);
+        if (turn.only >= 0) single.push(turn);
+        continue;
+      }
+      turn.position = NONE;
+      if (isPlannable) nextAt = Math.min(nextAt, turn.notBefore);
+    }
+    all.length = count;
+    const order = front.length > 0 ? renumbered(frontFirst(all)) : all;
+    return (this.#ready = { all, front, single, order, itemIds: null, stock, since: now, nextAt });
   }
 
   /** Printers of the input that suit an item which may start now; none while nothing may. */
@@ -519,15 +593,11 @@ export class Planner {
     if (left > SPARE) this.#rules = null;
     const groups = this.#groupsOf(rules);
     this.#fleet.update(printers);
-    const moved = this.#renewTurns(items, groups, rules);
-    const keyOf = keyReader(rules, now);
-    if (keyOf)
-      for (const turn of this.#turns) {
-        const key = keyOf(turn);
-        if (key !== turn.key) moved.add(turn);
-        turn.key = key;
-      }
-    if (moved.size > 0) this.#sorted = sortedTurns(this.#sorted, moved);
+    const { renewed, moved } = this.#renewTurns(items, groups, rules);
+    this.#renewKeys({ rules, now, renewed, moved });
+    if (moved.size === 0) return;
+    this.#sorted = sortedTurns(this.#sorted, moved);
+    this.#ready = null;
   }
 
   /** The groups under the same rules; begins anew under others. */
@@ -539,35 +609,53 @@ export class Planner {
     this.#turns = [];
     this.#sorted = [];
     this.#byItem = new Map();
+    this.#keys = null;
+    this.#ready = null;
     return (this.#groups = new RequirementGroups({ fleet: this.#fleet, rules }));
   }
 
-  /** Renews the turns of new and changed items. Returns those whose place in the order may have changed. */
-  #renewTurns(items: readonly PlanItem[], groups: RequirementGroups, rules: QueueRules): Set<Turn> {
-    const moved = new Set<Turn>();
+  /** Renews the turns of new and changed items. Returns them, and those whose place in the order may have changed. */
+  #renewTurns(items: readonly PlanItem[], groups: RequirementGroups, rules: QueueRules): Renewal {
+    const [renewed, moved]: [Turn[], Set<Turn>] = [[], new Set()];
     const before = this.#items;
-    if (items === before) return moved;
+    if (items === before) return { renewed, moved };
     for (let at = 0; at < items.length; at++) {
       const item = items[at] as PlanItem;
       if (before[at] === item) continue;
+      this.#ready = null;
       let turn = this.#byItem.get(item.itemId);
       if (turn?.item !== item) {
-        const renewed = turnOf(item, groups, rules);
-        for (const { volumes } of renewed.files) if (volumes !== null) this.#fleet.expect(volumes);
-        if (!turn || compareTurns(turn, { ...renewed, key: turn.key }) !== 0) moved.add(turn ?? renewed);
-        turn = turn ? Object.assign(turn, renewed, { key: turn.key }) : renewed;
+        const present = turnOf(item, groups, rules);
+        for (const { volumes } of present.files) if (volumes !== null) this.#fleet.expect(volumes);
+        if (!turn || compareTurns(turn, { ...present, key: turn.key }) !== 0) moved.add(turn ?? present);
+        turn = turn ? Object.assign(turn, present, { key: turn.key }) : present;
         this.#byItem.set(item.itemId, turn);
+        renewed.push(turn);
       }
       this.#turns[at] = turn;
     }
     this.#turns.length = items.length;
     this.#items = items;
     if (this.#byItem.size > items.length) this.#dropOthers(items);
-    return moved;
+    return { renewed, moved };
+  }
+
+  /** Renews the keys that may have changed, and adds the turns whose key has. */
+  #renewKeys({ rules, now, renewed, moved }: Renewal & { rules: QueueRules; now: number }): void {
+    const { version } = this.#fleet;
+    const last = this.#keys;
+    const isValid = last?.version === version && now >= last.since && now < last.keys.until;
+    const { keys } = (this.#keys = isValid ? last : { keys: keysFor(rules, now), version, since: now });
+    for (const turn of isValid ? renewed : this.#turns) {
+      const key = keys.of(turn, now);
+      if (key !== turn.key) moved.add(turn);
+      turn.key = key;
+    }
   }
 
   #dropOthers(items: readonly PlanItem[]): void {
     const kept = new Set(items.map(({ itemId }) => itemId));
+    this.#ready = null;
     this.#sorted = this.#sorted.filter(({ item }) => kept.has(item.itemId));
     for (const itemId of this.#byItem.keys()) if (!kept.has(itemId)) this.#byItem.delete(itemId);
   }
@@ -595,19 +683,18 @@ function sortedTurns(sorted: readonly Turn[], moved: ReadonlySet<Turn>): Turn[] 
   return turns;
 }
 
-/** Numbers the turns. */
-function numbered(ready: readonly Turn[]): readonly Turn[] {
-  const order = frontFirst(ready);
+/** Numbers turns whose order differs from that of `compareTurns`. */
+function renumbered(order: readonly Turn[]): readonly Turn[] {
   for (let at = 0; at < order.length; at++) (order[at] as Turn).position = at;
   return order;
 }
 
-/** The sorted turns in their order: a copy that was rejected goes to the front of its priority. */
+/** The sorted turns in their order: an item with a rejected copy goes to the front of its priority. */
 function frontFirst(sorted: readonly Turn[]): readonly Turn[] {
   const isFront = ({ front }: Turn) => front > 0;
-  return sorted.some(isFront)
-    ? sorted.toSorted((one, other) => other.priority - one.priority || Number(isFront(other)) - Number(isFront(one)))
-    : sorted;
+  return sorted.toSorted(
+    (one, other) => other.priority - one.priority || Number(isFront(other)) - Number(isFront(one)),
+  );
 }
 
 /** Number of prints that may start now. */

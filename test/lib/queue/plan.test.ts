@@ -4,7 +4,7 @@ import type { PlanInput, PlanItem } from '../../../lib/queue/plan/inputs';
 import { Planner } from '../../../lib/queue/plan/plan';
 import type { QueuePrinter } from '../../../lib/queue/model/types';
 import { mismatchOf } from '../../../lib/queue/plan/suitability';
-import { readHours as hoursOf } from '../../../lib/queue/model/rules';
+import { type QueueRules, readHours as hoursOf } from '../../../lib/queue/model/rules';
 import { phrase } from '../../../lib/words/sentence';
 import {
   feed,
@@ -286,6 +286,46 @@ describe('queue/plan', () => {
             assert.deepEqual(planner.plan(input).order.toSorted(), plannable(input));
             last = input;
           }
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('makes the same plan as one that has planned nothing before, while time passes and single things change', () => {
+    const hour = 60 * MINUTE;
+    const changes = fc.record({
+      passed: fc.constantFrom(0, 0, MINUTE, hour, 5 * hour, 20 * hour, -2 * hour),
+      what: fc.constantFrom('nothing', 'item', 'state', 'spools'),
+      which: fc.nat(),
+      hours: fc.constantFrom(1, 3, 7, 30),
+      notBefore: fc.constantFrom(null, NOW + hour, NOW + 6 * hour),
+    });
+    fc.assert(
+      fc.property(
+        planInputs,
+        fc.constantFrom<QueueRules['sort'][]>('priority', 'shortest', 'deadline', 'staffed'),
+        fc.array(changes, { minLength: 2, maxLength: 8 }),
+        (first, sort, steps) => {
+          const planner = new Planner();
+          const rules = rulesOf({ ...first.rules, sort, staffed: hoursOf('Mon-Fri 08:00-14:00') });
+          let input: PlanInput = { ...first, rules };
+          for (const { passed, what, which, hours, notBefore } of steps) {
+            assert.deepEqual(planner.plan(input), plan(input));
+            const [items, printers] = [[...input.items], [...input.printers]];
+            const [one, other] = [items[which % items.length], printers[which % printers.length]];
+            if (what === 'item' && one) {
+              const files = one.files.map((each) => ({ ...each, seconds: hours * 3600 }));
+              items[which % items.length] = { ...one, files, notBefore, front: which % 2, priority: which % 3 };
+            }
+            const at = which % printers.length;
+            if (what === 'state' && other)
+              printers[at] = { ...other, obstacle: other.obstacle ? null : obstacle('BUSY') };
+            if (what === 'spools' && other)
+              printers[at] = { ...other, extruders: other.extruders ? null : (first.printers[at]?.extruders ?? null) };
+            input = { ...input, items, printers, now: input.now + passed };
+          }
+          assert.deepEqual(planner.plan(input), plan(input));
         },
       ),
       { numRuns: 1_000 },
