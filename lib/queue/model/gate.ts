@@ -243,6 +243,9 @@ export function closed(
   const { ended: other } = gate;
   if (gate.isShared && other && !NO_PART.includes(rowOf(other)))
     return { ...gate, begun, printing, ended: besides(other, ended), known };
+  // It only says more of the closing in place of a lost record: nobody has cleared the plate since.
+  const isSameClosing = replacesLost(gate) && other?.clearedAt === null && !isCurrent && (isSettled || other.at === at);
+  if (isSameClosing) return { ...gate, begun, printing, ended: { ...ended, at: other.at }, known };
   const last = lastClosing(gate);
   const past = last ? { past: [...(gate.past ?? []), last].slice(-PAST_KEPT) } : {};
   return { ...takenOff(gate), ...past, closings: gate.closings + 1, begun, printing, ended, known };

@@ -216,6 +216,44 @@ describe('queue: a record that is lost or damaged alone', () => {
     await world.all.close();
   });
 
+  for (const gate of ['confirm', 'printer'] as const)
+    describe(`of a plate in the mode ${gate}`, () => {
+      const plateEvents = (world: LivedIn) =>
+        world.one.events.flatMap(({ type, clusterId }) => (type.startsWith('plate.') ? `${type} ${clusterId}` : []));
+
+      const loseGates = async (world: LivedIn) => {
+        for (const key of world.keys('queue-plate')) await world.all.shared.runtime().store.delete(key);
+      };
+
+      it('makes the queue report no plate as cleared when a person settles a print there', async () => {
+        const world = new LivedIn(gate);
+        await world.live(MOMENTS['the outcomes of prints are unknown'] ?? assert.fail());
+        await loseGates(world);
+        world.all.farm.isHidden = true;
+        await world.begin();
+        await world.all.pass(60);
+        await world.one.settle('a', 'printed', 1);
+        await world.all.pass(60);
+        assert.deepEqual(plateEvents(world).toSorted(), ['plate.awaiting C1', 'plate.awaiting C2']);
+        await world.all.close();
+      });
+
+      it('makes the queue report the plate once that the first status shows to wait', async () => {
+        const world = new LivedIn(gate);
+        const waiting: Life = [
+          [0, 'printing'],
+          [60, 'wait_cleanup'],
+        ];
+        const { until } = MOMENTS['prints have ended unseen'] ?? assert.fail();
+        await world.live({ before: ({ all }) => void all.farm.lives.push(waiting, waiting), until });
+        await loseGates(world);
+        await world.begin();
+        await world.all.pass(60);
+        assert.deepEqual(plateEvents(world).toSorted(), ['plate.awaiting C1', 'plate.awaiting C2']);
+        await world.all.close();
+      });
+    });
+
   it('puts no print on another one, none twice, and leaves no item without an end', async () => {
     const cases = fc.record({
       gate: fc.constantFrom(...MODES),
