@@ -65,6 +65,8 @@ export class World {
   readonly onPrinted: ((printed: Printed, job: PrintJob) => void)[] = [];
   /** Uncaught errors, which would end a real Node-RED. */
   readonly uncaught: unknown[] = [];
+  /** When records were lost last, by the service's clock, ms. */
+  lostAt = -Infinity;
   simulator!: Simulator;
   readonly #root = mkdtempSync(join(FOLDER, 'faults-'));
   readonly #undo: (() => void)[] = [];
@@ -119,6 +121,7 @@ export class World {
   /** Deletes all records of a kind, while no process is alive. */
   lose(kind: string): void {
     this.trace.add(`the records ${kind} are lost`);
+    this.lostAt = this.time.truth();
     rmSync(join(this.folder, kind), { recursive: true, force: true });
   }
 

@@ -162,7 +162,7 @@ export class People {
     const last = log.at(-1);
     const { at, now } = world.moment();
     const onlineAt = onlineSince === undefined ? 0 : now - (at - onlineSince) / world.timeFactor;
-    const seenFrom = Math.max(last?.endedAt ?? 0, onlineAt);
+    const seenFrom = Math.max(last?.endedAt ?? 0, onlineAt, this.world.lostAt);
     if (!online || queue.length > 0 || this.world.time.truth() - seenFrom < LATER) return null;
     const path = clusterId.replace(/=+$/, '');
     const isRead = ({ path: of, status, at: readAt }: LoggedRequest) =>
