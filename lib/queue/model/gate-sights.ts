@@ -82,7 +82,10 @@ export function newGate(gateId: string, sight: Sight, isLost: boolean): PlateGat
     known: idsOf(past),
     verdicts: [],
   };
-  if (isLost) return closed(gate, past[0]?.clusterJobId ?? 'lost', { outcome: 'unknown', source: 'lost', at });
+  if (isLost) {
+    const id = past[0]?.clusterJobId ?? 'lost';
+    return closed({ ...gate, replacesUpTo: gate.closings }, id, { outcome: 'unknown', source: 'lost', at });
+  }
   // A print that is found under way is an ordinary one.
   const isUnderWay = isBusy || jobs.some(isPrinting);
   const last = isUnderWay ? undefined : past[0];
@@ -91,11 +94,12 @@ export function newGate(gateId: string, sight: Sight, isLost: boolean): PlateGat
 
 /** A closed gate in place of a record that can't be read; `rest`: what can be read of it. */
 export function damagedGate(rest: PlateIds, at: number): PlateGate {
+  const closings = firstNumber(at);
   const gate: PlateGate = {
     version: 2,
     ...rest,
-    ...{ clusterName: null, closings: firstNumber(at), begun: 0, printing: null, ended: null, hasShownCleanup: false },
-    ...{ known: [], verdicts: [], isBlind: true },
+    ...{ clusterName: null, closings, replacesUpTo: closings, begun: 0, printing: null, ended: null },
+    ...{ hasShownCleanup: false, known: [], verdicts: [], isBlind: true },
   };
   return closed(gate, 'damaged', { outcome: 'unknown', source: 'damaged', at });
 }

@@ -22,6 +22,8 @@ export interface PlateGate {
    * that a gate in the place of a lost or damaged one repeats no number.
    */
   closings: number;
+  /** Number before its first closing, if it replaces a record that was lost or could not be read; absent: it replaces none. */
+  replacesUpTo?: number;
   /** Number of prints that have begun there, as far as anything has shown them. */
   begun: number;
   /** Print that is under way there. */

@@ -160,7 +160,7 @@ function plateFollowed(
 ): { plate: ToldPlate; events: readonly QueueEventDraft[] } {
   const { ended, closings } = gate;
   if (!isConcerned && !known?.isAwaiting) return { plate: known, events: [] };
-  const before = known ?? { closing: closings, isAwaiting: false };
+  const before: NonNullable<ToldPlate> = known ? continued(known, gate) : { closing: closings, isAwaiting: false };
   const isNew = before.closing !== closings;
   const isAwaiting = ended !== null && !isCleared(ended, mode) && (isConcerned || !isNew);
   if (known && !isNew && known.isAwaiting === isAwaiting) return { plate: known, events: [] };
@@ -168,7 +168,7 @@ function plateFollowed(
   const event = (type: PlateEventType, number: number, count = 1) =>
     plateEvent(type, number, { gate, all, count, queueId, now });
   const events: QueueEventDraft[] = [];
-  const told = known?.count ?? 1;
+  const told = before.count ?? 1;
   let count = known && !isNew ? told : 0;
   // Another print has begun since, or the plate was cleared.
   if (before.isAwaiting && (isNew || !isAwaiting)) events.push(event('plate.cleared', before.closing, told));
@@ -183,6 +183,13 @@ function plateFollowed(
       events.push(event('plate.awaiting', number), event('plate.cleared', number));
   }
   return { plate: { closing: closings, isAwaiting, ...(count > 1 && { count }) }, events };
+}
+
+/** The last event as one of this gate: the record of the one that it concerned is lost, and nobody has cleared the plate since. */
+function continued(told: NonNullable<ToldPlate>, { replacesUpTo = -1 }: PlateGate): NonNullable<ToldPlate> {
+  const { closing, isAwaiting } = told;
+  if (closing > replacesUpTo) return told;
+  return { closing: isAwaiting ? replacesUpTo + 1 : replacesUpTo, isAwaiting };
 }
 
 type PlateEventType = 'plate.awaiting' | 'plate.cleared';

@@ -65,6 +65,7 @@ const isGate: (value: unknown) => value is PlateGate = shapeOf({
   printerId: isTextOrNull,
   clusterName: isTextOrNull,
   closings: isCount,
+  replacesUpTo: orMissing(isCount),
   begun: isCount,
   printing: orNull(
     shapeOf({ id: isText, missingSince: isTimeOrNull, isUnlisted: isFlag, hasOthers: orMissing(isFlag) }),

@@ -238,6 +238,19 @@ describe('queue: a record that is lost or damaged alone', () => {
         await world.all.close();
       });
 
+      it('makes the queue report a plate neither as cleared nor anew that has waited before', async () => {
+        const world = new LivedIn(gate);
+        await world.live({ until: ({ all }) => all.pass(150) });
+        await loseGates(world);
+        await world.begin();
+        await world.all.pass(60);
+        assert.deepEqual(plateEvents(world), []);
+        await world.one.clear(true, 'C1');
+        await world.all.pass(10);
+        assert.deepEqual(plateEvents(world), ['plate.cleared C1']);
+        await world.all.close();
+      });
+
       it('makes the queue report the plate once that the first status shows to wait', async () => {
         const world = new LivedIn(gate);
         const waiting: Life = [

@@ -508,7 +508,13 @@ describe('queue: the plate of a machine', () => {
           await all.pass(10);
           const ids = [...told, ...one.events].flatMap(({ id, type }) => (type.startsWith('plate.') ? [id] : []));
           assert.deepEqual(ids, [...new Set(ids)]);
-          assert.ok(ids.length >= 8, String(ids));
+          const types = ids.map((id) => id.split('/')[1]);
+          assert.deepEqual(
+            types,
+            ids.map((_, nth) => (nth % 2 === 0 ? 'plate.awaiting' : 'plate.cleared')),
+            String(ids),
+          );
+          assert.equal(ids.length, 6);
         });
       });
 
