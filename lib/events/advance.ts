@@ -235,14 +235,14 @@ class Scan {
   recordMissing(id: string): void {
     const known = this.known.get(id);
     if (known?.missingFrom !== null || this.active.has(id) || !this.#absenceCounts) return;
-    this.known.set(id, { ...known, missingFrom: this.seen.lived });
+    this.known.set(id, { ...known, missingFrom: this.seen.arrived });
   }
 
   /** Records since when the record of a known job can't be read. */
   recordAnswer(id: string, answer: JobAnswer | undefined): void {
     const known = this.known.get(id);
     if (!known || answer === undefined) return;
-    const unreadFrom = answer === 'unanswered' ? (known.unreadFrom ?? this.seen.lived) : null;
+    const unreadFrom = answer === 'unanswered' ? (known.unreadFrom ?? this.seen.arrived) : null;
     if (unreadFrom !== known.unreadFrom) this.known.set(id, { ...known, unreadFrom });
   }
 

@@ -10,8 +10,12 @@ export interface Observation {
   status: ClusterStatus;
   /** Time of the observation, if its status is older. */
   at?: string;
-  /** Its time on the clock of its watch, ms: see `Checkpoint.lived`. */
+  /**
+   * Lived time (`Checkpoint.lived`) at which it was asked for, and at which its answer arrived. The answer shows a moment
+   * between them: what begins with it counts from its arrival, so that no wait seems longer than it is.
+   */
   lived: number;
+  arrived: number;
   /** The same, of the first poll that failed since the last observation that was delivered; absent without any. */
   staleFrom?: number | undefined;
   /** Null if the answer lacks this list, so that absence from it is meaningless. */
@@ -31,6 +35,7 @@ interface ObservationContext extends StatusContext {
   /** Machines that have named an end before. */
   namingEnds?: readonly string[];
   lived: number;
+  arrived: number;
   staleFrom?: number | undefined;
 }
 
@@ -57,6 +62,7 @@ export function observe(data: unknown, context: ObservationContext): Observation
   return {
     status,
     lived: context.lived,
+    arrived: context.arrived,
     staleFrom: context.staleFrom,
     jobs: Array.isArray(jobs) && !status.stale ? status.jobs : null,
     history: past && (past.length === status.history.length ? status.history : named(past)),

@@ -116,7 +116,7 @@ export function followPlates(
   seen: Observation,
   builder: EventBuilder | null,
 ): PlateCheckpoint[] {
-  const { jobs, lived } = seen;
+  const { jobs, lived, arrived } = seen;
   const known = before?.plates ?? [];
   // The queue of an offline printer proves nothing.
   if (!jobs || !isReachable(seen)) return [...known];
@@ -129,7 +129,7 @@ export function followPlates(
     // Without its word, a job does not show whether its plate still waits.
     if (last && job.status === null) after.set(id, last);
     if (!isPlateWaiting(job)) continue;
-    const plate = last ? waitingPlate(last, lived) : { id, from: before?.jobsSeen ? lived : null, minutes: 0 };
+    const plate = last ? waitingPlate(last, lived) : { id, from: before?.jobsSeen ? arrived : null, minutes: 0 };
     if (last && plate.minutes > last.minutes) builder?.step('plate.awaiting', id, stepOf(last, plate), ofJob(job));
     const { missing: _back, ...present } = plate;
     after.set(id, plate.missing ? present : plate);

@@ -18,18 +18,18 @@ export function followStandstill(
   seen: Observation,
   last: number,
 ): Standstill | undefined {
-  const { lived: now, staleFrom: until = now } = seen;
+  const { lived: now, arrived, staleFrom: until = now } = seen;
   const at = job && isReachable(seen) ? placeOf(job) : null;
   if (at === null) return before && stopped(before, last);
-  if (!before) return { at, from: now, stood: 0, minutes: 0 };
-  if (at === before.at) return running(until < now ? stopped(before, until) : before, now);
+  if (!before) return { at, from: arrived, stood: 0, minutes: 0 };
+  if (at === before.at) return running(until < now ? stopped(before, until) : before, arrived);
 
   const { before: earlier } = before;
   const left = { at: before.at, from: null, stood: stoodUntil(before, last), minutes: before.minutes };
   // A single odd answer, or the way back from one, neither ends a standstill nor begins one.
-  if (earlier?.at === at) return { ...running(earlier, now), before: left };
+  if (earlier?.at === at) return { ...running(earlier, arrived), before: left };
   const hasRisen = at > before.at || (earlier !== undefined && at > earlier.at);
-  return hasRisen ? { at, from: now, stood: 0, minutes: 0, before: left } : { ...before, at, before: left };
+  return hasRisen ? { at, from: arrived, stood: 0, minutes: 0, before: left } : { ...before, at, before: left };
 }
 
 /** How long it stood until a moment of lived time, ms. */
@@ -39,7 +39,7 @@ const stoodUntil = ({ from, stood }: Standstill, at: number): number =>
 const stopped = (one: Standstill, at: number): Standstill =>
   one.from === null ? one : { ...one, stood: stoodUntil(one, at), from: null };
 
-const running = (one: Standstill, now: number): Standstill => (one.from === null ? { ...one, from: now } : one);
+const running = (one: Standstill, from: number): Standstill => (one.from === null ? { ...one, from } : one);
 
 /** The standstill with the minutes that it has lasted at a moment of lived time. */
 export function lasting(one: Standstill, now: number): Standstill {

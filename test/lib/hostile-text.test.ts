@@ -199,7 +199,7 @@ import { printer as queuePrinter } from '../helpers/queue-inputs';
 const FIELDS = (words: string) => new Proxy({}, { get: () => words, has: () => true, ownKeys: () => [] });
 const API = { apiUrl: 'https://api.example', authUrl: 'https://auth.example' };
 const PATHS = { storagePath: '/slicer/v1', overrides: {} };
-const CONTEXT = { clusterId: 'c', receivedAt: '2026-01-01T00:00:00.000Z', identity: null, lived: 0 };
+const CONTEXT = { clusterId: 'c', receivedAt: '2026-01-01T00:00:00.000Z', identity: null, lived: 0, arrived: 0 };
 
 /** A service whose every answer has the text in all its fields. */
 const service = (words: string) =>

@@ -208,6 +208,7 @@ export class Observer {
         hostPrinterId: listed?.host?.printerId ?? null,
         namingEnds: this.namingEnds,
         lived,
+        arrived: this.#lived,
         staleFrom: this.#memory?.staleFrom,
       };
       // A status of hundreds of jobs is read in one turn of the event loop and evaluated in another.
@@ -247,7 +248,8 @@ export class Observer {
     const status = { ...last, ...identity, online, stale: true };
     const { namingEnds } = this;
     const nothing = { jobs: null, history: null, withoutChanges: new Set<string>(), faults: new Map() };
-    return { status, at, lived: this.#lived, ...nothing, hostPrinterId: host?.printerId ?? null, namingEnds };
+    const lived = this.#lived;
+    return { status, at, lived, arrived: lived, ...nothing, hostPrinterId: host?.printerId ?? null, namingEnds };
   }
 
   /** Time that was lived with the cluster until now. */

@@ -50,7 +50,7 @@ export function observation(wire: Wire, time = 0, listed: Partial<ClusterIdentit
   const identity = { ...IDENTITY, ...listed };
   const seen = observe(
     { generated_time: minute(time), ...wire },
-    { clusterId: CLUSTER, receivedAt: minute(time), identity, lived: time * 60_000 },
+    { clusterId: CLUSTER, receivedAt: minute(time), identity, lived: time * 60_000, arrived: time * 60_000 },
   );
   if (!seen) throw new Error('no status');
   return seen;

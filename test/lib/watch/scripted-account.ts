@@ -30,7 +30,7 @@ export class FarmService extends ScriptedService {
   underWay = 0;
   mostUnderWay = 0;
   /** Statuses by cluster; a function is called for each answer. */
-  statuses = new Map<string, Wire | (() => Wire)>();
+  statuses = new Map<string, Wire | (() => unknown)>();
   list: Wire[] = [];
   /** Records by job; others are not found. */
   records = new Map<string, Wire>();
@@ -42,7 +42,7 @@ export class FarmService extends ScriptedService {
   /** Bodies of the pages of a list with several. */
   pages: Wire[] | null = null;
 
-  cluster(clusterId: string, status: Wire | (() => Wire) = answer(), listed: Wire = {}): void {
+  cluster(clusterId: string, status: Wire | (() => unknown) = answer(), listed: Wire = {}): void {
     this.statuses.set(clusterId, status);
     this.list = this.list.filter(({ cluster_id }) => cluster_id !== clusterId);
     this.list.push({

@@ -75,6 +75,20 @@ describe('a print that stands still while it is watched', () => {
     assert.equal(writes, 2);
   });
 
+  it('counts from the arrival of the first answer that shows it, however long that took', async () => {
+    const slow = answer({ print_jobs: [at('a', status, percent)] });
+    const late = new Promise((resolve) => clock.after(30 * 1000, () => resolve(slow)));
+    service.cluster('C1', () => late);
+    const watch = watched(2);
+    await clock.advance(30 * 1000);
+    const witness = await watch;
+    service.cluster('C1', () => slow);
+    await clock.advance(2 * MINUTE - 1000);
+    assert.deepEqual(values(witness), []);
+    await clock.advance(MINUTE + 1000);
+    assert.deepEqual(values(witness), [2]);
+  });
+
   it('does not count the time in which polls fail', async () => {
     const witness = await watched(10);
     await clock.advance(5 * MINUTE);
@@ -194,4 +208,23 @@ describe('a print that stands still while several runtimes watch it', () => {
       await replicas.close();
       await clock.advance(0);
     });
+});
+
+describe('a plate that waits while it is watched', () => {
+  it('is reported by its time since the arrival of the first answer that shows it, however long that took', async () => {
+    const account = new ScriptedAccount();
+    const { service, clock } = account;
+    const waiting = answer({ print_jobs: [at('a', 'finished_wait_cleanup', 100)] });
+    service.cluster('C1', () => answer({ print_jobs: [at('a', 'printing', 90)] }));
+    const witness = await account.watched('C1', { milestones: [], plateWait: 2 });
+    const plates = () => witness.events.filter(({ type }) => type === 'plate.awaiting').length;
+    service.cluster('C1', () => new Promise((resolve) => clock.after(40 * 1000, () => resolve(waiting))));
+    await clock.advance(MINUTE + 40 * 1000);
+    service.cluster('C1', () => waiting);
+    await clock.advance(2 * MINUTE - 1000);
+    assert.equal(plates(), 0);
+    await clock.advance(MINUTE + 1000);
+    assert.equal(plates(), 1);
+    await account.watcher.close();
+  });
 });

@@ -60,7 +60,7 @@ describe('Watcher', () => {
         'printers whose status takes a minute',
         () => {
           for (let nth = 0; nth < 60 * 25; nth++)
-            service.statuses.set(`unknown ${nth}`, () => sleep(clock, 59_000) as unknown as Wire);
+            service.statuses.set(`unknown ${nth}`, () => sleep(clock, 59_000));
         },
       ],
     ] as const)
@@ -550,7 +550,7 @@ describe('Watcher', () => {
     it('answers a message with no older status than it knows by the last answer', async () => {
       const witness = await account.watched(null);
       const { promise, release } = held();
-      service.cluster('C2', (() => promise.then(() => answer())) as unknown as () => Wire);
+      service.cluster('C2', () => promise.then(() => answer()));
       const asked = witness.poll();
       await settle();
       service.cluster('C1', answer({ is_online: false }));
