@@ -40,6 +40,8 @@ const errorOf = (words: string) => new PrintingError('TIMEOUT', phrase`It is ${w
 /** Parts of a text as the list of a message. */
 const entries = prepared((words) => words.split(/[,;/. ]/));
 const filled = prepared((words) => entries(words).filter(Boolean));
+/** A text as the name of an environment variable. */
+const variable = prepared((words) => `\${${words.replace(/[{}\s]/g, '')}x}`);
 const fields = (words: string) => Object.fromEntries(Object.keys(definition.properties).map((name) => [name, words]));
 
 /** How each exported function that reads texts gets one. */
@@ -100,7 +102,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     readSource(RED, NODE, { kind: 'payload', file: ofMessage('filename') }, { payload: words, filename: words }, words),
   'settings.checkSettings': (words) => {
     assert.throws(() => checkSettings(definition, fields(words)), { code: 'NOT_CONFIGURED' });
-    assert.throws(() => checkSettings(definition, fields('${' + words.replace(/[{}\s]/g, '') + 'x}')));
+    assert.throws(() => checkSettings(definition, fields(variable(words))));
   },
   'settings.settingsOf': (words) => settingsOf(definition, fields(words) as never),
   'status.StatusLine': (words) =>
