@@ -12,7 +12,7 @@ import {
   type Reason,
 } from '../model/types';
 import type { PlanInput } from './inputs';
-import { type Decision, findOnly, NONE, type Planner, type Turn } from './plan';
+import type { Decision, Planner } from './plan';
 import { BUSY, NOT_REMOVED, OUTCOME_UNKNOWN, REFUSED } from './printers';
 import {
   choiceMismatch,
@@ -22,6 +22,7 @@ import {
   type RequirementGroup,
   toolMismatch,
 } from './suitability';
+import { findOnly, NONE, type Turn } from './turns';
 
 /** Why an item waits: reasons of the item and the queue, then each printer that can't print it, with its first reason. */
 interface WaitingReasons {

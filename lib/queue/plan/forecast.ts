@@ -2,10 +2,12 @@ import { nextClosing } from '../../rules/hours';
 import { FORESEEN } from '../../rules/limits';
 import { afterHours } from '../model/rules';
 import { type PlannedPrints, printerKey, type QueuePrinter } from '../model/types';
+import type { Choice } from './assignment';
 import { type PlanFile, type PlanInput, type PlanItem, withoutPrints } from './inputs';
 import { MaterialForecast, type MaterialStock, materialStocks } from './materials';
-import { ASSUMED_SECONDS, type Choice, type Decision, Planner } from './plan';
+import { type Decision, Planner } from './plan';
 import { BUSY } from './printers';
+import { ASSUMED_SECONDS } from './turns';
 
 /** The state of a queue from which a forecast starts. `items` has all that have not ended, also without waiting copies. */
 export interface ForecastInput extends PlanInput {

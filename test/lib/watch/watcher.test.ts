@@ -59,8 +59,7 @@ describe('Watcher', () => {
       [
         'printers whose status takes a minute',
         () => {
-          for (let nth = 0; nth < 60 * 25; nth++)
-            service.statuses.set(`unknown ${nth}`, () => sleep(clock, 59_000));
+          for (let nth = 0; nth < 60 * 25; nth++) service.statuses.set(`unknown ${nth}`, () => sleep(clock, 59_000));
         },
       ],
     ] as const)
