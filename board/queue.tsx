@@ -97,6 +97,8 @@ const NONE: Found = { total: 0, items: [] };
 const SOON = 200;
 /** Shortest time between two readings of items that were shown on demand, ms, without a press. */
 const SELDOM = 30_000;
+/** Pause after a read that failed, ms. */
+const AGAIN = 3_000;
 
 /** Reads items of a search from a place on, in `pages` requests. */
 async function readItems(wanted: Search, from: number, pages: number): Promise<Found> {
@@ -113,31 +115,38 @@ async function readItems(wanted: Search, from: number, pages: number): Promise<F
 
 /** Items beside those of the stream, read anew after changes: the results of the address's search, and those on demand. */
 function useRead({ values, presses }: State, from: number, more: number): Found {
-  const [read, setRead] = useState<{ asked: string; query: string; at: number; found: Found } | null>(null);
+  const [read, setRead] = useState<{ query: string; found: Found } | null>(null);
+  const [failures, setFailures] = useState(0);
   const isOfSearch = isSearching();
   const query = isOfSearch ? location.search : '';
   const pages = isOfSearch ? more + 1 : more;
   const asked = [query, pages, presses].join(' ');
   const lastAsked = useRef(asked);
   lastAsked.current = asked;
+  const last = useRef({ asked: '', at: 0, pause: 0 });
   useEffect(() => {
     if (pages === 0) return undefined;
-    const isAgain = more > 0 && read?.asked === asked;
-    const wait = isAgain ? read.at + SELDOM - Date.now() : 0;
+    const { at, pause } = last.current;
+    // A clock that was set back makes no pause longer.
+    const wait = last.current.asked === asked ? Math.min(pause, at + pause - Date.now()) : 0;
     const timer = setTimeout(
       () => {
         readItems(search(), from, pages)
           .then((found) => {
             if (lastAsked.current !== asked) return;
             if (isOfSearch && read?.query !== query) say(t('found', { n: found.total }));
-            setRead({ asked, query, at: Date.now(), found });
+            last.current = { asked, at: Date.now(), pause: more > 0 ? SELDOM : 0 };
+            setRead({ query, found });
           })
-          .catch(() => undefined);
+          .catch(() => {
+            last.current = { asked, at: Date.now(), pause: AGAIN };
+            setFailures((count) => count + 1);
+          });
       },
       Math.max(SOON, wait),
     );
     return () => clearTimeout(timer);
-  }, [asked, values]);
+  }, [asked, values, failures]);
   // While another search is typed, the last one's results stay.
   return pages > 0 && read && (read.query !== '') === isOfSearch ? read.found : NONE;
 }

@@ -715,6 +715,22 @@ describe('the page of a print board', function () {
       assert.equal(await queue().getByRole('article').count(), 250);
     });
 
+    it('shows more items although the first answers fail', async () => {
+      await page.clock.install();
+      farm.items = Array.from({ length: 250 }, (_, at) => itemOf(`item-${at}`));
+      let failures = 0;
+      await page.route('**/items?*', (route) => (++failures <= 2 ? route.abort() : route.continue()));
+      await open();
+      await queue().getByRole('article').nth(199).waitFor();
+      await queue().getByRole('button', { name: 'Show more' }).click();
+      for (let second = 0; second < 15 && failures <= 2; second++) await page.clock.runFor(1_000);
+      await queue().getByRole('article', { name: 'item-249.gcode' }).waitFor();
+      assert.equal(await queue().getByRole('article').count(), 250);
+      const [problem] = problems;
+      assert.match(problem ?? '', /ERR_FAILED/);
+      assert.deepEqual(problems.splice(0), [problem, problem]);
+    });
+
     /** A queue of 250 items that are all shown. */
     const showAll = async () => {
       farm.printers = [printerOf('1')];
