@@ -83,8 +83,13 @@ export const awaitsVerdict = (record: ItemRecord, attempt: Attempt): boolean =>
   lastAttempt(record, attempt.copy) === attempt;
 
 /** The prints of an item that wait for their verdicts. */
-export const awaitedPrints = (record: ItemRecord): Attempt[] =>
-  record.prints.filter((attempt) => awaitsVerdict(record, attempt));
+export function awaitedPrints({ prints, touched }: ItemRecord): Attempt[] {
+  const last = new Map(prints.map((attempt) => [attempt.copy, attempt]));
+  return prints.filter(
+    (attempt) =>
+      attempt.state === 'finished' && touched[attempt.copy] === 'active' && last.get(attempt.copy) === attempt,
+  );
+}
 
 /** Whether a call that prints a copy of the item may be under way. */
 export const isBeingSent = (record: ItemRecord): boolean =>

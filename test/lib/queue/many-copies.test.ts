@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { newItem, released, removed, retried, updated } from '../../../lib/queue/model/item-changes';
-import { waitingCopies } from '../../../lib/queue/model/item';
+import { awaitedPrints, waitingCopies } from '../../../lib/queue/model/item';
 import { rankAfter } from '../../../lib/queue/model/rank';
 import { readRules } from '../../../lib/queue/model/rules';
 import type { CopyState, ItemChanges, ItemRecord } from '../../../lib/queue/model/types';
@@ -20,11 +20,11 @@ const itemOf = (changes: ItemChanges): ItemRecord =>
     },
     context,
   );
-/** An item of copies in one state, each with a print that failed. */
-const touchedItem = (state: CopyState): ItemRecord => ({
+/** An item of copies in one state, each with a print that ended so. */
+const touchedItem = (state: CopyState, ended: 'failed' | 'finished' = 'failed'): ItemRecord => ({
   ...itemOf({ copies: COPIES }),
   touched: Object.fromEntries(numbers.map((copy) => [copy, state])),
-  prints: numbers.map((copy) => ({ copy, attempt: 1, state: 'failed', counts: true, recall: null }) as never),
+  prints: numbers.map((copy) => ({ copy, attempt: 1, state: ended, counts: true, recall: null }) as never),
 });
 const copiesIn = (record: ItemRecord, state: CopyState) =>
   Object.values(record.touched).filter((one) => one === state).length;
@@ -35,6 +35,7 @@ describe(`queue: an item of ${COPIES} copies`, () => {
   const inFront: ItemRecord = { ...copies, front: numbers };
   const failed = touchedItem('failed');
   const held = touchedItem('held');
+  const printed = touchedItem('active', 'finished');
   /** The last copies have begun, so that those before them can only be dropped. */
   const begun: ItemRecord = { ...parts, touched: { [COPIES]: 'failed' } };
   const CHANGES: Record<string, [() => ItemRecord, (record: ItemRecord) => unknown, unknown]> = {
@@ -54,6 +55,7 @@ describe(`queue: an item of ${COPIES} copies`, () => {
       (after) => copiesIn(after, 'dropped'),
       COPIES - 2,
     ],
+    'waits for a verdict on each of its prints': [() => printed, (after) => awaitedPrints(after).length, COPIES],
     'has them in front of all others': [() => inFront, (after) => waitingCopies(after).length, COPIES],
   };
   for (const [title, [change, read, wanted]] of Object.entries(CHANGES))
