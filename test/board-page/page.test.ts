@@ -53,6 +53,11 @@ describe('the page of a print board', function () {
       Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
       document.dispatchEvent(new Event('visibilitychange'));
     }, isHidden);
+  /** Hides the page, and waits for the end of its stream: the next one reads the farm anew. */
+  const leave = async () => {
+    await hide(true);
+    while (farm.board.streams.size > 0) await new Promise((resolve) => setImmediate(resolve));
+  };
   const message = (text: string) => page.getByRole('status', { name: 'Messages' }).filter({ hasText: text }).waitFor();
   /** Shows the page that the farm has changed: it adds a printer, and waits for it. */
   const change = async () => {
@@ -382,8 +387,7 @@ describe('the page of a print board', function () {
   it('closes its stream while it is hidden, and reads anew when it is shown', async () => {
     fill();
     await open();
-    await hide(true);
-    while (farm.board.streams.size > 0) await new Promise((resolve) => setImmediate(resolve));
+    await leave();
     farm.printers = [printerOf('7')];
     await hide(false);
     await page.getByRole('article', { name: 'Printer 7' }).waitFor();
@@ -396,7 +400,7 @@ describe('the page of a print board', function () {
     await page.getByRole('button', { name: 'Edit: b.gcode' }).click();
     const copies = page.getByRole('dialog', { name: 'b.gcode' }).getByRole('spinbutton', { name: 'Copies' });
     await copies.fill('42');
-    await hide(true);
+    await leave();
     farm.items = farm.items.flatMap((item) => {
       if (item.itemId === 'a') return [];
       return item.itemId === 'c' ? itemOf('c', { position: 3, sentence: said('It is next.') }) : item;
