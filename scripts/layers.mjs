@@ -29,7 +29,7 @@ const nodeReds = ['4.1', '5.0'].map((version) => ({
 
 /** @type {Record<string, Layer>} */
 export const LAYERS = {
-  unit: { folder: 'test/lib', processes: 3, fills: true, covers: 'NODE_V8_COVERAGE' },
+  unit: { folder: 'test/lib', processes: 2, fills: true, covers: 'NODE_V8_COVERAGE' },
   simulator: { folder: 'test/simulator', processes: 2 },
   nodes: {
     folder: 'test/nodes',

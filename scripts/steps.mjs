@@ -16,11 +16,11 @@ const LOWER = platform() === 'win32' ? [] : ['nice', '-n', '5'];
 const LINES = 200;
 
 /**
- * Number of parallel commands, beside those that fill. Most of them wait half of the time, so more of them than there are
- * cores keep all cores busy; but each one too many costs all of them processor time, because they share the caches: eight
- * on two cores cost a sixth more than three.
+ * Number of parallel commands, beside those that fill. Most of them wait half of the time, so twice as many as there are
+ * cores keep all cores busy, and end before those that fill; but each one too many costs all of them processor time,
+ * because they share the caches.
  */
-const AT_A_TIME = Math.ceil(1.5 * availableParallelism());
+const AT_A_TIME = 2 * availableParallelism();
 
 /** Runs steps in parallel, prints each line at once, and reports all failures with their causes at the end. */
 export class Steps {
