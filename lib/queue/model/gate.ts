@@ -245,7 +245,7 @@ export function closed(
   const { ended: other } = gate;
   if (gate.isShared && other && !NO_PART.includes(rowOf(other)))
     return { ...gate, begun, printing, ended: besides(other, ended), known };
-  // It only says more of the closing in place of a lost record: nobody has cleared the plate since.
+  // The print only explains the closing in place of a lost record: the plate was not cleared since.
   const isSameClosing = replacesLost(gate) && other?.clearedAt === null && !isCurrent && (isSettled || other.at === at);
   if (isSameClosing) return { ...gate, begun, printing, ended: { ...ended, at: other.at }, known };
   const last = lastClosing(gate);

@@ -77,18 +77,16 @@ function countBegun({ copies, touched, prints }: ItemRecord): number {
 }
 
 /** Whether the copy of a finished print is neither good nor rejected yet. */
-export const awaitsVerdict = (record: ItemRecord, attempt: Attempt): boolean =>
-  attempt.state === 'finished' &&
-  record.touched[attempt.copy] === 'active' &&
-  lastAttempt(record, attempt.copy) === attempt;
+export const awaitsVerdict = (
+  record: ItemRecord,
+  attempt: Attempt,
+  last = lastAttempt(record, attempt.copy),
+): boolean => attempt.state === 'finished' && record.touched[attempt.copy] === 'active' && last === attempt;
 
 /** The prints of an item that wait for their verdicts. */
-export function awaitedPrints({ prints, touched }: ItemRecord): Attempt[] {
-  const last = new Map(prints.map((attempt) => [attempt.copy, attempt]));
-  return prints.filter(
-    (attempt) =>
-      attempt.state === 'finished' && touched[attempt.copy] === 'active' && last.get(attempt.copy) === attempt,
-  );
+export function awaitedPrints(record: ItemRecord): Attempt[] {
+  const last = new Map(record.prints.map((attempt) => [attempt.copy, attempt]));
+  return record.prints.filter((attempt) => awaitsVerdict(record, attempt, last.get(attempt.copy)));
 }
 
 /** Whether a call that prints a copy of the item may be under way. */

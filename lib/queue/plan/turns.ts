@@ -5,7 +5,7 @@ import { type Fleet, isLow, type RequirementGroup, type RequirementGroups } from
 
 /** An item in a plan, with what the plan knows about it beyond its record. */
 export interface Turn {
-  // What each plan reads of every turn, which costs most of its time, lies together here.
+  // Each plan reads these members of every turn, which costs most of its time: they lie together.
   /** Whether it owes copies of a file that can be printed, and nothing holds it. */
   isReady: boolean;
   /** Index of the only printer that suits, or `NONE` or `SEVERAL`, as of the fleet's `stock`. */
