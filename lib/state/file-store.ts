@@ -7,7 +7,7 @@ import type { Clock } from '../time/clock';
 import { mapConcurrent } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
-import { access, changedAt, makeFolder, readNames, readText, realpath, remove, rename } from './file-system';
+import { access, changedAt, makeFolder, readNames, readSmall, readText, realpath, remove, rename } from './file-system';
 import { Locks, UNLOSABLE_LOCK } from './locks';
 import type { Lock } from './membership';
 import { UNSEALED } from './seal';
@@ -75,7 +75,7 @@ const LEFTOVER = new RegExp(`^[\\da-f]{${POSITION}}\\.json\\.${PART}$`);
 const ID_LEFTOVER = new RegExp(`^${ID_FILE}\\.${PART}$`);
 const isKind = (name: string): boolean => KIND.test(name) && name !== UNSEALED;
 /** Files of a listing that are read at once. */
-const READS = 16;
+const READS = 64;
 const LEFTOVER_AGE = 60 * 60 * 1000;
 /** A clock that differs from a file's own time by this much counts as wrong, ms. */
 const NOT_BELIEVED = 5 * 365 * 24 * 60 * 60 * 1000;
@@ -201,7 +201,7 @@ export class FileStore implements StateStore, Movable {
   /** The value at a position; undefined if there is none or its key doesn't begin with `prefix`. */
   async #listed<T>(prefix: Key, position: string, isLocked = false): Promise<{ key: Key; value: T } | undefined> {
     const path = this.#pathOf(prefix, position);
-    const content = await this.#contentOf(path, prefix);
+    const content = await this.#contentOf(path, prefix, isLocked ? readText : readSmall);
     if (content === undefined) return undefined;
     const parsed = parseRecord(content);
     if (!parsed && isNewer(content)) return this.#leaveOut(prefix);
@@ -210,7 +210,7 @@ export class FileStore implements StateStore, Movable {
     if (!beginsWith(key, prefix)) return undefined;
     const found = await this.#records.open<T>(key, record);
     if (typeof found === 'object') return { key, value: found.value };
-    // As `#get` does.
+    // As `#get` does; the content may also have been cut off.
     if (!isLocked) return this.#locks.waitFor(path, () => this.#listed<T>(prefix, position, true));
     return this.#setAside(path, prefix, found);
   }
@@ -340,10 +340,10 @@ export class FileStore implements StateStore, Movable {
   }
 
   /** Content of the file of a value; undefined if there is none. */
-  async #contentOf(path: string, key: Key): Promise<string | undefined> {
+  async #contentOf(path: string, key: Key, read = readText): Promise<string | undefined> {
     try {
       return await this.#folder.read(() =>
-        readText(path).catch((cause: unknown) => {
+        read(path).catch((cause: unknown) => {
           if (codeOf(cause) !== 'ENOENT') throw cause;
           return undefined;
         }),

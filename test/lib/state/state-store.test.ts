@@ -421,13 +421,21 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       );
     });
 
-    it('lists the old value while a change runs', async () => {
-      await store.put(['item', 'a'], 'old');
-      await store.update(['item', 'a'], async () => {
-        assert.deepEqual(await listed(['item']), named([[['item', 'a'], 'old']]));
-        return 'new';
-      });
-      assert.deepEqual(await listed(['item']), named([[['item', 'a'], 'new']]));
+    it('lists the old value while a change runs, whatever its size', async () => {
+      for (const old of ['old', 'ö'.repeat(10_000)]) {
+        await store.put(['item', 'a'], old);
+        await store.update(['item', 'a'], async () => {
+          assert.deepEqual(await listed(['item']), named([[['item', 'a'], old]]));
+          return 'new';
+        });
+        assert.deepEqual(await listed(['item']), named([[['item', 'a'], 'new']]));
+      }
+    });
+
+    it('lists values of all lengths around 4 kB whole', async () => {
+      const values = Array.from({ length: 130 }, (_, n) => 'ö'.repeat(1_870 + n));
+      for (const [n, value] of values.entries()) await store.put(['item', `${n}`], value);
+      assert.deepEqual(await listed(['item']), named(values.map((value, n) => [['item', `${n}`], value])));
     });
 
     it('sets a damaged value aside while listing, with a warning', async () => {
