@@ -99,16 +99,18 @@ export interface StatePage<T> {
   next: string | null;
 }
 
-/** All values below a prefix, page by page. Throws like `list`. */
+/** All values below a prefix. Reads the next page while the caller handles this one. Throws like `list`. */
 export async function* valuesBelow<T>(
   store: Pick<StateStore, 'list'>,
   prefix: Key,
   options: Omit<ListOptions, 'after'>,
 ): AsyncGenerator<StatePage<T>['entries'][number]> {
-  for (let after: string | null | undefined; after !== null;) {
-    const page = await store.list<T>(prefix, { ...options, after });
-    yield* page.entries;
-    after = page.next;
+  for (let reading: Promise<StatePage<T>> | null = store.list<T>(prefix, options); reading;) {
+    const { entries, next }: StatePage<T> = await reading;
+    reading = next === null ? null : store.list<T>(prefix, { ...options, after: next });
+    // Thrown when the caller asks for the page, if ever.
+    reading?.catch(() => undefined);
+    yield* entries;
   }
 }
 

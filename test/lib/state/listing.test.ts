@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { Database } from '../../../lib/postgres/database';
 import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import { FileStore } from '../../../lib/state/file-store';
-import { type Key, positionOf, type StateStore } from '../../../lib/state/store';
+import { type Key, positionOf, type StatePage, type StateStore, valuesBelow } from '../../../lib/state/store';
 import { WriteBehindStore } from '../../../lib/state/write-behind-store';
 import { systemClock } from '../../../lib/time/clock';
 import { FaultyStore } from '../../helpers/faulty-store';
@@ -193,5 +193,54 @@ describe('a listing of a FileStore', () => {
     assert.deepEqual(entries.map(({ value }) => value).sort(), ['1', '3']);
     assert.deepEqual(failures, ['FILE_NOT_READABLE']);
     await rm(path, { recursive: true });
+  });
+});
+
+describe('all values below a prefix', () => {
+  const pages: StatePage<string>[] = [
+    { entries: [{ key: ['kind', 'a'], value: 'a' }], next: '1' },
+    { entries: [{ key: ['kind', 'b'], value: 'b' }], next: null },
+  ];
+  /** A store of which a page, or none, can't be read; it records the positions from which it was read. */
+  const storeOf = (failing?: string) => {
+    const reads: (string | undefined)[] = [];
+    const list = async (_prefix: Key, { after }: { after?: string | undefined }) => {
+      reads.push(after);
+      if (after !== undefined && after === failing) throw new Error('This page is not readable.');
+      return pages[after === undefined ? 0 : 1];
+    };
+    return { reads, store: { list } as unknown as StateStore };
+  };
+
+  it('are read one page ahead of their caller', async () => {
+    const { reads, store } = storeOf();
+    const found: string[] = [];
+    for await (const { value } of valuesBelow<string>(store, ['kind'], { limit: 1 })) {
+      found.push(value);
+      assert.deepEqual(reads, [undefined, '1']);
+    }
+    assert.deepEqual(found, ['a', 'b']);
+  });
+
+  it('are returned up to the page that can’t be read', async () => {
+    const { store } = storeOf('1');
+    const found: string[] = [];
+    await assert.rejects(async () => {
+      for await (const { value } of valuesBelow<string>(store, ['kind'], { limit: 1 })) {
+        // The failure of the next page is known long before the caller asks for it.
+        await new Promise(setImmediate);
+        found.push(value);
+      }
+    }, /not readable/);
+    assert.deepEqual(found, ['a']);
+  });
+
+  it('reject nothing behind a caller who stops early', async () => {
+    const { store } = storeOf('1');
+    for await (const { value } of valuesBelow<string>(store, ['kind'], { limit: 1 })) {
+      assert.equal(value, 'a');
+      break;
+    }
+    await new Promise(setImmediate);
   });
 });
