@@ -46,12 +46,13 @@ export const mapOf =
   };
 
 /** An object with these members; others are not checked. */
-export const shapeOf =
-  (members: Readonly<Record<string, Shape>>): Shape =>
-  (value) => {
+export function shapeOf(members: Readonly<Record<string, Shape>>): Shape {
+  const shapes = Object.entries(members);
+  return (value) => {
     const found = record(value);
-    return found !== null && Object.entries(members).every(([name, shape]) => shape(found[name]));
+    return found !== null && shapes.every(([name, shape]) => shape(found[name]));
   };
+}
 
 /** Whether a stored value says that a newer version of the pack wrote it than one of version `known`. */
 export const isNewerThan = (known: number, value: unknown): boolean => {

