@@ -223,17 +223,24 @@ export class Turns {
 }
 
 /**
- * A deep copy of plain data. It may be a list of half a million values, so the event loop turns between its entries; anything
- * else is copied in a turn of its own, since reading it may have taken as long.
+ * A deep copy of an answer's JSON. It may be a list of half a million values, so the event loop turns between its entries;
+ * anything else is copied in a turn of its own, since reading it may have taken as long.
  */
 export async function copyInTurns(data: unknown, clock: Pick<Clock, 'monotonic'>): Promise<unknown> {
   await nextTurn();
-  if (!Array.isArray(data)) return structuredClone(data);
+  if (!Array.isArray(data)) return copyOf(data);
   const turns = new Turns(clock);
   const copy: unknown[] = [];
   for (const entry of data as unknown[]) {
     await turns.next();
-    copy.push(structuredClone(entry));
+    copy.push(copyOf(entry));
   }
   return copy;
 }
+
+/**
+ * A deep copy of JSON. `structuredClone` needs time in the square of the number of names for objects with many names that are
+ * not in use yet: 170 ms for 45 objects of 1,000 names each.
+ */
+export const copyOf = (json: unknown): unknown =>
+  typeof json === 'object' && json !== null ? (JSON.parse(JSON.stringify(json)) as unknown) : json;

@@ -122,8 +122,21 @@ describe('time/concurrency copyInTurns', () => {
     assert.notEqual(copy[0], data[0]);
   });
 
+  it(`copies as many new names as one answer may have for less than ${MOST} ms at a stretch`, async () => {
+    let round = 0;
+    const named = (nth: number) => `{${Array.from({ length: 998 }, (_, at) => `"${round} ${nth} ${at}":0`).join()}}`;
+    const ms = await nominalStand(async () => {
+      round++;
+      const text = Array.from({ length: ANSWER.piece / 1_000 }, (_, nth) => named(nth)).join();
+      const data: unknown = JSON.parse(`{"objects":[${text}]}`);
+      assert.deepEqual(Object.keys((await copyInTurns(data, systemClock)) as object), ['objects']);
+    }, MOST);
+    assert.ok(ms < MOST, `${ms} ms`);
+  });
+
   it('copies anything else as it is', async () => {
-    for (const data of [null, 'text', 7, { a: [1] }]) assert.deepEqual(await copyInTurns(data, systemClock), data);
+    for (const data of [undefined, null, 'text', 7, { a: [1] }, JSON.parse('{"__proto__":["a\\ud800"]}')])
+      assert.deepEqual(await copyInTurns(data, systemClock), data);
   });
 });
 

@@ -39,7 +39,7 @@ describe('watch/polling/subscriptions', () => {
   });
 
   it('reports a result that can’t be copied to all receivers but one', async () => {
-    const raw = { run: () => undefined };
+    const raw = { count: 1n };
     const copies = await subscriptions.copies(resultOf(raw), POLL, 0, { monotonic: () => 0 });
     subscriptions.distribute(resultOf(raw), POLL, [], copies);
     assert.deepEqual(received.map(({ error }) => error?.code).sort(), [
