@@ -12,7 +12,7 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @property {string} folder
  * @property {number} [processes] number that share its files in `npm test`, because they wait more than they compute; default 1
  * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it, s; an unlisted file counts as their mean
- * @property {boolean} [fills] whether `npm test` runs it in the time that other layers leave, because it computes more than it waits
+ * @property {boolean} [longest] whether `npm test` runs it beside all others, because it would end last otherwise
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
  *   for the coverage data of its runs, in Node.js or in the browser
@@ -29,8 +29,8 @@ const nodeReds = ['4.1', '5.0'].map((version) => ({
 
 /** @type {Record<string, Layer>} */
 export const LAYERS = {
-  unit: { folder: 'test/lib', processes: 2, fills: true, covers: 'NODE_V8_COVERAGE' },
-  simulator: { folder: 'test/simulator', processes: 2 },
+  unit: { folder: 'test/lib', longest: true, covers: 'NODE_V8_COVERAGE' },
+  simulator: { folder: 'test/simulator' },
   nodes: {
     folder: 'test/nodes',
     covers: 'NODE_V8_COVERAGE',
@@ -89,7 +89,6 @@ export const LAYERS = {
   examples: { folder: 'test/examples', dealt: true, needs: ['build', 'browser', 'matrix'], runtimes: nodeReds },
   editor: {
     folder: 'test/editor',
-    processes: 2,
     covers: 'EDITOR_COVERAGE',
     dealt: true,
     needs: ['build', 'browser', 'matrix'],
@@ -144,7 +143,7 @@ export function stepsOf(name, counts) {
     name: runtime === '' ? name : `${name}, ${runtime}`,
     commands: parts(layer, layer.dealt ? { index, of: runtimes.length } : undefined).map((files) => mocha(node, files)),
     tests: true,
-    fills: layer.fills ?? false,
+    longest: layer.longest ?? false,
     env: { ...env, ...coverage },
   }));
 }

@@ -1,24 +1,20 @@
 import { spawn } from 'node:child_process';
-import { availableParallelism, platform } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 
 /**
  * Check that consists of parallel commands, all of which must succeed. With `tests`, each command reports its number of
- * tests ('N passed, N failed'); otherwise each command counts as one. With `fills`, its commands begin at once and use
- * the processor time that the others leave; each of them that has ended makes room for another command.
- * @typedef {{ name: string, commands: string[][], tests?: boolean, fills?: boolean, env?: NodeJS.ProcessEnv }} Step
+ * tests ('N passed, N failed'); otherwise each command counts as one. With `longest`, its commands begin at once,
+ * beside the others; each of them that has ended makes room for another command.
+ * @typedef {{ name: string, commands: string[][], tests?: boolean, longest?: boolean, env?: NodeJS.ProcessEnv }} Step
  */
-
-/** Gives a command a lower priority. */
-const LOWER = platform() === 'win32' ? [] : ['nice', '-n', '5'];
 
 /** Longest output of a failed command in the summary, lines. */
 const LINES = 200;
 
 /**
- * Number of parallel commands, beside those that fill. Most of them wait half of the time, so twice as many as there are
- * cores keep all cores busy, and end before those that fill; but each one too many costs all of them processor time,
- * because they share the caches.
+ * Number of parallel commands, beside the longest. Most of them wait half of the time, so twice as many as there are
+ * cores keep all cores busy; but each one too many costs all of them processor time, because they share the caches.
  */
 const AT_A_TIME = 2 * availableParallelism();
 
@@ -74,7 +70,7 @@ export class Steps {
     }
   }
 
-  /** Runs a command that fills at once, and leaves its room to the others. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
+  /** Runs one of the longest commands at once, and leaves its room to the others. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
   async #beside(run) {
     try {
       return await run();
@@ -108,7 +104,7 @@ export class Steps {
     };
     const runs = await Promise.all(
       step.commands.map((command) =>
-        step.fills ? this.#beside(() => begin([...LOWER, ...command])) : this.#inTurn(() => begin(command)),
+        step.longest ? this.#beside(() => begin(command)) : this.#inTurn(() => begin(command)),
       ),
     );
     const good = runs.every((run) => run.good);
