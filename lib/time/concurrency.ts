@@ -228,12 +228,12 @@ export class Turns {
  */
 export async function copyInTurns(data: unknown, clock: Pick<Clock, 'monotonic'>): Promise<unknown> {
   await nextTurn();
-  if (!Array.isArray(data)) return copyOf(data);
+  if (!Array.isArray(data)) return copyOfJson(data);
   const turns = new Turns(clock);
   const copy: unknown[] = [];
   for (const entry of data as unknown[]) {
     await turns.next();
-    copy.push(copyOf(entry));
+    copy.push(copyOfJson(entry));
   }
   return copy;
 }
@@ -242,5 +242,5 @@ export async function copyInTurns(data: unknown, clock: Pick<Clock, 'monotonic'>
  * A deep copy of JSON. `structuredClone` needs time in the square of the number of names for objects with many names that are
  * not in use yet: 170 ms for 45 objects of 1,000 names each.
  */
-export const copyOf = (json: unknown): unknown =>
+export const copyOfJson = (json: unknown): unknown =>
   typeof json === 'object' && json !== null ? (JSON.parse(JSON.stringify(json)) as unknown) : json;

@@ -1,6 +1,6 @@
 import { asPrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
-import { copyInTurns, copyOf, nextTurn } from '../../time/concurrency';
+import { copyInTurns, copyOfJson, nextTurn } from '../../time/concurrency';
 import { guard } from '../../time/guard';
 import type { PollPlan } from './scheduler';
 import type { EventSubscriber, PollReports, PollResult, Subscriber } from './types';
@@ -260,7 +260,7 @@ const setTurn = (entry: Entry, turn: number): void => {
 /** Copies a result; an answer that can't be copied becomes a failure. */
 function copyResult(result: PollResult): PollResult {
   try {
-    return { ...result, status: structuredClone(result.status), raw: copyOf(result.raw) };
+    return { ...result, status: structuredClone(result.status), raw: copyOfJson(result.raw) };
   } catch (thrown) {
     return { ...result, status: null, raw: null, error: asPrintingError(thrown) };
   }
