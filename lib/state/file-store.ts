@@ -74,7 +74,7 @@ const VALUE = new RegExp(`^[\\da-f]{${POSITION}}\\.json$`);
 const LEFTOVER = new RegExp(`^[\\da-f]{${POSITION}}\\.json\\.${PART}$`);
 const ID_LEFTOVER = new RegExp(`^${ID_FILE}\\.${PART}$`);
 const isKind = (name: string): boolean => KIND.test(name) && name !== UNSEALED;
-/** Files of a listing that are read at once. */
+/** Files of a listing that wait for a thread at once: one check of the folder is enough for those that were read before it. */
 const READS = 64;
 const LEFTOVER_AGE = 60 * 60 * 1000;
 /** A clock that differs from a file's own time by this much counts as wrong, ms. */

@@ -286,7 +286,7 @@ const attemptOf = (stored: Json): Attempt => ({ ...usualAttempt(stored), ...stor
  * twice the memory.
  */
 function complete(item: Json, usual: Partial<ItemRecord>): void {
-  for (const [name, value] of Object.entries(usual)) if (!Object.hasOwn(item, name)) item[name] = value;
+  for (const [name, value] of Object.entries(usual)) if (!(name in item)) item[name] = value;
 }
 
 /** The members that are not as usual. */
