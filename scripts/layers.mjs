@@ -12,6 +12,7 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @property {string} folder
  * @property {number} [processes] number that share its files in `npm test`, because they wait more than they compute; default 1
  * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it, s; an unlisted file counts as their mean
+ * @property {string[]} [waits] files, by name, that wait most of the time; `npm test` runs them in a process of their own
  * @property {boolean} [longest] whether `npm test` runs it beside all others, because it would end last otherwise
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
@@ -29,7 +30,17 @@ const nodeReds = ['4.1', '5.0'].map((version) => ({
 
 /** @type {Record<string, Layer>} */
 export const LAYERS = {
-  unit: { folder: 'test/lib', longest: true, covers: 'NODE_V8_COVERAGE' },
+  unit: {
+    folder: 'test/lib',
+    waits: [
+      'replicas.test.ts',
+      'postgres/postgres-faults.test.ts',
+      'postgres/postgres-membership.test.ts',
+      'postgres/postgres-store.test.ts',
+    ],
+    longest: true,
+    covers: 'NODE_V8_COVERAGE',
+  },
   simulator: { folder: 'test/simulator' },
   nodes: {
     folder: 'test/nodes',
@@ -112,12 +123,12 @@ export const mocha = (node, args) => [node, YOUNG, join(root, 'node_modules/moch
  * Distributes the files of a layer, or of one share of it, evenly to its processes.
  * @param {Layer} layer @param {{ index: number, of: number }} [share] @returns {string[][]}
  */
-export function parts({ folder, processes = 1, weights = {} }, { index, of } = { index: 0, of: 1 }) {
+export function parts({ folder, processes = 1, weights = {}, waits = [] }, { index, of } = { index: 0, of: 1 }) {
   const known = Object.values(weights);
   const mean = known.reduce((sum, weight) => sum + weight, 0) / known.length;
   const sizeOf = (/** @type {string} */ file) => (known.length > 0 ? mean : statSync(join(root, folder, file)).size);
   const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.test.ts'))
+    .filter((file) => file.endsWith('.test.ts') && !waits.includes(file))
     .map((file) => ({ path: join(folder, file), size: weights[file] ?? sizeOf(file) }))
     .sort((one, other) => other.size - one.size);
   const dealt = Array.from({ length: processes * of }, () => ({ paths: [''].slice(1), size: 0 }));
@@ -127,7 +138,8 @@ export function parts({ folder, processes = 1, weights = {} }, { index, of } = {
     least.size += size;
   }
   const mine = dealt.slice(index * processes, (index + 1) * processes);
-  return mine.map(({ paths }) => paths).filter((paths) => paths.length > 0);
+  const waiting = waits.map((file) => join(folder, file));
+  return [waiting, ...mine.map(({ paths }) => paths)].filter((paths) => paths.length > 0);
 }
 
 /**
