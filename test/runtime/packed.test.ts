@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 
-import { runtimes, startRealNodeRed, type RealNodeRed } from '../helpers/real-node-red';
+import { freshUserDir, runtimes, startRealNodeRed, type RealNodeRed, type Runtime } from '../helpers/real-node-red';
 import { installByPalette, packTarball, type Tarball } from './palette';
 
 interface NodeSet {
@@ -21,6 +23,9 @@ interface FlowNode {
 /** Heap of a small computer. */
 const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=256' };
 
+/** The runtime with the oldest Node.js of each Node-RED: npm refuses there what needs a newer one. */
+const oldest = runtimes.filter(({ nodeRed }, at) => runtimes.findIndex((other) => other.nodeRed === nodeRed) === at);
+
 /** All runtimes run each phase in parallel, because even a simulated print needs some time. */
 describe('the packed pack, in a heap of 256 MB', function () {
   let tarball: Tarball;
@@ -29,21 +34,37 @@ describe('the packed pack, in a heap of 256 MB', function () {
     for (const { name } of runtimes) it(`${title} (${name})`, () => test(nodeReds.get(name)!));
   };
 
+  const userDirs: string[] = [];
+
+  /** Starts Node-RED with an empty user directory, or with the packages of another one. */
+  async function start({ name, ...runtime }: Runtime, packages?: string): Promise<RealNodeRed> {
+    const userDir = await freshUserDir();
+    userDirs.push(userDir);
+    if (packages !== undefined)
+      for (const file of ['package.json', 'node_modules'])
+        await cp(join(packages, file), join(userDir, file), { recursive: true });
+    const nodeRed = await startRealNodeRed({ ...runtime, userDir, env: SMALL_HEAP, withPack: false });
+    nodeReds.set(name, nodeRed);
+    return nodeRed;
+  }
+
   before(async () => {
     tarball = await packTarball();
-    const start = async ({ name, ...runtime }: (typeof runtimes)[number]) => {
-      nodeReds.set(name, await startRealNodeRed({ ...runtime, env: SMALL_HEAP, withPack: false }));
+    const installAndCopy = async (runtime: Runtime) => {
+      const nodeRed = await start(runtime);
+      await installByPalette(nodeRed, tarball);
+      const newer = runtimes.filter((other) => other.nodeRed === runtime.nodeRed && other !== runtime);
+      await Promise.all(newer.map((other) => start(other, nodeRed.userDir)));
     };
-    await Promise.all(runtimes.map(start));
+    await Promise.all(oldest.map(installAndCopy));
   });
   after(async () => {
     await Promise.all([...nodeReds.values()].map((nodeRed) => nodeRed.kill()));
+    for (const userDir of userDirs) await rm(userDir, { recursive: true, force: true });
     await tarball.remove();
   });
 
-  describe('installed by the palette manager', () => {
-    before(() => Promise.all([...nodeReds.values()].map((nodeRed) => installByPalette(nodeRed, tarball))));
-
+  describe('installed by the palette manager on the oldest Node.js of its Node-RED', () => {
     onEach('has every node enabled', async (nodeRed) => {
       const sets = (await get<NodeSet[]>(nodeRed, 'nodes')).filter(({ module }) => module === tarball.manifest.name);
       const registered = Object.keys(tarball.manifest['node-red'].nodes);
