@@ -288,13 +288,13 @@ export class ExampleBench {
     return lines.join('\n');
   }
 
-  /** Waits until `holds`, and polls the printers meanwhile, unless Node-RED is off. */
-  async until(holds: () => boolean | Promise<boolean>, { isAsking = true } = {}): Promise<void> {
+  /** Waits until `holds`, which is checked `every` so many ms, and polls the printers meanwhile, unless Node-RED is off. */
+  async until(holds: () => boolean | Promise<boolean>, { isAsking = true, every = 50 } = {}): Promise<void> {
     const limit = Date.now() + PATIENCE;
     for (let turn = 0; !(await holds()); turn += 1) {
       if (Date.now() > limit) assert.fail(`waited in vain; the log:\n${this.#tail()}`);
-      if (isAsking && turn % 10 === 0) await this.#inject('ask');
-      await pause(50);
+      if (isAsking && turn % Math.ceil(500 / every) === 0) await this.#inject('ask');
+      await pause(every);
     }
   }
 
