@@ -4,12 +4,13 @@ import { FlushedFolder, PART, replaceFile } from '../files/target-file';
 import { codeOf } from '../http/retry';
 import { asPrintingError, newerValue, PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
-import { mapConcurrent } from '../time/concurrency';
+import { Turns } from '../time/concurrency';
 import type { Deadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
-import { access, changedAt, makeFolder, readNames, readSmall, readText, realpath, remove, rename } from './file-system';
+import { access, changedAt, makeFolder, readNames, readText, realpath, remove, rename } from './file-system';
 import { Locks, UNLOSABLE_LOCK } from './locks';
 import type { Lock } from './membership';
+import { type Content, MANY, ReadingThread } from './reading-thread';
 import { UNSEALED } from './seal';
 import { ID_FILE, isAway, StateFolder } from './state-folder';
 import {
@@ -74,8 +75,6 @@ const VALUE = new RegExp(`^[\\da-f]{${POSITION}}\\.json$`);
 const LEFTOVER = new RegExp(`^[\\da-f]{${POSITION}}\\.json\\.${PART}$`);
 const ID_LEFTOVER = new RegExp(`^${ID_FILE}\\.${PART}$`);
 const isKind = (name: string): boolean => KIND.test(name) && name !== UNSEALED;
-/** Files of a listing that wait for a thread at once: one check of the folder is enough for those that were read before it. */
-const READS = 64;
 const LEFTOVER_AGE = 60 * 60 * 1000;
 /** A clock that differs from a file's own time by this much counts as wrong, ms. */
 const NOT_BELIEVED = 5 * 365 * 24 * 60 * 60 * 1000;
@@ -102,6 +101,7 @@ export class FileStore implements StateStore, Movable {
   readonly #locks = new Locks();
   readonly #records: Records;
   readonly #folder: StateFolder;
+  readonly #thread: ReadingThread;
   /** Folders by kind. */
   readonly #folders = new Map<string, FlushedFolder>();
   /** One set for each listing that reads the names in a folder now, for those that are written meanwhile. */
@@ -115,6 +115,7 @@ export class FileStore implements StateStore, Movable {
 
   constructor(private readonly options: FileStoreOptions) {
     this.#records = new Records(options);
+    this.#thread = new ReadingThread(options.clock);
     const { folder, warn } = options;
     this.#folder = new StateFolder(folder, (host, pid) =>
       warn(
@@ -173,14 +174,34 @@ export class FileStore implements StateStore, Movable {
 
   async #list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
     const { page, next } = pageOf(await this.#positions(prefix), options);
-    const entries = await mapConcurrent(READS, page, (position) =>
-      this.#listed<T>(prefix, position).catch((thrown: unknown) => {
-        if (!options.unread) throw thrown;
-        options.unread(asPrintingError(thrown));
-        return undefined;
-      }),
-    );
-    return { entries: entries.filter((entry) => entry !== undefined), next };
+    const turns = new Turns(this.options.clock);
+    const entries: StatePage<T>['entries'] = [];
+    for (let at = 0; at < page.length; at += MANY) {
+      const positions = page.slice(at, at + MANY);
+      const contents = await this.#contentsOf(prefix, positions);
+      for (const [nth, position] of positions.entries()) {
+        await turns.next();
+        try {
+          const entry = await this.#listed<T>(prefix, position, contents[nth]);
+          if (entry) entries.push(entry);
+        } catch (thrown) {
+          if (!options.unread) throw thrown;
+          options.unread(asPrintingError(thrown));
+        }
+      }
+    }
+    return { entries, next };
+  }
+
+  /** Contents of the files at some positions; undefined where there is none. */
+  async #contentsOf(prefix: Key, positions: readonly string[]): Promise<(Content | undefined)[]> {
+    const paths = positions.map((position) => this.#pathOf(prefix, position));
+    try {
+      const contents = await this.#folder.read(() => this.#thread.read(paths));
+      return contents.map((content) => (codeOf(content) === 'ENOENT' ? undefined : content));
+    } catch (cause) {
+      return positions.map(() => cause as Error);
+    }
   }
 
   /** Positions of the values of a kind. Some file systems skip the name of a file that is replaced just now. */
@@ -198,11 +219,15 @@ export class FileStore implements StateStore, Movable {
     }
   }
 
-  /** The value at a position; undefined if there is none or its key doesn't begin with `prefix`. */
-  async #listed<T>(prefix: Key, position: string, isLocked = false): Promise<{ key: Key; value: T } | undefined> {
-    const path = this.#pathOf(prefix, position);
-    const content = await this.#contentOf(path, prefix, isLocked ? readText : readSmall);
+  /** The value of a file that was read; undefined if there is none or its key doesn't begin with `prefix`. */
+  async #listed<T>(
+    prefix: Key,
+    position: string,
+    content: Content | undefined,
+    isLocked = false,
+  ): Promise<StatePage<T>['entries'][number] | undefined> {
     if (content === undefined) return undefined;
+    if (typeof content !== 'string') throw unreadableFile(prefix, content);
     const parsed = parseRecord(content);
     if (!parsed && isNewer(content)) return this.#leaveOut(prefix);
     const record = parsed && positionOf(parsed.key) === position ? parsed : undefined;
@@ -210,9 +235,10 @@ export class FileStore implements StateStore, Movable {
     if (!beginsWith(key, prefix)) return undefined;
     const found = await this.#records.open<T>(key, record);
     if (typeof found === 'object') return { key, value: found.value };
-    // As `#get` does; the content may also have been cut off.
-    if (!isLocked) return this.#locks.waitFor(path, () => this.#listed<T>(prefix, position, true));
-    return this.#setAside(path, prefix, found);
+    const path = this.#pathOf(prefix, position);
+    // As `#get` does.
+    const again = async () => this.#listed<T>(prefix, position, await this.#contentOf(path, prefix), true);
+    return isLocked ? this.#setAside(path, prefix, found) : this.#locks.waitFor(path, again);
   }
 
   /**
@@ -340,10 +366,10 @@ export class FileStore implements StateStore, Movable {
   }
 
   /** Content of the file of a value; undefined if there is none. */
-  async #contentOf(path: string, key: Key, read = readText): Promise<string | undefined> {
+  async #contentOf(path: string, key: Key): Promise<string | undefined> {
     try {
       return await this.#folder.read(() =>
-        read(path).catch((cause: unknown) => {
+        readText(path).catch((cause: unknown) => {
           if (codeOf(cause) !== 'ENOENT') throw cause;
           return undefined;
         }),

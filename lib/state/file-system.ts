@@ -8,24 +8,6 @@ export const access = (path: string, mode?: number): Promise<void> => inTurn(() 
 
 export const readText = (path: string): Promise<string> => inTurn(() => files.readFile(path, 'utf8'));
 
-/** Most bytes of a small file. Less than half of the pool from which Node.js takes small buffers. */
-const SMALL = 4_000;
-
-/**
- * Content of a file that is probably small, by a single read, which takes half the time of `readText`. A file system that
- * returns files in parts may cut it off.
- */
-export const readSmall = (path: string): Promise<string> =>
-  inTurn(async () => {
-    const file = await files.open(path);
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(SMALL), 0, SMALL, 0);
-      return bytesRead < SMALL ? buffer.toString('utf8', 0, bytesRead) : await file.readFile('utf8');
-    } finally {
-      await file.close();
-    }
-  });
-
 export const readNames = (path: string): Promise<string[]> => inTurn(() => files.readdir(path));
 
 export const realpath = (path: string): Promise<string> => inTurn(() => files.realpath(path));

@@ -450,27 +450,6 @@ describe('state/file-store', () => {
     assert.deepEqual(warnings, []);
   });
 
-  it('lists a value whole that the file system returns in parts', async () => {
-    const store = open();
-    await store.put(['position', 'a'], { text: 'whole' });
-    const opened = fs.open.bind(fs);
-    const stub = sinon.stub(fs, 'open').callsFake(async (path, flags, mode) => {
-      const file = await opened(path, flags, mode);
-      const read = file.read.bind(file) as (buffer: Buffer, from: number, length: number, at: number) => unknown;
-      const inParts = (buffer: Buffer, from: number, length: number, at: number) =>
-        read(buffer, from, Math.min(length, 20), at);
-      return Object.assign(file, { read: inParts });
-    });
-    try {
-      const { entries } = await store.list(['position'], { limit: 9 });
-      assert.deepEqual(entries, [{ key: ['position', 'a'], value: { text: 'whole' } }]);
-      assert.ok(stub.called);
-      assert.deepEqual(warnings, []);
-    } finally {
-      stub.restore();
-    }
-  });
-
   it('lists a value whose name the file system skips because it is replaced just now', async () => {
     const store = open();
     await store.put(['position', 'a'], 1);
