@@ -13,7 +13,6 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @property {number} [processes] number that share its files in `npm test`, because they wait more than they compute; default 1
  * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it, s; an unlisted file counts as their mean
  * @property {string[]} [waits] files, by name, that wait most of the time; `npm test` runs them in a process of their own
- * @property {boolean} [longest] whether `npm test` runs it beside all others, because it would end last otherwise
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
  *   for the coverage data of its runs, in Node.js or in the browser
@@ -38,7 +37,7 @@ export const LAYERS = {
       'postgres/postgres-membership.test.ts',
       'postgres/postgres-store.test.ts',
     ],
-    longest: true,
+    processes: 2,
     covers: 'NODE_V8_COVERAGE',
   },
   simulator: { folder: 'test/simulator' },
@@ -155,7 +154,6 @@ export function stepsOf(name, counts) {
     name: runtime === '' ? name : `${name}, ${runtime}`,
     commands: parts(layer, layer.dealt ? { index, of: runtimes.length } : undefined).map((files) => mocha(node, files)),
     tests: true,
-    longest: layer.longest ?? false,
     env: { ...env, ...coverage },
   }));
 }

@@ -4,19 +4,18 @@ import { createInterface } from 'node:readline';
 
 /**
  * Check that consists of parallel commands, all of which must succeed. With `tests`, each command reports its number of
- * tests ('N passed, N failed'); otherwise each command counts as one. With `longest`, its commands begin at once,
- * beside the others; each of them that has ended makes room for another command.
- * @typedef {{ name: string, commands: string[][], tests?: boolean, longest?: boolean, env?: NodeJS.ProcessEnv }} Step
+ * tests ('N passed, N failed'); otherwise each command counts as one.
+ * @typedef {{ name: string, commands: string[][], tests?: boolean, env?: NodeJS.ProcessEnv }} Step
  */
 
 /** Longest output of a failed command in the summary, lines. */
 const LINES = 200;
 
 /**
- * Number of parallel commands, beside the longest. Most of them wait half of the time, so twice as many as there are
- * cores keep all cores busy; but each one too many costs all of them processor time, because they share the caches.
+ * Number of parallel commands. Most of them wait half of the time, so twice as many as there are cores, and one more, keep
+ * all cores busy; but each one too many costs all of them processor time, because they share the caches.
  */
-const AT_A_TIME = 2 * availableParallelism();
+const AT_A_TIME = 2 * availableParallelism() + 1;
 
 /** Runs steps in parallel, prints each line at once, and reports all failures with their causes at the end. */
 export class Steps {
@@ -26,7 +25,6 @@ export class Steps {
   failures = [];
   #began = performance.now();
   #running = 0;
-  #most = AT_A_TIME;
   /** @type {(() => void)[]} */
   #waiting = [];
 
@@ -62,21 +60,11 @@ export class Steps {
   }
 
   #beginNext() {
-    while (this.#running < this.#most) {
+    while (this.#running < AT_A_TIME) {
       const begin = this.#waiting.shift();
       if (!begin) return;
       this.#running++;
       begin();
-    }
-  }
-
-  /** Runs one of the longest commands at once, and leaves its room to the others. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
-  async #beside(run) {
-    try {
-      return await run();
-    } finally {
-      this.#most++;
-      this.#beginNext();
     }
   }
 
@@ -102,11 +90,7 @@ export class Steps {
       }
       return this.#command(step, command);
     };
-    const runs = await Promise.all(
-      step.commands.map((command) =>
-        step.longest ? this.#beside(() => begin(command)) : this.#inTurn(() => begin(command)),
-      ),
-    );
+    const runs = await Promise.all(step.commands.map((command) => this.#inTurn(() => begin(command))));
     const good = runs.every((run) => run.good);
     const passed = runs.reduce((sum, run) => sum + run.passed, 0);
     const failed = runs.reduce((sum, run) => sum + run.failed, 0);
