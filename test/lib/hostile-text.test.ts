@@ -921,6 +921,7 @@ const OTHERS: Record<string, string> = {
   'print/pending-waits.*': 'keeps its own notes in the state store',
   'print/print-request.*': 'makes a record',
   'state/memory-store.*': 'keeps values as they are',
+  'state/reading-thread.ReadingThread': 'returns what a file holds as it is',
   'state/grouped-updates.GroupedUpdates': 'keeps values as they are',
   'state/write-behind-store.*': 'keeps values as they are',
   'postgres/batches.*': 'hands values and rows on',
