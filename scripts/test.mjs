@@ -67,13 +67,13 @@ try {
     // The fault layer runs before the others: beside them, its longest file took eight times as long.
     await Promise.all([steps.all(...stepsOf('faults')), checks()]);
     await matrix;
-    // Steps with the longest commands run first, so that none of them is left alone at the end.
+    // Layers that wait most run first, beside the computing ones, so that the cores are busy to the end.
     const layers = [
-      'unit',
       'runtime',
+      'unit',
+      'examples',
       'nodes',
       'editor',
-      'examples',
       'board',
       'page',
       'site',
