@@ -43,6 +43,7 @@ export const LAYERS = {
   simulator: { folder: 'test/simulator' },
   nodes: {
     folder: 'test/nodes',
+    processes: 2,
     covers: 'NODE_V8_COVERAGE',
     dealt: true,
     needs: ['matrix'],
