@@ -10,7 +10,7 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * Layer of tests in a folder of its own.
  * @typedef {object} Layer
  * @property {string} folder
- * @property {number} [processes] number that share its files in `npm test`, because they wait more than they compute; default 1
+ * @property {number} [processes] number that share its files in `npm test`, so that no command is long; default 1
  * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it, s; an unlisted file counts as their mean
  * @property {string[]} [waits] files, by name, that wait most of the time; `npm test` runs them in a process of their own
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little

@@ -44,6 +44,7 @@ export class ReadingThread {
   #worker: Worker | undefined;
   /** Requests under way, which are answered in their order. */
   readonly #requests: Request[] = [];
+  /** Cancels the end of the idle thread. */
   #stay: () => void = () => undefined;
 
   constructor(private readonly clock: Clock) {}
