@@ -23,6 +23,11 @@ export class Replica {
     return this.#running.url;
   }
 
+  /** Id of the process; undefined if the replica is off. */
+  get pid() {
+    return this.#running?.pid;
+  }
+
   async start() {
     if (this.state !== 'off') return;
     this.state = 'starting';

@@ -192,7 +192,7 @@ export interface Evidence {
   /** Periods without a sign-in. */
   signedOut: readonly Stretch[];
   followed: readonly Followed[];
-  /** Periods in which the farm, and with it the service, waited for a processor. */
+  /** Periods in which the farm, and with it the service, or a replica waited for a processor. */
   late: readonly Stretch[];
   /** Periods without a sign-in after a kill between the service's answer and the commit. */
   lost: readonly Stretch[];

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -35,7 +35,7 @@ import { kindOf, PRINTERS, QUEUED, QUIET, REPLICAS, TIME_FACTOR, TOKEN_LIFETIME 
 const credentialSecret = 'the secret of all';
 /** Interval between two collections of evidence, ms. */
 const LOOK = 250;
-/** Interval of a timer that shows how late the farm's timers are, ms, and the delay from which one is late. */
+/** Interval of a timer that shows how long processes wait for a processor, ms, and the wait from which one is late. */
 const TICK = 100;
 const LATE = 50;
 /** Longest wait until every printer was seen, ms. */
@@ -427,12 +427,20 @@ export class Farm {
     }
   }
 
-  /** Measures how long a process waits for a processor, until the farm stops. */
+  /** Measures how long the farm and its replicas wait for a processor, until the farm stops. */
   async #watchProcessor(): Promise<void> {
+    const waits = new Map<number, number>();
     while (!this.#over) {
       const from = Date.now() + TICK;
       await pause(TICK);
       if (Date.now() - from >= LATE) this.#late.push({ from, to: Date.now() });
+      for (const { pid } of this.replicas) {
+        if (pid === undefined) continue;
+        const waited = await processorWait(pid);
+        const more = waited - (waits.get(pid) ?? waited);
+        waits.set(pid, waited);
+        if (more >= LATE) this.#late.push({ from: Date.now() - more, to: Date.now() });
+      }
     }
   }
 
@@ -548,6 +556,12 @@ async function sharesOf(replica: Replica): Promise<Shares | null | undefined> {
   return told
     ? told.replicas && { members: told.replicas.map(({ printers, list }) => printers + Number(list)) }
     : undefined;
+}
+
+/** Time for which the main thread of a process has waited for a processor, ms; 0 where the system does not count it. */
+async function processorWait(pid: number): Promise<number> {
+  const [, waited = '0'] = (await readFile(`/proc/${pid}/schedstat`, 'utf8').catch(() => '')).split(' ');
+  return Number(waited) / 1e6;
 }
 
 /** Printers of the workspace that the sign-in belongs to. */
