@@ -11,7 +11,7 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @typedef {object} Layer
  * @property {string} folder
  * @property {number} [processes] number that share its files in `npm test`, so that no command is long; default 1
- * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it, s; an unlisted file counts as their mean
+ * @property {Record<string, number>} [weights] time of files, by name, if their size does not show it, s; an unlisted file counts as the shortest of them
  * @property {string[]} [waits] files, by name, that wait most of the time; `npm test` runs them in a process of their own
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
@@ -46,6 +46,42 @@ export const LAYERS = {
     processes: 2,
     covers: 'NODE_V8_COVERAGE',
     dealt: true,
+    weights: {
+      'upload-and-print.test.ts': 54,
+      'outages.test.ts': 40,
+      'outcomes.test.ts': 39,
+      'webcam-snapshot.test.ts': 38,
+      'home-assistant.test.ts': 35,
+      'account.test.ts': 34,
+      'job-control.test.ts': 22,
+      'cluster-status.test.ts': 19,
+      'assistant-tools.test.ts': 19,
+      'watching-faults.test.ts': 17,
+      'late-results.test.ts': 15,
+      'assistant.test.ts': 13,
+      'odd-messages.test.ts': 12,
+      'library-file.test.ts': 12,
+      'hanging-files.test.ts': 11,
+      'farm-events.test.ts': 11,
+      'admin.test.ts': 10,
+      'report-generator.test.ts': 10,
+      'stalled.test.ts': 10,
+      'print-queue-at-work.test.ts': 9,
+      'request-streams.test.ts': 8,
+      'board.test.ts': 7,
+      'query.test.ts': 7,
+      'exactly-once.test.ts': 6,
+      'state-faults.test.ts': 6,
+      'print-queue.test.ts': 5,
+      'answer-dates.test.ts': 5,
+      'workspaces.test.ts': 5,
+      'subflows.test.ts': 5,
+      'sign-in-faults.test.ts': 4,
+      'request.test.ts': 4,
+      'parts.test.ts': 3,
+      'metrics.test.ts': 3,
+      'home-assistant-several.test.ts': 2,
+    },
     needs: ['matrix'],
     runtimes: [
       { name: 'Node.js 20', node: process.execPath, env: {} },
@@ -124,9 +160,9 @@ export const mocha = (node, args) => [node, YOUNG, join(root, 'node_modules/moch
  * @param {Layer} layer @param {{ index: number, of: number }} [share] @returns {string[][]}
  */
 export function parts({ folder, processes = 1, weights = {}, waits = [] }, { index, of } = { index: 0, of: 1 }) {
-  const known = Object.values(weights);
-  const mean = known.reduce((sum, weight) => sum + weight, 0) / known.length;
-  const sizeOf = (/** @type {string} */ file) => (known.length > 0 ? mean : statSync(join(root, folder, file)).size);
+  const shortest = Math.min(...Object.values(weights));
+  const sizeOf = (/** @type {string} */ file) =>
+    Number.isFinite(shortest) ? shortest : statSync(join(root, folder, file)).size;
   const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts') && !waits.includes(file))
     .map((file) => ({ path: join(folder, file), size: weights[file] ?? sizeOf(file) }))
