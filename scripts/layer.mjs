@@ -16,7 +16,7 @@ if (!layer) {
   process.exit(1);
 }
 
-await ensureInstalledOrExit(root, ...(layer.needs?.includes('matrix') ? [join(root, 'matrix')] : []));
+await ensureInstalledOrExit(root, join(root, 'matrix'));
 if (layer.needs?.includes('build')) ensureBuilt();
 if (layer.needs?.includes('browser')) process.env['CHROMIUM_PATH'] = ensureChromium();
 

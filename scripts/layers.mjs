@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-import { nodeProgram } from './node-versions.mjs';
+import { nodeProgram, testNode } from './node-versions.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules', path);
@@ -16,14 +16,14 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
  *   for the coverage data of its runs, in Node.js or in the browser
- * @property {('build' | 'browser' | 'matrix')[]} [needs] prerequisites
- * @property {{ name: string, node: string, env: NodeJS.ProcessEnv }[]} [runtimes] runtimes that replace this Node.js
+ * @property {('build' | 'browser')[]} [needs] prerequisites
+ * @property {{ name: string, node: string, env: NodeJS.ProcessEnv }[]} [runtimes] runtimes that replace `testNode`
  */
 
 /** The lines of Node-RED, which the tests themselves start. */
 const nodeReds = ['4.1', '5.0'].map((version) => ({
   name: `Node-RED ${version}`,
-  node: process.execPath,
+  node: testNode(),
   env: { NODE_RED_LINE: version },
 }));
 
@@ -82,12 +82,11 @@ export const LAYERS = {
       'metrics.test.ts': 3,
       'home-assistant-several.test.ts': 2,
     },
-    needs: ['matrix'],
     runtimes: [
-      { name: 'Node.js 20', node: process.execPath, env: {} },
+      { name: 'Node.js 20', node: nodeProgram('20'), env: {} },
       {
         name: 'Node.js 24, Node-RED 5.0',
-        node: nodeProgram('24'),
+        node: testNode(),
         env: { NODE_RED_PATH: matrix('node-red/lib/red.js') },
       },
     ],
@@ -131,14 +130,14 @@ export const LAYERS = {
       'http-in.test.ts': 2,
       'replica-rules.test.ts': 1,
     },
-    needs: ['build', 'browser', 'matrix'],
+    needs: ['build', 'browser'],
   },
-  examples: { folder: 'test/examples', dealt: true, needs: ['build', 'browser', 'matrix'], runtimes: nodeReds },
+  examples: { folder: 'test/examples', dealt: true, needs: ['build', 'browser'], runtimes: nodeReds },
   editor: {
     folder: 'test/editor',
     covers: 'EDITOR_COVERAGE',
     dealt: true,
-    needs: ['build', 'browser', 'matrix'],
+    needs: ['build', 'browser'],
     runtimes: nodeReds,
   },
   page: { folder: 'test/simulator-page', needs: ['browser'] },
@@ -146,8 +145,12 @@ export const LAYERS = {
   site: { folder: 'test/site', needs: ['browser'] },
 };
 
+/** npm, tsc and others, which tests start, would leave their compiled code in the temporary folder. */
+const ENV = { NODE_DISABLE_COMPILE_CACHE: '1' };
+
 /** Runtimes on which a layer runs. @param {Layer} layer */
-export const runtimesOf = (layer) => layer.runtimes ?? [{ name: '', node: process.execPath, env: {} }];
+export const runtimesOf = ({ runtimes = [{ name: '', node: testNode(), env: {} }] }) =>
+  runtimes.map((runtime) => ({ ...runtime, env: { ...ENV, ...runtime.env } }));
 
 /** Rarer collections of young objects, which most objects of tests do not survive: less processor time for more memory. */
 const YOUNG = '--max-semi-space-size=64';

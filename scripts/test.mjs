@@ -63,10 +63,12 @@ try {
         if (end === 'unchanged') steps.repeat(check);
       }),
     );
-  if (await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs', '--if-changed']] })) {
+  const built = await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs', '--if-changed']] });
+  await checks();
+  await matrix;
+  if (built) {
     // The fault layer runs before the others: beside them, its longest file took eight times as long.
-    await Promise.all([steps.all(...stepsOf('faults')), checks()]);
-    await matrix;
+    await steps.all(...stepsOf('faults'));
     // Layers that wait most run first, beside the computing ones, so that the cores are busy to the end.
     const layers = [
       'runtime',
@@ -82,9 +84,6 @@ try {
     ];
     const pack = { name: 'pack', commands: [[node, 'scripts/check-pack.mjs']], tests: true };
     await steps.all(...layers.flatMap((name) => stepsOf(name)), pack);
-  } else {
-    await checks();
-    await matrix;
   }
 } catch (error) {
   steps.fail('npm test', error instanceof Error ? error.message : String(error));

@@ -29,7 +29,7 @@ export function darkTheme(): string {
 /** Every supported pair of Node-RED and Node.js, oldest first. */
 export const runtimes: Runtime[] = [
   { name: 'Node-RED 4.1 on Node 20.18.1', node: nodeProgram('20-floor'), nodeRed: nodeRed4 },
-  { name: 'Node-RED 4.1 on this Node.js', node: process.execPath, nodeRed: nodeRed4 },
+  { name: 'Node-RED 4.1 on Node 24', node: nodeProgram('24'), nodeRed: nodeRed4 },
   { name: 'Node-RED 5.0 on Node 22.9.0', node: nodeProgram('22-floor'), nodeRed: nodeRed5 },
   { name: 'Node-RED 5.0 on Node 24', node: nodeProgram('24'), nodeRed: nodeRed5 },
   { name: 'Node-RED 5.0 on Node 26', node: nodeProgram('26'), nodeRed: nodeRed5 },
@@ -38,7 +38,7 @@ export const runtimes: Runtime[] = [
 const wanted = process.env.NODE_RED_LINE;
 /** The newest runtime of each line of Node-RED, or of the one that NODE_RED_LINE names, such as `5.0`. */
 export const newestRuntimes = runtimes.filter(
-  ({ name }) => /4\.1 on this Node\.js$|5\.0 on Node 26$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
+  ({ name }) => /4\.1 on Node 24$|5\.0 on Node 26$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
 );
 
 export interface RealNodeRedOptions extends Omit<NodeRedOptions, 'userDir'> {
@@ -82,9 +82,7 @@ export async function startRealNodeRed(options: RealNodeRedOptions = {}): Promis
     if (own) await rm(userDir, { recursive: true, force: true });
   };
 
-  // The npm of the palette manager would leave its compiled code in the temporary folder.
-  const env = { NODE_DISABLE_COMPILE_CACHE: '1', ...options.env };
-  const running = await startNodeRed({ ...options, env, userDir }).catch(async (error: unknown) => {
+  const running = await startNodeRed({ ...options, userDir }).catch(async (error: unknown) => {
     await tidy();
     throw error;
   });

@@ -19,7 +19,7 @@ const INSTALLING = [
   ['scripts/screenshots.mjs'],
   ['scripts/site.mjs'],
 ];
-const WITH_MATRIX = INSTALLING.filter((script) => /test|coverage|screenshots|runtime/.test(script.join(' ')));
+const WITH_MATRIX = INSTALLING.filter((script) => /test|layer|coverage|screenshots|torture/.test(script.join(' ')));
 
 describe('an install', () => {
   let base: string;
