@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import { createInterface } from 'node:readline';
 
 /**
@@ -16,6 +16,19 @@ const LINES = 200;
  * all cores busy; but each one too many costs all of them processor time, because they share the caches.
  */
 const AT_A_TIME = 2 * availableParallelism() + 1;
+/** Number while cores are idle: some commands wait nearly all of the time. */
+const AT_MOST = 3 * availableParallelism() + 1;
+/** Interval between two checks for idle cores, ms. */
+const INTERVAL = 3_000;
+/** Share of its time that a core is idle, from which on there is room for one more command. */
+const IDLE = 0.1;
+
+/** Times of all cores since the start of the machine, ms. */
+function times() {
+  const all = cpus().map((core) => core.times);
+  const sum = (/** @type {number[]} */ list) => list.reduce((one, other) => one + other, 0);
+  return { idle: sum(all.map(({ idle }) => idle)), all: sum(all.flatMap((core) => Object.values(core))) };
+}
 
 /** Runs steps in parallel, prints each line at once, and reports all failures with their causes at the end. */
 export class Steps {
@@ -35,8 +48,18 @@ export class Steps {
 
   /** Runs steps, in their order as others end; returns whether all succeeded. @param {Step[]} steps @returns {Promise<boolean>} */
   async all(...steps) {
-    const results = await Promise.all(steps.map((step) => this.#run(step)));
-    return results.every(Boolean);
+    let last = times();
+    const filling = setInterval(() => {
+      const now = times();
+      if ((now.idle - last.idle) / (now.all - last.all) > IDLE) this.#beginNext(AT_MOST);
+      last = now;
+    }, INTERVAL);
+    try {
+      const results = await Promise.all(steps.map((step) => this.#run(step)));
+      return results.every(Boolean);
+    } finally {
+      clearInterval(filling);
+    }
   }
 
   /** Counts a step that has passed earlier, and whose result still holds. @param {Step} step */
@@ -49,23 +72,23 @@ export class Steps {
   async #inTurn(run) {
     await new Promise((/** @type {(value: void) => void} */ begin) => {
       this.#waiting.push(begin);
-      this.#beginNext();
+      this.#beginNext(AT_A_TIME);
     });
     try {
       return await run();
     } finally {
       this.#running--;
-      this.#beginNext();
+      this.#beginNext(AT_A_TIME);
     }
   }
 
-  #beginNext() {
-    while (this.#running < AT_A_TIME) {
-      const begin = this.#waiting.shift();
-      if (!begin) return;
-      this.#running++;
-      begin();
-    }
+  /** Begins the next command if fewer than so many are running. @param {number} room */
+  #beginNext(room) {
+    if (this.#running >= room) return;
+    const begin = this.#waiting.shift();
+    if (!begin) return;
+    this.#running++;
+    begin();
   }
 
   /** Records a failure outside of a command. @param {string} name @param {string} why */
