@@ -25,7 +25,8 @@ function compiled(file) {
   const kept = join(root, '.cache/typescript', `${relative(parse(file).root, file)}.js`);
   const known = read(kept);
   if (known?.startsWith(mark)) return known;
-  const { code } = require('esbuild').transformSync(source, {
+  // esbuild would write a program's first line, #!, before the mark.
+  const { code } = require('esbuild').transformSync(source.replace(/^#!.*/, ''), {
     loader: 'ts',
     format: 'cjs',
     platform: 'node',
