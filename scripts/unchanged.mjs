@@ -8,7 +8,7 @@ import { digest } from './digest.mjs';
 const INSTALLED = 'node_modules/.package-lock.json';
 
 /** Digest of all that a check of the sources can read; null without git, which knows the files that are no sources. @param {string} root */
-function stateOf(root) {
+export function stateOf(root) {
   const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
   try {
     const files = execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
