@@ -20,7 +20,7 @@ const AT_A_TIME = 2 * availableParallelism() + 1;
 const AT_MOST = 3 * availableParallelism() + 1;
 /** Interval between two checks for idle cores, ms. */
 const INTERVAL = 3_000;
-/** Share of its time that a core is idle, from which on there is room for one more command. */
+/** Idle share of the time of all cores, above which there is room for one more command. */
 const IDLE = 0.1;
 
 /** Times of all cores since the start of the machine, ms. */

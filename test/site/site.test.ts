@@ -28,7 +28,7 @@ const folder = join(root, '.cache/site');
 const mark = join(folder, '.sources');
 
 describe('the site', function () {
-  /** Lines of the build that tell of anything but its progress. */
+  /** Lines of the build's output besides its progress. */
   let warnings: string[] = [];
   /** Pages by their path. */
   let pages: Map<string, string>;
